@@ -74,6 +74,8 @@ export const OAUTH_OWNER_LABEL = 'davit.dev/oauth-owner';
 export const OAUTH_ENTRY_ANNOTATION = 'davit.dev/oauth-entry';
 /** On a tenant's namespace: the page that confirms who a person is before a token is stored. See docs/oauth.md. */
 export const OAUTH_VERIFIER_ANNOTATION = 'davit.dev/oauth-verifier-url';
+/** On the same: username of the account with which that page's server confirms. */
+export const OAUTH_VERIFIER_ACCOUNT_ANNOTATION = 'davit.dev/oauth-verifier-account';
 /**
  * On a hub's namespace of a Listener: uid of the Listener. On a namespace of the listener's cluster: id of the Listener
  * whose deployments may run in it.

@@ -22,15 +22,15 @@ import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
 import { makeTrail, type Noted, type Trail } from './trail.ts';
 import { makeVault } from './vault.ts';
-import { verifierOf } from './verifier.ts';
+import { type Verifier, verifierOf } from './verifier.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface OAuth extends Broker, Connections {
   readonly flows: Flows;
   readonly server: OAuthServer;
   readonly tokens: Pick<Tokens, 'describe'>;
-  /** The page that confirms who the people of a tenant are. Undefined if it has none. Throws HttpError 424 if it is no address. */
-  verifierOf(tenant: string): URL | undefined;
+  /** The page that confirms who the people of a tenant are. Undefined if it has none. Throws HttpError 424 if its annotations are wrong. */
+  verifierOf(tenant: string): Verifier | undefined;
   /** Undefined if there is none. */
   provider(id: string): OAuthProvider | undefined;
   /** The token of a flow of this tenant. `ms`: how long to wait for it. */

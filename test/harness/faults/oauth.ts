@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { type Browser, makeBrowser, type Visited } from '../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
-import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Tenant } from '../../support/platform.ts';
+import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, TEAM_ACCOUNT, type Tenant } from '../../support/platform.ts';
 import { type Attempt, facadeFaults, makeClient } from './facade.ts';
 import type { Fault } from './fault.ts';
 import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
@@ -382,7 +382,14 @@ async function verified(stage: Stage, user: string): Promise<void> {
   await cluster.api.call(
     'PATCH',
     `/api/v1/namespaces/${tenant.namespace}`,
-    { metadata: { annotations: { 'davit.dev/oauth-verifier-url': VERIFIER } } },
+    {
+      metadata: {
+        annotations: {
+          'davit.dev/oauth-verifier-url': VERIFIER,
+          'davit.dev/oauth-verifier-account': `system:serviceaccount:${tenant.namespace}:${TEAM_ACCOUNT}`,
+        },
+      },
+    },
     'application/merge-patch+json',
   );
   const hasTokens = async (): Promise<boolean> => (await tokensOf(stage, user)).length > 0;

@@ -46,11 +46,14 @@ beforeEach(() => {
   verifier(VERIFIER);
 });
 
-/** As an administrator annotates the tenant's namespace. */
-function verifier(url: string | undefined): void {
+/** As an administrator annotates the tenant's namespace. The requests of these tests are sent by somebody. */
+function verifier(url: string | undefined, account: string | undefined = 'somebody'): void {
   const [namespace] = facade.kube.objects<KubeObject>(NAMESPACES).filter(({ metadata }) => metadata.uid === TENANT.id);
   if (namespace === undefined) throw new Error('the tenant is gone');
-  const annotations = url === undefined ? {} : { 'davit.dev/oauth-verifier-url': url };
+  const annotations = {
+    ...(url !== undefined && { 'davit.dev/oauth-verifier-url': url }),
+    ...(account !== undefined && { 'davit.dev/oauth-verifier-account': account }),
+  };
   facade.kube.seed(NAMESPACES, { ...namespace, metadata: { ...namespace.metadata, annotations } });
   facade.tenants.fill();
 }
@@ -184,6 +187,13 @@ describe('a tenant with a page that confirms people', () => {
 
   it.each([
     ['another tenant', async (confirmation: string) => confirm({ confirmation, user_id: people.user }, other)],
+    [
+      'an agent, which has the same right and has consented as itself',
+      async (confirmation: string) => {
+        facade.kube.know((token) => (token === 'agent' ? 'system:serviceaccount:team-a:agent' : 'somebody'));
+        return confirm({ confirmation, user_id: people.user }, { ...tenant, token: 'agent' });
+      },
+    ],
     ['somebody who guesses', async () => confirm({ confirmation: 'a'.repeat(43), user_id: people.user })],
     [
       'somebody who has a state',
@@ -242,6 +252,21 @@ describe('an address that is none for browsers', () => {
       424,
       'Annotation davit.dev/oauth-verifier-url of namespace team-a must be an https URL without credentials and fragment. Until it is, no person can give a token to this tenant.',
     ]);
+  });
+
+  it('without an account gives nobody a link either', async () => {
+    verifier(VERIFIER, '');
+    const { status, body } = await authenticate();
+    expect([status, body.detail]).toEqual([
+      424,
+      'Namespace team-a has annotation davit.dev/oauth-verifier-url and not davit.dev/oauth-verifier-account. Until that names the account of the page, no person can give a token to this tenant: kubectl annotate namespace team-a davit.dev/oauth-verifier-account=system:serviceaccount:NAMESPACE:NAME',
+    ]);
+  });
+
+  it('confirms nobody where it was taken away meanwhile', async () => {
+    const { confirmation } = await verifying();
+    verifier(undefined);
+    expect((await confirm({ confirmation, user_id: people.user })).status).toBe(404);
   });
 
   it('takes no token from those who have one', async () => {

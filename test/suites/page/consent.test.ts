@@ -162,7 +162,10 @@ it.skipIf('missing' in here)(`says on every page what to do, to everybody${why}`
 
 it.skipIf('missing' in here)(`leads on to the page of the tenant that confirms the person${why}`, async () => {
   const { port } = verifier.address() as AddressInfo;
-  const annotations = { 'davit.dev/oauth-verifier-url': `http://127.0.0.1:${port}/who` };
+  const annotations = {
+    'davit.dev/oauth-verifier-url': `http://127.0.0.1:${port}/who`,
+    'davit.dev/oauth-verifier-account': 'somebody',
+  };
   const namespace = facade.tenants.list().find(({ metadata }) => metadata.name === TENANT.namespace);
   if (namespace === undefined) throw new Error('the tenant is gone');
   facade.tenants.put({ ...namespace, metadata: { ...namespace.metadata, annotations } });

@@ -129,7 +129,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get lease -n davit-system davit-controller': 'integration',
   'kubectl apply --server-side -f crds/': 'integration',
   "kubectl annotate namespace team davit.dev/hosts='shop.example.com, *.team.example.com'": 'integration',
-  'kubectl annotate namespace team davit.dev/oauth-verifier-url=https://portal.example.com/confirm': {
+  'kubectl annotate namespace team davit.dev/oauth-verifier-url=https://portal.example.com/confirm \\': {
     notRun: 'it needs a page with a sign-in; test/harness/faults/oauth.ts annotates a namespace',
   },
   'kubectl get listeners -n team -o wide': 'integration',

@@ -36,7 +36,7 @@ export interface Access {
   ): Promise<{ readonly person: Person; readonly entry: TokenEntry }>;
   /** As `token`, and HttpError 404 also for what was given to an agent of another account or deployment. */
   tokenToDescribe(request: FastifyRequest, user: string | undefined, id: string): Promise<TokenEntry>;
-  /** What the tenant's verifier confirms. Undefined for callers of other tenants, and without the right. */
+  /** What the tenant's verifier confirms. Undefined for every account but the verifier's, and without the right. */
   confirmation(request: FastifyRequest, confirmation: string): Promise<OpenConfirmation | undefined>;
   /** The unfinished authorization that the caller has asked for, or could have: undefined for an agent of others, and without the right. */
   flow(request: FastifyRequest, authId: string): Promise<OpenFlow | undefined>;
@@ -95,9 +95,12 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
       return entry;
     },
     async confirmation(request, confirmation) {
-      const found = await ready().oauth.flows.findConfirmation(confirmation, 'asked');
+      const { oauth: tokens } = ready();
+      const found = await tokens.flows.findConfirmation(confirmation, 'asked');
       const named = found && (await tenant(request, found.subject.provider));
-      return named !== undefined && named.namespace === found?.subject.tenant ? found : undefined;
+      if (named === undefined || named.namespace !== found?.subject.tenant) return undefined;
+      // An agent could consent as itself, and confirm that it is somebody else.
+      return tokens.verifierOf(named.namespace)?.account === requester(request).username ? found : undefined;
     },
     async flow(request, authId) {
       const found = await ready().oauth.flows.find(authId);

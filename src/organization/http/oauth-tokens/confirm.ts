@@ -47,6 +47,6 @@ export function registerConfirm(app: App, { auth, log }: TokenNeeds, access: Acc
 function notFound(): HttpError {
   return new HttpError(
     404,
-    'Confirmation not found. It was used already, another browser has consented after it, it is older than ten minutes, or it is of a tenant for which you may not authenticate.',
+    'Confirmation not found. It was used already, another browser has consented after it, it is older than ten minutes, or you are not the account that annotation davit.dev/oauth-verifier-account of its tenant names, or may not authenticate there.',
   );
 }

@@ -59,7 +59,7 @@ export function registerPages(app: App, needs: PageNeeds): void {
 
 const HIDDEN = { schema: { hide: true } };
 
-/** A person with a link of Davit's has a limit of its own: strangers, who may have the same address, cannot use it up. */
+/** Each link has a limit of its own, which strangers with the same address cannot use up. */
 function linkOf({ ready }: Access): (request: FastifyRequest) => Promise<string | undefined> {
   return async ({ params, query }) => {
     const { auth_id: authId, name } = params as Readonly<Record<string, string | undefined>>;
@@ -79,7 +79,7 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
     const cookie = cookieOf(request) ?? randomValue();
     reply.header('set-cookie', `${COOKIE}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`);
     // The answer to the form leads to the provider.
-    const verifier = oauth.verifierOf(flow.entry.subject.tenant);
+    const verifier = oauth.verifierOf(flow.entry.subject.tenant)?.url;
     return html(reply, consentPage(flow, verifier), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
   });
 
@@ -184,10 +184,10 @@ async function received(oauth: OAuth, { provider, parameters, cookie }: Received
     refusalOf(returned) === undefined ? oauth.verifierOf(taken.subject.tenant) : undefined,
   );
   if (verifier === undefined) return endingOf(oauth, returned, log);
-  if (!(verifier instanceof URL)) return verifier;
+  if (!('url' in verifier)) return verifier;
   // Only this browser learns the name.
-  verifier.searchParams.set('confirmation', await oauth.flows.addConfirmation(taken, parameters.toString()));
-  return verifier;
+  verifier.url.searchParams.set('confirmation', await oauth.flows.addConfirmation(taken, parameters.toString()));
+  return verifier.url;
 }
 
 function cookieOf({ headers }: FastifyRequest): string | undefined {
