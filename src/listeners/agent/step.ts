@@ -4,6 +4,7 @@
 import { ownRequested } from '../../deployments/record/file-values.ts';
 import { originGenerationOf } from '../../deployments/record/metadata.ts';
 import { requestedOf, sameRevision } from '../../deployments/record/wanted-revision.ts';
+import { asObject } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -34,6 +35,8 @@ export interface AgentSeen {
   readonly namespace: KubeObject | undefined;
   /** The AppDeployment of the work's name in there, if it has the Listener's label. */
   readonly copy: AppDeployment | undefined;
+  /** The AppDeployment in there with whose backup the work's is to begin, if it has the Listener's label. */
+  readonly restoredFrom: AppDeployment | undefined;
   /** Secrets in there that were copied for this deployment (metadata). */
   readonly secrets: readonly KubeObject[];
   /** Revisions of the copy, newest first. */
@@ -81,7 +84,7 @@ export function agentStep(seen: AgentSeen): AgentStep {
   }
   // Somebody deleted the work, or its namespace, and nobody the deployment: the hub hands it over again.
   if (metadata.deletionTimestamp !== undefined) return { do: 'ignore' };
-  const refused = consentMissing(seen) ?? unfit(work);
+  const refused = consentMissing(seen) ?? unfit(work) ?? foreignBackup(seen);
   if (refused !== undefined) return { do: 'reject', rejection: refused };
   if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };
   const wanted = spec.secrets ?? [];
@@ -149,6 +152,27 @@ function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
     reason: 'ApplyRefused',
     message:
       "The deployment names a listener in the cluster itself. A listener's cluster passes nothing on: name on the hub the listener of the cluster that is to run it.",
+  };
+}
+
+/** The deployment with whose backup this one begins. Nobody has validated it yet. */
+export function restoreFrom(deployment: { readonly sourceConfig?: unknown }): string | undefined {
+  const { from } = asObject(asObject(asObject(deployment.sourceConfig)['database'])['restore']);
+  return typeof from === 'string' ? from : undefined;
+}
+
+/**
+ * The hub has checked its author's right to a volume of the hub, where a deployment of this cluster has none. What the database has begun
+ * with is asked once: later that deployment may be gone.
+ */
+function foreignBackup({ work: { spec }, copy, restoredFrom }: AgentSeen): Rejection | undefined {
+  const from = restoreFrom(spec.deployment);
+  if (from === undefined || (copy !== undefined && restoreFrom(copy.spec) === from)) return undefined;
+  const { [ORIGIN_ID_ANNOTATION]: id, [ORIGIN_TENANT_ANNOTATION]: tenant } = restoredFrom?.metadata.annotations ?? {};
+  if (id !== undefined && tenant === spec.tenantId) return undefined;
+  return {
+    reason: 'ApplyRefused',
+    message: `The deployment begins with a backup of ${quoted(from)}, and namespace ${spec.namespace} of the cluster has no deployment of that name from the same tenant of the hub. Remove source_config.database.restore, and restore the backup there with kubectl davit restore.`,
   };
 }
 

@@ -31,6 +31,7 @@ import {
   isCopyOf,
   type Rejection,
   reportFor,
+  restoreFrom,
   type SecretToCopy,
   secretConflict,
 } from './step.ts';
@@ -64,6 +65,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
     const place = work.spec.namespace;
     const copy = live ?? caches.copies.get({ namespace: place, name: work.spec.name });
     const { name } = work.metadata;
+    const from = restoreFrom(work.spec.deployment);
     return {
       work,
       clusterId,
@@ -71,6 +73,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       epoch: epoch(),
       namespace: served.includes(place) ? caches.namespaces.get({ name: place }) : undefined,
       copy,
+      restoredFrom: from === undefined ? undefined : caches.copies.get({ namespace: place, name: from }),
       secrets: caches.secrets.byLabel(place, LISTENER_COPY_LABEL, name),
       revisions: copy ? revisionsOf(copy, caches.revisions.byLabel(place, DEPLOYMENT_LABEL, work.spec.name)) : [],
       isOnHub: (id) => caches.works.get({ namespace, name: id }) !== undefined,
@@ -345,16 +348,21 @@ export function wakeWorks(caches: AgentCaches, queue: WorkQueue): () => void {
     const id = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
     if (id !== undefined) queue.addAfter(id, COLLECT_MS);
   };
-  const wakePlace = (namespace: string | undefined, name?: string): void => {
+  const wakePlace = (
+    namespace: string | undefined,
+    concerns: (spec: ListenerWork['spec']) => boolean = () => true,
+  ): void => {
     for (const { metadata, spec } of works.list())
-      if (spec.namespace === namespace && (name === undefined || spec.name === name)) queue.add(metadata.name);
+      if (spec.namespace === namespace && concerns(spec)) queue.add(metadata.name);
   };
   const subscriptions = [
     works.onChange(({ object }) => queue.add(object.metadata.name)),
     copies.onChange(({ type, object }) => {
       wakeCopy(object);
+      const { namespace, name } = object.metadata;
       // The name is free again.
-      if (type === 'deleted') wakePlace(object.metadata.namespace, object.metadata.name);
+      if (type === 'deleted') wakePlace(namespace, (spec) => spec.name === name);
+      if (type === 'added') wakePlace(namespace, ({ deployment }) => restoreFrom(deployment) === name);
     }),
     revisions.onChange(({ object }) =>
       wakeCopy(

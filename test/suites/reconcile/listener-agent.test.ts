@@ -292,6 +292,59 @@ describe('is rejected, and nothing is done', () => {
     expect([requests, hub.writes.filter(({ kind }) => kind === 'AppDeployment')]).toEqual([2, []]);
   });
 
+  describe('where it begins with the backup of', () => {
+    const BOOKS = { namespace: 'shops', name: 'books' };
+    const shopThere = (): KubeObject | undefined =>
+      remote.objects(APP_DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop');
+    beforeEach(async () => {
+      const database = { restore: { from: 'books' } };
+      await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { database } } });
+    });
+    const books = (origin: object): KubeObject => ({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { ...BOOKS, labels: { 'davit.dev/listener': LISTENER }, ...origin },
+    });
+    const tenantOnHub = (): string => work()?.spec.tenantId ?? '';
+    const pass = async (): Promise<void> => {
+      await pair.hubController.reconcile(KEY);
+      await pair.agent.reconcile();
+      await pair.hubController.reconcile(KEY);
+    };
+
+    it.each<[string, () => KubeObject | undefined]>([
+      ['a deployment that the cluster does not have', () => undefined],
+      ['a deployment of the cluster itself', () => books({ labels: {} })],
+      ['one that only has the label', () => books({})],
+      [
+        'one of another tenant of the hub',
+        () => books({ annotations: { 'davit.dev/origin-id': 'books', 'davit.dev/origin-tenant': 'another' } }),
+      ],
+    ])('%s', async (_whose, made) => {
+      const object = made();
+      if (object) remote.seed(APP_DEPLOYMENTS, object);
+      await pass();
+      expect([told(), shopThere()]).toEqual(['UNKNOWN ApplyRefused', undefined]);
+      expect(work()?.status?.rejection?.message).toContain('begins with a backup of books');
+    });
+
+    it('one of the same tenant, when that is there; and it stays when that is gone', async () => {
+      await pass();
+      const queue = makeWorkQueue({ name: 'works', clock: makeFakeClock() });
+      onTestFinished(wakeWorks(pair.agent.caches, queue));
+      queue.done((await queue.take()) ?? '');
+      const annotations = { 'davit.dev/origin-id': 'books', 'davit.dev/origin-tenant': tenantOnHub() };
+      remote.seed(APP_DEPLOYMENTS, books({ annotations }));
+      await pair.agent.settle();
+      expect(queue.length).toBe(1);
+      await pass();
+      expect(shopThere()).toBeDefined();
+      remote.erase(APP_DEPLOYMENTS, BOOKS);
+      await pass();
+      expect(work()?.status?.rejection).toBeUndefined();
+    });
+  });
+
   it('for a clone of the cluster', async () => {
     const clone = makeFakeKube();
     clone.seed(NAMESPACES, {
