@@ -114,6 +114,22 @@ describe('a record with the values of a file', () => {
       [],
     ],
     [
+      'no value under another name that the record withholds',
+      { runtime: { without: ['POSTGRES_URI', 'DATABASE_URI'] } },
+      {
+        runtime: {
+          envNames: { A: 'postgres_uri', B: 'postgres_password', C: 'redis_uri', POSTGRES_URI: 'postgres_uri' },
+        },
+      },
+      ['runtime.envNames.C'],
+    ],
+    [
+      'a value of which the record withholds only one name',
+      { runtime: { without: ['POSTGRES_URI'] } },
+      { runtime: { envNames: { A: 'postgres_uri' } } },
+      ['runtime.envNames.A'],
+    ],
+    [
       'no arguments for a command of the record',
       { runtime: { server: { command: ['a'] } } },
       { runtime: { server: { args: ['b'], port: 1 } } },

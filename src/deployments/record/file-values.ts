@@ -2,6 +2,7 @@
 // because kubectl-davit bundles it.
 
 import type { AppRevisionSpec, Requested } from '../../schema/app-revision.ts';
+import { STORE_PARTS, STORE_URIS } from '../../schema/meta.ts';
 import { canonical } from './canonical.ts';
 
 /** What a revision takes of a file, under the record's names. */
@@ -101,7 +102,7 @@ function leavesOf(values: FileValues): Leaf[] {
 }
 
 /** Whether the record has a say in this value: the value itself, one that belongs to it, or another variable of its name. */
-function isDecided(own: Requested, { path: [first = '', second = '', third = ''] }: Leaf): boolean {
+function isDecided(own: Requested, { path: [first = '', second = '', third = ''], value }: Leaf): boolean {
   const runtime: Fields = { ...own.runtime };
   switch (first) {
     case 'env':
@@ -110,7 +111,7 @@ function isDecided(own: Requested, { path: [first = '', second = '', third = '']
       return (own.tasks ?? []).some(({ name }) => name === second);
     case 'runtime': {
       if (third === '') return runtime[second] !== undefined;
-      if (second === 'envNames' && variablesOf(own).has(third)) return true;
+      if (second === 'envNames' && (variablesOf(own).has(third) || isWithheld(own, String(value)))) return true;
       const part = runtime[second];
       const unit = UNITS.find((fields) => fields.includes(third)) ?? [third];
       return isMap(part) && unit.some((field) => part[field] !== undefined);
@@ -120,6 +121,14 @@ function isDecided(own: Requested, { path: [first = '', second = '', third = '']
     default:
       return (own as Fields)[first] !== undefined;
   }
+}
+
+/** Whether this value of the platform is of a store that the record keeps from its image: another name would bring it back. */
+function isWithheld({ runtime }: Requested, value: string): boolean {
+  return STORE_PARTS.some(
+    (part) =>
+      value.startsWith(`${part}_`) && STORE_URIS[part].every((name) => runtime?.without?.some((one) => one === name)),
+  );
 }
 
 /** Names of all variables that the record sets. */
