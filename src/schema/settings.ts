@@ -306,7 +306,7 @@ const Builds = z.strictObject({
     .max(100)
     .default([])
     .describe(
-      'Ranges that builds may reach though they are private: of the registry, a mirror, a package index. Those of codeHosts are added.',
+      'Ranges that builds may reach though they are private: of the registry, a mirror, a package index, a DNS server outside of the cluster. Those of codeHosts are added.',
     ),
   egressExcept: z
     .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))

@@ -182,6 +182,29 @@ describe('proxies', () => {
   });
 });
 
+describe('what a RUN reaches in the cluster', () => {
+  const egress = makeBuildNetworkPolicy(settings).spec?.egress ?? [];
+
+  it('is no pod of a tenant, whatever its labels', () => {
+    const open = egress
+      .flatMap(({ to = [] }) => to)
+      .filter(({ podSelector }) => podSelector)
+      .map(({ namespaceSelector }) => namespaceSelector);
+    expect(open.length).toBeGreaterThan(1);
+    for (const { matchLabels = {}, matchExpressions = [] } of open.map((selector) => selector ?? {}))
+      expect([matchLabels['kubernetes.io/metadata.name'], matchExpressions]).toBeOneOf([
+        ['kube-system', []],
+        [undefined, [{ key: 'davit.dev/tenant', operator: 'DoesNotExist' }]],
+      ]);
+  });
+
+  it('is port 53 of the DNS alone', () => {
+    const rules = egress.filter(({ ports = [] }) => ports.some(({ port }) => port === 53));
+    expect(rules.map(({ to = [] }) => to.length)).toEqual([2]);
+    expect(egress.filter(({ to = [] }) => to.length === 0)).toEqual([]);
+  });
+});
+
 describe('public addresses of the API server and of nodes', () => {
   const blocks = (builds: object): object[] => {
     const given = Settings.parse({ builds: { ...builds } });

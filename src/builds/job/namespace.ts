@@ -5,7 +5,7 @@ import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
 import type { Manifest } from '../../deployments/children/manifest.ts';
 import { cpuQuantity, memoryQuantity } from '../../deployments/children/quantity.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { BUILD_LABEL } from '../../schema/meta.ts';
+import { BUILD_LABEL, TENANT_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { isWithin } from './ranges.ts';
 
@@ -13,6 +13,16 @@ import { isWithin } from './ranges.ts';
 const REGISTRY_POD_LABEL = 'davit.dev/registry';
 /** Labels of the pods of Davit's API. */
 const API_LABELS = { 'app.kubernetes.io/name': 'davit', 'app.kubernetes.io/component': 'api' };
+/** A tenant gives its own pods any labels. */
+const NO_TENANTS = { matchExpressions: [{ key: TENANT_LABEL, operator: 'DoesNotExist' as const }] };
+/** The cluster's DNS, under the labels that every distribution of CoreDNS keeps, and caches on the node itself. */
+const DNS = [
+  {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
+    podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+  },
+  { ipBlock: { cidr: '169.254.0.0/16' } },
+];
 const LABELS = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' };
 
 /** Ranges of private networks, clusters, loopback and cloud metadata services. */
@@ -20,7 +30,7 @@ const PRIVATE_V4 = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0
 const PRIVATE_V6 = ['fc00::/7', 'fe80::/10', '::1/128'];
 
 /**
- * Denies all connections to build pods. Build pods may connect to the internet on web ports, to DNS, to the registry,
+ * Denies all connections to build pods. Build pods may connect to the internet on web ports, to the cluster's DNS, to the registry,
  * to Davit's API and to the addresses that the settings name, but not to the API server: where that or the nodes have public
  * addresses, the settings name them (`egressExcept`).
  */
@@ -58,14 +68,15 @@ export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): 
             ]
           : []),
         {
+          to: DNS,
           ports: [
             { port: 53, protocol: 'UDP' },
             { port: 53, protocol: 'TCP' },
           ],
         },
         // A registry in the cluster and its token server. A NetworkPolicy can select pods only by labels.
-        { to: [{ namespaceSelector: {}, podSelector: { matchLabels: { [REGISTRY_POD_LABEL]: 'true' } } }] },
-        { to: [{ namespaceSelector: {}, podSelector: { matchLabels: API_LABELS } }] },
+        { to: [{ namespaceSelector: NO_TENANTS, podSelector: { matchLabels: { [REGISTRY_POD_LABEL]: 'true' } } }] },
+        { to: [{ namespaceSelector: NO_TENANTS, podSelector: { matchLabels: API_LABELS } }] },
       ],
     },
   };
