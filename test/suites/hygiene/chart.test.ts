@@ -450,6 +450,13 @@ it.each([
   expect(await notes(set)).toContain(says);
 });
 
+it.each([
+  ['', true],
+  ['settings.namespaces={team}', false],
+])('the notes say whose Secrets the controller may read, with %j', async (set, isSaid) => {
+  expect((await notes(set)).includes('may read the Secrets of every namespace')).toBe(isSaid);
+});
+
 it('is found well-made by helm lint', async () => {
   expect(await helm('lint', '--strict', chart)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
