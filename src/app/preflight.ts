@@ -10,6 +10,7 @@ import {
   kubernetesIsNewEnough,
   policiesAreThere,
   rightsAreGranted,
+  tenantsHavePodSecurity,
 } from './preflight/preflight-checks.ts';
 import { type WatchedRequirements, watchRequirements } from './preflight/preflight-poll.ts';
 
@@ -33,6 +34,12 @@ export function settingsWarnings({ builds: { registry } }: Pick<Settings, 'build
   return [
     `${key}: whoever runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that takes Davit's tokens (docs/builds.md), or only tenants that trust one another.`,
   ];
+}
+
+/** Warns once, when the process starts. Never rejects: other checks report a server that does not answer. */
+export async function warnOfTenants({ client, log, signal }: Asking, { namespaces }: Settings): Promise<void> {
+  const warning = await tenantsHavePodSecurity(client, namespaces, signal).catch(() => undefined);
+  if (warning !== undefined) log.warn(warning);
 }
 
 export function watchServerVersion({ client, log, signal }: Asking): WatchedRequirements {

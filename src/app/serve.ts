@@ -18,6 +18,7 @@ import {
   type Asking,
   serverIsTooOld,
   settingsWarnings,
+  warnOfTenants,
   watchChart,
   watchKinds,
   watchServerVersion,
@@ -188,6 +189,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   if (command === 'controller' || command === 'all') {
     requirements.push(...watchChart(asking, config.requirements));
     for (const warning of settingsWarnings(config.settings)) log.warn(warning);
+    void warnOfTenants(asking, config.settings);
   }
   const parts: Part[] = [];
   if (command === 'controller' || command === 'all') parts.push(await startController(context));

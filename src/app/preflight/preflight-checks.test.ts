@@ -1,9 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, Unavailable } from '../../lib/errors.ts';
-import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from '../../lib/kube/api-resources.ts';
+import {
+  NAMESPACES,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
+} from '../../lib/kube/api-resources.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './preflight-checks.ts';
+import {
+  kindsAreServed,
+  kubernetesIsNewEnough,
+  policiesAreThere,
+  rightsAreGranted,
+  tenantsHavePodSecurity,
+} from './preflight-checks.ts';
 
 const { signal } = new AbortController();
 
@@ -108,6 +118,36 @@ describe('the rights', () => {
     kube.allow(() => false);
     expect(await rightsAreGranted(kube, granted, signal)).toMatch(
       'not granted: patch appdeployments.davit.dev/status, get secrets davit-hmac in davit-system. Upgrade the chart',
+    );
+  });
+});
+
+describe('tenants without a Pod Security level', () => {
+  const enforced = { 'pod-security.kubernetes.io/enforce': 'baseline' };
+  it.each([
+    { reason: 'none', labelled: enforced, tenants: [], said: undefined },
+    { reason: 'two', labelled: {}, tenants: [], said: 'level: one, two. Davit' },
+    { reason: 'one of those that are listed', labelled: {}, tenants: ['two', 'safe'], said: 'level: two. Davit' },
+  ])('are named: $reason', async ({ labelled, tenants, said }) => {
+    const kube = makeFakeKube();
+    const namespace = (name: string, labels: object): KubeObject =>
+      ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }) as KubeObject;
+    for (const name of ['one', 'two'])
+      kube.seed(NAMESPACES, namespace(name, { 'davit.dev/tenant': 'true', ...labelled }));
+    kube.seed(NAMESPACES, namespace('safe', { 'davit.dev/tenant': 'true', ...enforced }));
+    kube.seed(NAMESPACES, namespace('kube-system', {}));
+    const found = await tenantsHavePodSecurity(kube, tenants, signal);
+    expect(found).toEqual(said && expect.stringContaining(said));
+  });
+
+  it('are counted where they are many', async () => {
+    const kube = makeFakeKube();
+    for (let n = 10; n < 25; n += 1) {
+      const labels = { 'davit.dev/tenant': 'true' };
+      kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `team-${n}`, labels } });
+    }
+    expect(await tenantsHavePodSecurity(kube, [], signal)).toMatch(
+      /team-19 and 5 more\. .* kubectl label namespace team-10 pod-security\.kubernetes\.io\/enforce=restricted$/,
     );
   });
 });

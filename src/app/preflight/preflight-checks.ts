@@ -3,12 +3,14 @@
 
 import { NotFound } from '../../lib/errors.ts';
 import {
+  NAMESPACES,
   SELF_SUBJECT_ACCESS_REVIEWS,
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
 } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/client.ts';
 import { servedResources } from '../../lib/kube/discovery.ts';
+import { TENANT_LABEL } from '../../schema/meta.ts';
 
 /** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
 export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;
@@ -72,6 +74,29 @@ async function exists(client: KubeClient, resource: Resource, name: string, sign
     if (error instanceof NotFound) return false;
     throw error;
   }
+}
+
+/** Source: Kubernetes, "Pod Security Admission". */
+const POD_SECURITY_LABEL = 'pod-security.kubernetes.io/enforce';
+const MOST_NAMED = 10;
+
+/** Whether Pod Security checks the pods of every tenant too. `tenants`: names of namespaces; all of the cluster if empty. */
+export async function tenantsHavePodSecurity(
+  client: KubeClient,
+  tenants: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const labelSelector = `${TENANT_LABEL}=true,!${POD_SECURITY_LABEL}`;
+  const { items } = await client.listAll(NAMESPACES, { labelSelector, metadataOnly: true, signal });
+  const names = items.map(({ metadata: { name } }) => name);
+  const without = tenants.length === 0 ? names : names.filter((name) => tenants.includes(name));
+  const [first] = without;
+  if (first === undefined) return undefined;
+  const more = without.length > MOST_NAMED ? ` and ${without.length - MOST_NAMED} more` : '';
+  return (
+    `Tenants without a Pod Security level: ${without.slice(0, MOST_NAMED).join(', ')}${more}. Davit's own rules alone restrict their pods. ` +
+    `To add a second check: kubectl label namespace ${first} ${POD_SECURITY_LABEL}=restricted`
+  );
 }
 
 /** Rules as in RBAC, and the namespace to which they apply; without one, the whole cluster. */
