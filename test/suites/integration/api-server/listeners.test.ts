@@ -179,6 +179,28 @@ it('the controller writes namespaces, accounts and bindings of Listeners alone',
   expect(await create('/api/v1/namespaces', { metadata: { name: 'anything', labels } })).toContain('davit-lsn-');
   expect(await create('/api/v1/namespaces', { metadata: { name: 'davit-lsn-00000000' } })).toContain('with the label');
   expect(await create('/api/v1/namespaces', { metadata: { name: 'davit-lsn-00000000', labels } })).toMatch(/^201/);
+  for (const more of [{ 'davit.dev/tenant': 'true' }, { 'pod-security.kubernetes.io/enforce': 'privileged' }]) {
+    const marked = { metadata: { name: 'davit-lsn-00000000', labels: { ...labels, ...more } } };
+    // oxlint-disable-next-line no-await-in-loop -- a few dry runs
+    expect(await create('/api/v1/namespaces', marked)).toContain('only its own labels');
+    const path = `/api/v1/namespaces/${namespace}?dryRun=All`;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const changed = await door.call('PATCH', path, { metadata: { labels: more } }, CONTROLLER);
+    expect([changed.status, changed.message]).toEqual([403, expect.stringContaining('only its own labels')]);
+  }
+  // Those that an administrator has set stay, and stand in nobody's way.
+  await cluster.kubectl(['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
+  const relabel = async (labelled: object): Promise<number> =>
+    (
+      await door.call(
+        'PATCH',
+        `/api/v1/namespaces/${namespace}?dryRun=All`,
+        { metadata: { labels: labelled } },
+        CONTROLLER,
+      )
+    ).status;
+  expect(await relabel({ 'app.kubernetes.io/part-of': 'davit' })).toBe(200);
+  expect(await relabel({ 'pod-security.kubernetes.io/enforce': null })).toBe(403);
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'davit-listener-agent' };
   const bindings = (where: string): string => `/apis/rbac.authorization.k8s.io/v1/namespaces/${where}/rolebindings`;
   expect(await create(bindings(tenant.namespace), { metadata: { name: 'x' }, roleRef })).toContain('davit-lsn-');
