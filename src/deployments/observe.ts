@@ -127,7 +127,7 @@ async function observeSecrets(
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
 ): Promise<ObservedSecrets> {
-  const { secrets, failures } = await readSecrets(record, contents, signal);
+  const { secrets, tooLarge, failures } = await readSecrets(record, contents, signal);
   // Values that are not known say nothing, and nothing is rolled by them.
   const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);
   const unread = [...failures, ...(digested.failure ? [digested.failure] : [])];
@@ -141,6 +141,7 @@ async function observeSecrets(
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
       seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),
+    ...(tooLarge.length > 0 && { tooLargeSecrets: tooLarge }),
     secretsRead: digested.read,
     ...(unread.length > 0 && { unread }),
   };
@@ -154,25 +155,39 @@ interface Read {
   readonly failure?: ActionFailure;
 }
 
+interface Reads {
+  readonly secrets: SeenSecrets;
+  /** Those that a container gets as a whole although they have too many keys. */
+  readonly tooLarge: readonly string[];
+  readonly failures: readonly ActionFailure[];
+}
+
 /** Every Secret whose values stand in the environment of the record's pods, by name, and those that could not be read. */
 async function readSecrets(
   { metadata, spec }: AppDeployment,
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
-): Promise<{ readonly secrets: SeenSecrets; readonly failures: readonly ActionFailure[] }> {
+): Promise<Reads> {
   const { namespace = '' } = metadata;
-  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
-  const reads = await Promise.all(
-    [...named].map(async (name): Promise<Read> => {
-      try {
-        return { name, secret: await contents.read(namespace, name, signal) };
-      } catch (error) {
-        return { name, failure: failureOf(error, { kind: 'Secret', name }, 'read') };
-      }
-    }),
-  );
+  const wanted = Map.groupBy(readAtStart(spec, spec.sourceConfig.resourceSpec), ({ secretName }) => secretName);
+  const reads: Read[] = [];
+  const tooLarge: string[] = [];
+  for (const [name, uses] of wanted) {
+    const keys = new Set(uses.flatMap(({ secretKey }) => secretKey ?? []));
+    const isWhole = uses.some(({ secretKey }) => secretKey === undefined);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- a hundred Secrets of a megabyte do not fit into the memory together
+      const secret = await contents.read(namespace, name, { keys, isWhole }, signal);
+      reads.push({ name, secret });
+      // Another record may have asked for all of it.
+      if (isWhole && secret?.isTooLarge) tooLarge.push(name);
+    } catch (error) {
+      reads.push({ name, failure: failureOf(error, { kind: 'Secret', name }, 'read') });
+    }
+  }
   return {
     secrets: new Map(reads.map(({ name, secret }) => [name, secret])),
+    tooLarge,
     failures: reads.flatMap(({ failure }) => failure ?? []),
   };
 }
@@ -197,6 +212,7 @@ async function secretsRead(
   for (const { secretName, secretKey, optional } of reads) {
     const seen: SeenSecret['values'] = secrets.get(secretName)?.values ?? new Map();
     const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
+    if (secretKey === undefined && secrets.get(secretName)?.isTooLarge) return INCOMPLETE;
     if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return INCOMPLETE;
     // An existing empty Secret differs from a missing one.
     if (secretKey === undefined)

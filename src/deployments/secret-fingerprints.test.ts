@@ -7,6 +7,7 @@ import { digestKey } from './children/secret-digest.ts';
 import type { Caches } from './cluster/caches.ts';
 import { makeSecretFingerprints, type SecretFingerprints } from './secret-fingerprints.ts';
 
+const WHOLE = { keys: new Set<string>(), isWhole: true };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 function secret(version: number, data: Readonly<Record<string, string>>): KubeObject {
@@ -51,7 +52,7 @@ function world(): World {
 }
 
 const keysOf = async ({ contents }: World): Promise<readonly string[] | undefined> => {
-  const seen = await contents.read('a', 's');
+  const seen = await contents.read('a', 's', WHOLE);
   return seen && [...seen.values.keys()];
 };
 
@@ -93,14 +94,70 @@ describe('a Secret that the cache does not have', () => {
     const back = world();
     back.live = secret(1, { key: 'value' });
     back.cached = back.live;
-    await back.contents.read('a', 's');
+    await back.contents.read('a', 's', WHOLE);
     back.live = undefined;
     back.cached = undefined;
-    await back.contents.read('a', 's');
+    await back.contents.read('a', 's', WHOLE);
     back.live = secret(2, { key: 'new' });
     back.cached = back.live;
-    expect([...((await back.contents.read('a', 's'))?.values.values() ?? [])]).toEqual([
+    expect([...((await back.contents.read('a', 's', WHOLE))?.values.values() ?? [])]).toEqual([
       { fingerprint: expect.any(String) },
     ]);
+  });
+});
+
+describe('a Secret with many keys', () => {
+  const named = (...keys: string[]): { keys: Set<string>; isWhole: boolean } => ({
+    keys: new Set(keys),
+    isWhole: false,
+  });
+  const many = Object.fromEntries(Array.from({ length: 55_000 }, (_, n) => [`key-${n}`, '']));
+
+  it('costs the memory of those that are named', async () => {
+    const it = world();
+    it.live = secret(1, many);
+    it.cached = it.live;
+    const seen = await it.contents.read('a', 's', named('key-1', 'absent'));
+    expect([...(seen?.values.keys() ?? [])]).toEqual(['key-1']);
+    // Another record names another key, and both stay known.
+    await it.contents.read('a', 's', named('key-2'));
+    expect(it.reads).toBe(2);
+    const both = await it.contents.read('a', 's', named('key-1'));
+    expect([...(both?.values.keys() ?? [])]).toEqual(['key-1', 'key-2']);
+    expect(both?.values.get('key-2')).toEqual({ fingerprint: expect.any(String) });
+    expect(it.reads).toBe(2);
+  });
+
+  it('is too large as a whole, and is not read again for that', async () => {
+    const it = world();
+    it.live = secret(1, many);
+    it.cached = it.live;
+    const seen = await it.contents.read('a', 's', { ...named('key-7'), isWhole: true });
+    expect([seen?.isTooLarge, [...(seen?.values.keys() ?? [])]]).toEqual([true, ['key-7']]);
+    await it.contents.read('a', 's', { ...named('key-7'), isWhole: true });
+    expect(it.reads).toBe(1);
+  });
+
+  it('forgets keys that once were named when they are many', async () => {
+    const it = world();
+    it.live = secret(1, many);
+    it.cached = it.live;
+    for (let n = 0; n < 20; n += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await it.contents.read('a', 's', named(...Array.from({ length: 100 }, (_, m) => `key-${n * 100 + m}`)));
+    const seen = await it.contents.read('a', 's', named('key-1999'));
+    expect(seen?.values.size).toBeLessThanOrEqual(1000);
+  });
+
+  it('tells when a named key got another value, and not when a key is first named', async () => {
+    const it = world();
+    it.live = secret(1, { a: '1', b: '1' });
+    it.cached = it.live;
+    await it.contents.read('a', 's', named('a'));
+    it.live = secret(2, { a: '2', b: '2' });
+    it.cached = it.live;
+    const seen = await it.contents.read('a', 's', named('a', 'b'));
+    expect(seen?.values.get('a')?.changedAt).toBe(1);
+    expect(seen?.values.get('b')?.changedAt).toBeUndefined();
   });
 });

@@ -20,18 +20,30 @@ export interface SeenSecret {
   readonly values: SeenValues;
   /** Opaque and immutable, so that it contains only what its author wrote. */
   readonly isFixed: boolean;
+  /** More than MOST_KEYS, and asked for as a whole: of its values only those that are asked for by name are known. */
+  readonly isTooLarge: boolean;
 }
 type SeenValues = ReadonlyMap<string, SeenValue>;
 
+/** The values of a Secret that somebody uses. */
+export interface Wanted {
+  readonly keys: ReadonlySet<string>;
+  /** All of its keys, in addition. */
+  readonly isWhole: boolean;
+}
+
+/** A Secret may have 55,000 keys, and what is known of a value needs more memory than a short value. */
+export const MOST_KEYS = 1000;
+
 export interface SecretFingerprints {
-  /** Undefined if the Secret does not exist. */
-  read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined>;
+  /** Undefined if the Secret does not exist. The values have those that are wanted, as far as they exist, and perhaps more. */
+  read(namespace: string, name: string, wanted: Wanted, signal?: AbortSignal): Promise<SeenSecret | undefined>;
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
   /** Milliseconds of a monotonic clock. */
   elapsed(): number;
 }
 
-interface Known {
+interface Known extends Wanted {
   readonly version: string;
   readonly secret: SeenSecret;
 }
@@ -57,21 +69,31 @@ export function makeSecretFingerprints({
   const missing = new Set<string>();
   let forgetAt = FORGET_EVERY;
 
-  async function read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined> {
+  async function read(
+    namespace: string,
+    name: string,
+    wanted: Wanted,
+    signal?: AbortSignal,
+  ): Promise<SeenSecret | undefined> {
     const at = `${namespace}/${name}`;
     const cached = caches.secrets.get({ namespace, name });
     if (cached) missing.delete(at);
     else if (missing.has(at)) return undefined;
     const before = known.get(at);
-    if (cached && before?.version === versionOf(cached)) return before.secret;
+    if (cached && before?.version === versionOf(cached) && has(before, wanted)) return before.secret;
     try {
       const secret = await client.get<SecretObject>(SECRETS, { namespace, name }, signal && { signal });
       const key = await digestKey();
-      const values = seen(secret.data ?? {}, before?.secret.values, (secretKey, value) =>
-        fingerprint(key, { namespace, secretName: name, secretKey }, value),
+      const all = together(before, wanted);
+      const isTooLarge = all.isWhole && Object.keys(secret.data ?? {}).length > MOST_KEYS;
+      const values = seen(
+        secret.data ?? {},
+        isTooLarge ? { ...all, isWhole: false } : all,
+        before,
+        (secretKey, value) => fingerprint(key, { namespace, secretName: name, secretKey }, value),
       );
-      const read = { values, isFixed: secret.type === 'Opaque' && secret.immutable === true };
-      known.set(at, { version: versionOf(secret), secret: read });
+      const read = { values, isFixed: secret.type === 'Opaque' && secret.immutable === true, isTooLarge };
+      known.set(at, { ...all, version: versionOf(secret), secret: read });
       forgetWhatIsGone();
       return read;
     } catch (error) {
@@ -86,15 +108,17 @@ export function makeSecretFingerprints({
 
   function seen(
     data: Readonly<Record<string, string>>,
-    before: SeenValues | undefined,
+    { keys, isWhole }: Wanted,
+    before: Known | undefined,
     fingerprintOf: (key: string, value: string) => string,
   ): SeenValues {
+    const names = isWhole ? Object.keys(data) : [...keys].filter((key) => Object.hasOwn(data, key));
     return new Map(
-      Object.entries(data).map(([key, value]) => {
-        const print = fingerprintOf(key, value);
-        const old = before?.get(key);
+      names.map((key) => {
+        const print = fingerprintOf(key, data[key] ?? '');
+        const old = before?.secret.values.get(key);
         if (old?.fingerprint === print) return [key, old];
-        return [key, { fingerprint: print, ...(before && { changedAt: elapsed() }) }];
+        return [key, { fingerprint: print, ...(before && knows(before, key) && { changedAt: elapsed() }) }];
       }),
     );
   }
@@ -109,6 +133,21 @@ export function makeSecretFingerprints({
   }
 
   return { read, elapsed, digestOf: async (versions) => secretsDigest(await digestKey(), versions) };
+}
+
+function knows({ keys, isWhole, secret }: Known, key: string): boolean {
+  return keys.has(key) || (isWhole && !secret.isTooLarge);
+}
+
+function has(known: Known, { keys, isWhole }: Wanted): boolean {
+  return (known.isWhole || !isWhole) && [...keys].every((key) => knows(known, key));
+}
+
+/** Several records may use other keys of the same Secret. Those that none uses any more are forgotten when there are many. */
+function together(before: Wanted | undefined, wanted: Wanted): Wanted {
+  if (before === undefined) return wanted;
+  const keys = new Set([...before.keys, ...wanted.keys]);
+  return keys.size > MOST_KEYS ? wanted : { keys, isWhole: before.isWhole || wanted.isWhole };
 }
 
 function versionOf({ metadata: { uid, resourceVersion } }: KubeObject): string {

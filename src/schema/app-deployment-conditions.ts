@@ -351,6 +351,10 @@ export const REASONS = {
     meaning: "A Secret with the name of the record's values is not Opaque and immutable.",
     todo: 'If it is Opaque, make it immutable with the command in the message. Otherwise name another Secret.',
   },
+  SecretTooLarge: {
+    meaning: 'An init container or sidecar gets all keys of a Secret that has more than 1,000.',
+    todo: 'Name the keys that the container needs under env, or name a smaller Secret.',
+  },
   Accepted: { meaning: 'The record complies with the rules.', todo: 'Nothing.' },
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use an allowed source.' },
   TemplateNotFound: {

@@ -39,6 +39,8 @@ export interface ObservedSecrets {
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
   /** Secrets that editors may name without the right to read them (deployments/record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
+  /** Secrets that a container gets as a whole although they have too many keys. */
+  readonly tooLargeSecrets?: readonly string[];
   readonly secretsRead: SecretsRead;
   /** Failures to read existing Secrets, whose keys are therefore unknown. */
   readonly unread?: readonly ActionFailure[];

@@ -65,6 +65,12 @@ it.each<{ name: string; seen: Partial<Observed>; want: string; says: string }>([
     want: 'stalled SecretNotFixed',
     says: 'kubectl patch secret shop--vars-x -n team',
   },
+  {
+    name: 'a Secret with more keys than a container can use',
+    seen: { secretKeys: { mine: ['a', 'b'], other: ['c'] }, tooLargeSecrets: ['large'] },
+    want: 'stalled SecretTooLarge',
+    says: 'Secret large has more than 1,000 keys',
+  },
 ])('$name: $want', ({ seen, want, says }) => {
   const { is, reason, message } = checkReferences({ ...anObserved(record), ...seen });
   expect(`${is} ${reason}`).toBe(want);

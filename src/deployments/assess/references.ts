@@ -8,7 +8,7 @@ import { failureAt, type ObservedRecord, type ObservedSecrets } from './observed
 
 type Seen = ObservedRecord & ObservedSecrets;
 
-const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [secretNotFixed, somethingMissing, hasTooManyKeys, notRead];
 
 export function checkReferences(seen: Seen): Entry {
   return firstOf(CHECKS, seen) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
@@ -55,6 +55,13 @@ function missingOf(
   return keys.includes(secretKey)
     ? undefined
     : { what: `key ${secretKey} in Secret ${secretName}`, variable, isSecret: false };
+}
+
+function hasTooManyKeys({ tooLargeSecrets: [name] = [] }: Seen): Entry | undefined {
+  const cause = `Secret ${name} has more than 1,000 keys, and a container gets all of them as variables (envFrom).`;
+  return name === undefined
+    ? undefined
+    : stalled('SecretTooLarge', `${cause} Name the keys that it needs under env, or name a smaller Secret.`);
 }
 
 function notRead({ unread: [first] = [] }: ObservedSecrets): Entry | undefined {

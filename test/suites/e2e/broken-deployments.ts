@@ -509,6 +509,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   PodStuckTerminating: 'src/deployments/assess/stores.test.ts',
   TaskFailed: 'src/deployments/assess/task-runs.test.ts',
   SecretNotFixed: 'test/suites/reconcile/app-deployment.test.ts',
+  SecretTooLarge: 'test/suites/reconcile/app-deployment.test.ts',
   SourceNotAllowed: 'src/deployments/assess/policy.test.ts',
   TemplateNotFound: 'test/suites/integration/cloud.test.ts',
   ListenerNotFound: 'test/suites/integration/listeners.test.ts',

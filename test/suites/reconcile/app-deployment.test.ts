@@ -237,6 +237,27 @@ describe('rows that every reconciler has', () => {
     expect(record(kube).status?.state).toBe('READY');
   });
 
+  it('that a container gets whole has at most a thousand keys', async () => {
+    const kube = aServer();
+    const put = (keys: number): void =>
+      void kube.seed(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'large', namespace: 'team' },
+        data: Object.fromEntries(Array.from({ length: keys }, (_, n) => [`K${n}`, ''])),
+      } as KubeObject);
+    put(1001);
+    const sidecars = [{ name: 'side', image: 'registry.example/side:1', envFrom: [{ secretRef: { name: 'large' } }] }];
+    putRecord(kube, { sourceConfig: { resourceSpec: { sidecars } } });
+    const controller = await aController(kube);
+    await converge(controller);
+    expect(kube.objects(DEPLOYMENTS)).toEqual([]);
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({ status: 'True', reason: 'SecretTooLarge' });
+    put(1000);
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+
   it.each([false, true])(
     'made by someone else in the very moment: not merged into, taken before: %s',
     async (taken) => {
