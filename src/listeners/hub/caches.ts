@@ -16,8 +16,24 @@ export type ListenerCacheOptions = Pick<ReflectorOptions<KubeObject>, 'client' |
 
 export function makeListenerCaches(options: ListenerCacheOptions): ListenerCaches {
   return {
-    works: makeReflector<ListenerWork>({ ...options, resource: LISTENER_WORKS }),
+    works: makeReflector<ListenerWork>({ ...options, resource: LISTENER_WORKS, transform: boundedWork }),
     // The name is all that the controller may read Leases by.
     leases: makeReflector<Lease>({ ...options, resource: LEASES, fieldSelector: `metadata.name=${LISTENER_AGENT}` }),
   };
 }
+
+/**
+ * Characters of a report as JSON. Another cluster writes it and no schema bounds it; in the memory it needs up to twelve times as much. That
+ * of a deployment with its revisions has some 20,000.
+ */
+const LONGEST_REPORT = 256 * 1024;
+
+/** The work, whose status is unreadable if it is too long. */
+export function boundedWork(work: ListenerWork): ListenerWork {
+  const { deployment, revisions, ...rest } = work.status ?? {};
+  if (JSON.stringify([deployment, revisions]).length <= LONGEST_REPORT) return work;
+  return { ...work, status: { ...rest, deployment: UNREADABLE } };
+}
+
+/** What no Davit reports. */
+const UNREADABLE = { conditions: null } as never;

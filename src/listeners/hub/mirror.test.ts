@@ -4,6 +4,7 @@ import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deploy
 import { conditionOf } from '../../schema/conditions.ts';
 import type { Listener } from '../../schema/listener.ts';
 import type { ListenerWork } from '../../schema/listener-work.ts';
+import { boundedWork } from './caches.ts';
 import { type Mirrored, mirroredRevision, mirroredStatus, reportedSnapshot } from './mirror.ts';
 
 const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
@@ -273,5 +274,31 @@ describe('revisions', () => {
     expect(first).toMatchObject({ state: 'DEPLOYED', stateChangedAt: '2026-01-01T12:00:00Z' });
     const again = { ...revision, ...(first && { status: first }) };
     expect(mirroredRevision(reported(), again, new Date('2026-02-01T00:00:00Z'))).toEqual(first);
+  });
+});
+
+describe('a report that fills the memory', () => {
+  const record = theRecord();
+  const many = (length: number): object => Object.fromEntries(Array.from({ length }, (_, n) => [`k${n}`, n]));
+
+  it.each<[string, object]>([
+    ['of the deployment', { deployment: { ...SERVING, resourceSpec: many(100_000) } }],
+    ['of revisions', { ...REPORT, revisions: [{ id: 'a', state: 'DEPLOYED', resolved: many(100_000) }] }],
+  ])('%s is not kept, and the record says so', (_name, report) => {
+    const work = boundedWork(aWork(record, report));
+    expect(JSON.stringify(work).length).toBeLessThan(10_000);
+    const { conditions } = mirroredStatus(seen({ record, work }), NOW);
+    expect(conditionOf(conditions, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ListenerTooOld',
+      message: expect.stringContaining('is too long') as string,
+    });
+  });
+
+  it('one of an ordinary deployment is kept as it is', () => {
+    const work = aWork(record, { ...REPORT, revisions: [{ id: 'a', state: 'DEPLOYED', resolved: many(1000) }] });
+    expect(boundedWork(work)).toBe(work);
+    const { status: _status, ...unreported } = work;
+    expect(boundedWork(unreported)).toBe(unreported);
   });
 });

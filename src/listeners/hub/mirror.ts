@@ -173,7 +173,7 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
   if (latest === 'unreadable')
     return no(
       'ListenerTooOld',
-      `The report of listener ${name} has another form than this Davit knows. Upgrade the older of the two.`,
+      `The report of listener ${name} is too long, or has another form than this Davit knows. Upgrade the older of the two.`,
     );
   if (latest === undefined || latest.generation < (record.metadata.generation ?? 0))
     return no('ListenerPending', `The cluster of listener ${name} has not applied the last change yet.`, true);
