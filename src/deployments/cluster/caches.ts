@@ -43,7 +43,7 @@ import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import { slimCronJob, slimJob } from './slim-job.ts';
-import { slimSecret } from './slim-metadata.ts';
+import { slimSecret, slimTracingProject } from './slim-metadata.ts';
 import { slimPod } from './slim-pod.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
@@ -130,7 +130,7 @@ export function makeCaches(options: CacheOptions): Caches {
       [IMAGE_NAMED]: (revision) => withoutTags(imagesOfRevision(revision)),
     },
   });
-  const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
+  const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, { transform: slimTracingProject });
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
   const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
   const pods = perNamespace<Pod>(options, PODS, { ...labelled, transform: slimPod });

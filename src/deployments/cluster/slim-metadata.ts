@@ -1,7 +1,8 @@
-// What the caches keep of the metadata of Secrets, pods and Jobs. A tenant writes them, and each may have a megabyte of metadata, so a cache
+// What the caches keep of the metadata of Secrets, pods, Jobs and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
 // would otherwise be as large as any tenant likes.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
+import type { TracingProject } from '../../schema/tracing-project.ts';
 
 /** Prefixes of the labels and annotations that Davit reads. */
 const READ = ['davit.dev/', 'app.kubernetes.io/', 'argocd.argoproj.io/'];
@@ -21,6 +22,11 @@ export function firstLabels(labels: Readonly<Record<string, string>>): Record<st
 /** A Secret, or an AppLog, with the metadata that Davit reads, at most a few kilobytes. */
 export function slimSecret(secret: KubeObject): KubeObject {
   return { ...secret, metadata: slimMetadata(secret.metadata, read) };
+}
+
+/** Its text is for people, and its author may give it as many labels as he likes. */
+export function slimTracingProject({ spec: _spec, ...project }: TracingProject): TracingProject {
+  return { ...project, metadata: slimMetadata(project.metadata, firstLabels) };
 }
 
 type Metadata = KubeObject['metadata'];

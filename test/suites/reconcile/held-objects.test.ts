@@ -16,7 +16,7 @@ it('is little of pods, Secrets and Jobs, and whole of the kinds for which docs/t
   const kube = aServer();
   putRecord(kube);
   const controller = await aController(kube);
-  const caches = [controller.caches.pods, ...controller.caches.children.values()];
+  const caches = [controller.caches.pods, controller.caches.tracingProjects, ...controller.caches.children.values()];
   for (const { resource } of caches) {
     const large = {
       apiVersion: resource.group === '' ? resource.version : `${resource.group}/${resource.version}`,
@@ -38,12 +38,15 @@ it('is little of pods, Secrets and Jobs, and whole of the kinds for which docs/t
     size: JSON.stringify(get({ namespace: 'team', name: 'large' })).length,
   }));
   const small = sizes.filter(({ size }) => size < SMALL).map(({ resource }) => resource.kind);
-  expect(small.toSorted()).toEqual([APP_LOGS.kind, 'CronJob', 'Job', PODS.kind, SECRETS.kind]);
+  expect(small.toSorted()).toEqual([APP_LOGS.kind, 'CronJob', 'Job', PODS.kind, SECRETS.kind, 'TracingProject']);
   const tenants = readFileSync('docs/tenants.md', 'utf8');
   const quotas = sizes
     .filter(({ size }) => size >= SMALL)
     .map(({ resource: { group, plural } }) => `count/${group === '' ? plural : `${plural}.${group}`}`);
   expect(quotas.filter((quota) => !tenants.includes(`\`${quota}\``))).toEqual([]);
+  // Small ones, of which there may be any number.
+  for (const quota of ['pods', 'jobs.batch', 'secrets', 'tracingprojects.davit.dev'])
+    expect(tenants).toContain(`\`count/${quota}\``);
   // One that Davit has applied is compared, and anybody may write that it has.
   expect(tenants).toContain('`count/cronjobs.batch`');
 });
