@@ -11,7 +11,7 @@ const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toI
 function restarted(runs: number, ran: number | undefined, exitCode = 3): Partial<ContainerStatus> {
   const finishedAt = at(runs + 10);
   const terminated = { exitCode, finishedAt, ...(ran !== undefined && { startedAt: at(runs + 10 + ran) }) };
-  return { state: { running: { startedAt: at(runs) } }, lastState: { terminated } };
+  return { restartCount: 2, state: { running: { startedAt: at(runs) } }, lastState: { terminated } };
 }
 
 function podWith(status: Partial<ContainerStatus>, name = 'server'): Pod {
@@ -24,6 +24,12 @@ it.each<[string, Pod, number | undefined]>([
   ['that ran for 5 s and runs for 1 s', podWith(restarted(1, 5)), 34_000],
   ['that ran for 5 s and runs for 35 s', podWith(restarted(35, 5)), undefined],
   ['that ran for 9 minutes and runs for 9', podWith(restarted(540, 540)), 30_000],
+  ['that exited once, after 9 minutes, and runs for 29 s', podWith({ ...restarted(29, 540), restartCount: 1 }), 1_000],
+  [
+    'that exited once, after 9 minutes, and runs for 30 s',
+    podWith({ ...restarted(30, 540), restartCount: 1 }),
+    undefined,
+  ],
   ['that ran for a day and runs for 29 s', podWith(restarted(29, 86_400)), 1_000],
   ['that ran for nobody knows how long', podWith(restarted(29, undefined)), 1_000],
   ['that ended well after an hour', podWith(restarted(1, 3600, 0)), undefined],

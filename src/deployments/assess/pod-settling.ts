@@ -28,15 +28,19 @@ export function untilSettledMs(pods: readonly Pod[], now: Date): number | undefi
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
-/** A container has to run for longer than it did before its last exit, so that one that exits at intervals does not count in between. */
-function settlesInMs({ name, state, lastState }: ContainerStatus, now: Date): number {
+/**
+ * One exit alone says nothing of the next. From the second on a container has to run for longer than it did before its last exit, so that one
+ * that exits at intervals does not count in between.
+ */
+function settlesInMs({ name, restartCount = 0, state, lastState }: ContainerStatus, now: Date): number {
   const ended = lastState?.terminated;
   const began = Date.parse(state?.running?.startedAt ?? '');
   if (ended === undefined || Number.isNaN(began) || WAITS.has(name)) return 0;
   const ranMs = Date.parse(ended.finishedAt ?? '') - Date.parse(ended.startedAt ?? '');
   // A program that ends well after a while does so on purpose.
   if (ended.exitCode === 0 && !(ranMs < SETTLED_MS)) return 0;
-  const neededMs = ranMs < FORGOTTEN_MS ? ranMs + SETTLED_MS : SETTLED_MS;
+  const isAgain = restartCount > 1 && ranMs < FORGOTTEN_MS;
+  const neededMs = isAgain ? ranMs + SETTLED_MS : SETTLED_MS;
   const runsMs = now.getTime() - began;
   // The clock of a node that is far ahead says nothing.
   return runsMs < -FORGOTTEN_MS ? 0 : Math.max(0, neededMs - Math.max(0, runsMs));

@@ -67,9 +67,10 @@ it.each([
   ['runs for 5 s', 5, 3],
   ['runs for 100 s', 100, 3],
   ['runs for 5 s, and ends with 0', 5, 0],
-])('a container that %s each time is down from its first exit on, and Stalled', async (_what, seconds, exitCode) => {
+])('a container that %s each time is down from its second exit on, and Stalled', async (_what, seconds, exitCode) => {
   const { controller, cycle } = await aLoop();
   const { kube, clock } = controller;
+  await cycle(seconds, exitCode);
   await cycle(seconds, exitCode);
   const since = clock.ms;
   for (let time = 0; time < 8; time += 1) {
