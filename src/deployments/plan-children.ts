@@ -16,7 +16,7 @@ import { type ActionFailure, isOfPart, type Observed, workersAmong, workloadOf }
 import { mayStartPods } from './assess/pod-starts.ts';
 import { isRestored } from './assess/restore.ts';
 import { canMakeBaseBackups, mayArchive } from './assess/wal-archive.ts';
-import { awaitsServer, heldRevision, isRolled } from './assess/workloads.ts';
+import { awaitsServer, heldRevision, isRolled, servedBefore } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
 import type { Inputs } from './children/inputs.ts';
@@ -138,12 +138,10 @@ export async function planAllowed(
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render.
   let rendered: readonly KubeObject[] | undefined;
-  const held = (): readonly KubeObject[] | undefined => {
-    if (!running) return undefined;
-    // Children of a newer version of Davit are not changed.
-    rendered ??= contracts.has(running.spec.resolved.contract) ? render(running, digestsThere(observed, running)) : [];
-    return rendered;
-  };
+  const held = (): readonly KubeObject[] | undefined => (running ? (rendered ??= renderEarlier(running)) : undefined);
+  // Children of a newer version of Davit are not changed.
+  const renderEarlier = (revision: AppRevision): readonly KubeObject[] =>
+    contracts.has(revision.spec.resolved.contract) ? render(revision, digestsThere(observed, revision)) : [];
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isBuilt = imageOf(latest) !== undefined;
   const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;
@@ -154,7 +152,7 @@ export async function planAllowed(
   // The stores of a first revision may start meanwhile.
   const whole = mayRoll ? render(latest, digests) : undefined;
   const desired = whole
-    ? whole.filter((child) => !followsServer(child, observed, latest))
+    ? serverFirst(whole, observed, latest, renderEarlier)
     : (withStoresOf(preparing && render(preparing, digests), held()) ??
       render(latest, digests).filter((child) => !isOfPart(child) && !SCALING_KINDS.has(child.kind)));
   const planned = {
@@ -186,6 +184,23 @@ export async function planAllowed(
     refusals,
     lost: [...lost, ...(await guard(others))],
   };
+}
+
+/** The children without the parts that wait for their server; these stay as the revision before has them. */
+function serverFirst(
+  whole: readonly KubeObject[],
+  observed: Observed,
+  latest: AppRevision,
+  renderEarlier: (revision: AppRevision) => readonly KubeObject[],
+): readonly KubeObject[] {
+  const waiting = whole.filter((child) => followsServer(child, observed, latest));
+  if (waiting.length === 0) return whole;
+  const before = servedBefore(observed, latest);
+  const kept =
+    before === undefined
+      ? []
+      : renderEarlier(before).filter((child) => isOfPart(child) && followsServer(child, observed, latest));
+  return [...whole.filter((child) => !waiting.includes(child)), ...kept];
 }
 
 /** Whether the child runs a part that waits for its server, or scales one that does not run yet. */

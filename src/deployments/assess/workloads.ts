@@ -394,9 +394,17 @@ function hasAllParts(observed: ObservedChildren, revision: AppRevision): boolean
  * service, the newest that was deployed. Undefined also if the running one is not known any more.
  */
 export function heldRevision(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
-  const held = heldWhatever(observed, latest);
-  // One of before a move would write into the database that was moved from.
-  return held && databaseNumberOf(held) === databaseNumberOf(latest) ? held : undefined;
+  return ofSameDatabase(heldWhatever(observed, latest), latest);
+}
+
+/** The revision whose pods the parts keep that wait for the server of `latest`. */
+export function servedBefore(observed: ObservedRecord, latest: AppRevision): AppRevision | undefined {
+  return ofSameDatabase(activeBefore(observed, latest), latest);
+}
+
+/** A revision with another database would write into the one that was moved from. */
+function ofSameDatabase(revision: AppRevision | undefined, latest: AppRevision): AppRevision | undefined {
+  return revision && databaseNumberOf(revision) === databaseNumberOf(latest) ? revision : undefined;
 }
 
 function heldWhatever(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {

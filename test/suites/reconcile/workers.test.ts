@@ -239,6 +239,35 @@ it('in the first rollout of a revision the workers wait for its server, and keep
   expect(says(kube, 'Ready')).toBe('True Serving');
 });
 
+it('a part that is deleted while it waits for the server of a new revision runs what it ran', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube, reconcile } = controller;
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
+  await reconcile();
+  await setRolling(kube);
+  await reconcile();
+  for (const [resource, name] of [
+    [DEPLOYMENTS, 'shop--mailer'],
+    [STATEFUL_SETS, 'shop--scheduler'],
+  ] as const) {
+    const uid = kube.objects(resource).find(({ metadata }) => metadata.name === name)?.metadata.uid ?? '';
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await kube.remove(resource, { namespace: 'team', name }, { uid });
+  }
+  kube.collectGarbage();
+  await reconcile();
+  await reconcile();
+  expect(running(kube)).toEqual({
+    'Deployment shop': 2,
+    'Deployment shop--mailer': 1,
+    'StatefulSet shop--scheduler': 1,
+  });
+  controller.writes();
+  await reconcile();
+  expect(controller.writes()).toEqual([]);
+});
+
 it('a first revision starts its server first, and all start when the deadline of the rollout is over', async () => {
   const kube = aServer();
   putRecord(kube, SPEC);
