@@ -192,11 +192,17 @@ function adviceOnEnd(name: string, reason: string | undefined, words: string): s
 /** Davit's own containers wait for stores, and may exit until these answer. */
 export const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
 
-/** The trouble of a container of these pods that is not running well and has exited at least `times` times. */
-export function crashedOften(pods: readonly Pod[], times: number): Trouble | undefined {
-  return firstTrouble(containersOf(living(pods)), (container) =>
-    !WAITS.has(container.name) && exitsOf(container) >= times ? crashTrouble(container) : undefined,
-  );
+/**
+ * The trouble of a container of these pods that is not running well and has exited at least `times` times, the last time after a run that
+ * began later than `sinceMs`.
+ */
+export function crashedOften(pods: readonly Pod[], times: number, sinceMs: number): Trouble | undefined {
+  return firstTrouble(containersOf(living(pods)), (container) => {
+    const { name, state, lastState } = container;
+    const { startedAt } = state?.terminated ?? lastState?.terminated ?? {};
+    const isOlder = startedAt !== undefined && Date.parse(startedAt) <= sinceMs;
+    return !WAITS.has(name) && !isOlder && exitsOf(container) >= times ? crashTrouble(container) : undefined;
+  });
 }
 
 /** The exits of the container of a pod that has exited most, of those that do not run well. */

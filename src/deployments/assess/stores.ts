@@ -9,6 +9,7 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
   MIGRATION,
+  STORE_PARTS,
   type StorePart,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
@@ -32,6 +33,7 @@ import {
   isUnsettled,
   type Observed,
   type ObservedChildren,
+  type ObservedRecord,
   type Pod,
   statefulSetOf,
   type Workload,
@@ -185,6 +187,16 @@ function tooLong(seen: Seen, entry: Entry): Entry {
   const seconds = isDeployed ? patience?.unavailableSeconds : patience?.progressDeadlineSeconds;
   const late = stalled(reason, `${what} has not answered for more than ${seconds} s. ${entry.message}`);
   return entry.serving === true ? { ...late, serving: true } : late;
+}
+
+/** Since when (milliseconds) every store has answered, as the last report says it; Infinity while one does not. */
+export function storesAnswerSince({ record: { status } }: ObservedRecord): number {
+  const times = STORE_PARTS.map((part) => {
+    const condition = conditionOf(status?.conditions, STORES[part].condition);
+    if (condition === undefined) return 0;
+    return condition.status === 'True' ? Date.parse(condition.lastTransitionTime) : Infinity;
+  });
+  return Math.max(...times);
 }
 
 export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boolean {

@@ -227,6 +227,8 @@ describe('checkWorkloads', () => {
     it.each<{
       name: string;
       pod: Pod;
+      /** Pods of the active revision. */
+      before?: readonly Pod[];
       others?: readonly AppRevision[];
       of?: AppRevision;
       stores?: typeof ANSWER;
@@ -262,10 +264,24 @@ describe('checkWorkloads', () => {
         of: { ...revision, status: { state: 'DEPLOYED' } },
         want: 'fail ContainerCrashed',
       },
-    ])('$name: $want', ({ pod, others = [], of = revision, stores = ANSWER, want, says = '' }) => {
+      {
+        name: 'while the pods of the active revision run',
+        pod: exits(2),
+        before: [aPod('server', older, { main: [{ name: 'server', image: 'a', state: { running: {} } }] })],
+        others: [older],
+        want: 'stalled ContainerCrashed final',
+      },
+      {
+        name: 'while a pod of the active revision fails as well: an external store may be away',
+        pod: exits(2),
+        before: [aPod('server', older, { main: [{ name: 'server', image: 'a', state: CRASHED, lastState: ENDED }] })],
+        others: [older],
+        want: 'fail ContainerCrashed',
+      },
+    ])('$name: $want', ({ pod, before = [], others = [], of = revision, stores = ANSWER, want, says = '' }) => {
       const children = [aWorkload('server', of, { ready: 0 })];
       const observed = {
-        ...anObserved(record, { revisions: [of, ...others], children, pods: [pod] }),
+        ...anObserved(record, { revisions: [of, ...others], children, pods: [pod, ...before] }),
         patience: PATIENT,
       };
       const entry = checkWorkloads(observed, of, stores);

@@ -35,7 +35,7 @@ import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
 import { checkRestore } from './restore.ts';
-import { isOwn } from './stores.ts';
+import { isOwn, storesAnswerSince } from './stores.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -244,15 +244,19 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
 
 /**
  * A new revision whose container exits again and again has failed. Where another one is active, its pods serve and these go.
- * While PostgreSQL or Redis does not answer, the exits prove nothing, nor do those of pods that served before it.
+ * Exits prove nothing while PostgreSQL or Redis does not answer or the active revision crashes as well, nor does a run that began before
+ * the stores answered, nor pods that served before.
  */
 function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
   const { maxCrashes } = observed.patience ?? {};
   if (maxCrashes === undefined || hasBeenReady(revision, role) || firstProblem(stores)) return undefined;
-  const exits = crashedOften(podsOf(observed, role, podsIdOf(revision, role)), maxCrashes);
-  const crash = withMissingStores(exits, revision.spec.requested);
+  const pods = podsOf(observed, role, podsIdOf(revision, role));
+  const crash = withMissingStores(crashedOften(pods, maxCrashes, storesAnswerSince(observed)), revision.spec.requested);
   if (!crash) return undefined;
   const active = activeBefore(observed, revision);
+  // Davit opens no connection to an external store: pods that worked with it say that it is away.
+  if (active && podFailure(podsOf(observed, role, podsIdOf(active, role)))?.reason === 'ContainerCrashed')
+    return undefined;
   const { name, namespace } = revision.metadata;
   const failed = `Revision ${revision.spec.id} failed: the ${role} exited at least ${maxCrashes} times.`;
   const log = `Its log: kubectl davit logs ${observed.record.metadata.name} --revision ${name} -n ${namespace}`;

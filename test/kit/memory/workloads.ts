@@ -47,11 +47,18 @@ export function removePod(kube: FakeKube, role: string): void {
   if (kube.objects(PODS).some(({ metadata }) => metadata.name === name)) kube.erase(PODS, { namespace: 'team', name });
 }
 
-/** The status of a container that exits again and again. */
-export const crashing = (restartCount: number, message?: string): Partial<ContainerStatus> => ({
+/** The status of a container that exits again and again. `startedAt`: when the run began that ended last. */
+export const crashing = (restartCount: number, message?: string, startedAt?: string): Partial<ContainerStatus> => ({
   restartCount,
   state: { waiting: { reason: 'CrashLoopBackOff' } },
-  lastState: { terminated: { exitCode: 1, reason: 'Error', ...(message !== undefined && { message }) } },
+  lastState: {
+    terminated: {
+      exitCode: 1,
+      reason: 'Error',
+      ...(message !== undefined && { message }),
+      ...(startedAt !== undefined && { startedAt }),
+    },
+  },
 });
 
 /** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation, every Job succeeds. */

@@ -4,7 +4,7 @@
 import { expect, it } from 'vitest';
 import type { ContainerStatus, Workload } from '../../../src/deployments/assess/observed.ts';
 import { Invalid } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, EVENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
@@ -112,6 +112,34 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
   await converge(again);
   expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
   expect(kube.objects<AppRevision>(APP_REVISIONS).map(({ status }) => status?.state)).toContain('DEPLOY_FAILED');
+});
+
+it('exits while Redis was away prove nothing once it is back: what counts is a run that began then', async () => {
+  const controller = await aConverged();
+  const { kube, clock } = controller;
+  const redis = async (readyReplicas: number): Promise<void> => {
+    const place = { namespace: 'team', name: 'shop--redis' };
+    await kube.mergePatch(STATEFUL_SETS, place, { status: { readyReplicas } }, { subresource: 'status' });
+    await passes(controller);
+  };
+  const endedRun = async (exits: number): Promise<string> => {
+    const startedAt = new Date(clock.ms).toISOString();
+    clock.ms += 1000;
+    putNew(kube, crashing(exits, 'no Redis', startedAt));
+    await passes(controller);
+    return `${newestRevision(kube).status?.state} ${says(kube, 'Stalled')}`;
+  };
+  await change(kube, 'registry.example/shop:2');
+  await controller.reconcile();
+  await setReady(kube, 1, 0);
+  await redis(0);
+  expect(await endedRun(3)).toBe('DEPLOYING False Settled');
+  clock.ms += 60_000;
+  await redis(1);
+  expect(says(kube, 'RedisReady')).toBe('True Answering');
+  expect(newestRevision(kube).status?.state).toBe('DEPLOYING');
+  clock.ms += 1000;
+  expect(await endedRun(4)).toBe('DEPLOY_FAILED True ContainerCrashed');
 });
 
 it('a part that only the failed revision has goes with it, and a full quota is in no way back', async () => {
