@@ -4,14 +4,18 @@
 
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
+import { TASK } from '../schema/meta.ts';
+import { hasEnded, type Job, jobsOf } from './assess/jobs.ts';
 import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
 import { isRestored } from './assess/restore.ts';
 import { ownStoreAnswers } from './assess/stores.ts';
+import type { CronJob } from './assess/task-runs.ts';
 import { backupChildren, taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import { foreignFields } from './plan/foreign-fields.ts';
-import { plan } from './plan/plan.ts';
+import { type Action, plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
+import { isOwnedBy } from './record/metadata.ts';
 import { activeRevision } from './record/revisions.ts';
 
 const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob', 'ScheduledBackup']);
@@ -45,8 +49,22 @@ export async function applyCronJobs(
   const tasks = active ? taskChildren(inputs, contracts) : [];
   const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
   const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
-  const failures = [...refusals, ...(await executePlan(actions, observed.record, target))];
+  const due = actions.flatMap((action) => lettingRunsEnd(action, observed));
+  const failures = [...refusals, ...(await executePlan(due, observed.record, target))];
   return { failures, foreign: foreignFields(desired, judged) };
+}
+
+/** A deleted CronJob takes its Jobs with it: while one of them runs, it stays and is suspended. */
+function lettingRunsEnd(action: Action, observed: Observed): readonly Action[] {
+  const { kind, apiVersion, metadata, spec } = action.object as CronJob;
+  const isRunning = ({ spec: job, ...one }: Job): boolean => job?.suspend !== true && !hasEnded(one);
+  const runs = jobsOf(observed, TASK).filter((job) => isOwnedBy(job, metadata.uid));
+  if (action.do !== 'delete' || kind !== 'CronJob' || !runs.some(isRunning)) return [action];
+  if (spec?.suspend === true) return [];
+  const { name, namespace, uid, labels, annotations, ownerReferences } = metadata;
+  const own = { name, namespace, uid, labels, annotations, ownerReferences } as KubeObject['metadata'];
+  const suspended = { apiVersion, kind, metadata: own, spec: { ...spec, suspend: true } } as KubeObject;
+  return [{ do: 'apply', object: suspended, observed: action.object }];
 }
 
 /** Before its restore a database is empty, and an empty dump would be the newest backup. */

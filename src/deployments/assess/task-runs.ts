@@ -21,7 +21,7 @@ import { childOf, isOurs, type ObservedChildren, type ObservedCondition, type Po
 import { isUnended, podFailure } from './pod-failures.ts';
 
 /** The used part of batch/v1 CronJob. */
-interface CronJob extends KubeObject {
+export interface CronJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
 }
 

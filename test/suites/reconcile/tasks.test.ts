@@ -19,7 +19,7 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revisio
 import type { Task } from '../../../src/schema/tasks.ts';
 import { SHOP } from '../../kit/memory/controller.ts';
 import { conditionIn, edit, newestRevision, putSecret, record, says } from '../../kit/memory/record.ts';
-import { makeReady, putPod } from '../../kit/memory/workloads.ts';
+import { makeReady, makeWorkloadsReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
 
@@ -318,6 +318,46 @@ describe('a task', () => {
     await change(kube, withTasks(CLEAN));
     await converge(controller);
     expect([says(kube, 'Ready'), cronJobs(kube).length]).toEqual(['True Serving', 1]);
+  });
+
+  it.each([
+    { name: 'removed', tasks: null },
+    { name: 'made on-demand', tasks: [{ name: 'clean', command: ['clean', '--all'] }] },
+  ])('$name lets its run end: the CronJob takes its Jobs with it', async ({ tasks }) => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    startRun(kube, 'shop--clean-1');
+    await change(kube, { sourceConfig: { tasks } });
+    for (let pass = 0; pass < 3; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      await controller.reconcile();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await makeWorkloadsReady(kube);
+    }
+    expect(newestRevision(kube).status?.state).toBe('DEPLOYED');
+    expect(cronJobs(kube).map(({ spec }) => spec['suspend'])).toEqual([true]);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+    endRun(kube, 'shop--clean-1', 0);
+    await controller.reconcile();
+    expect(cronJobs(kube)).toEqual([]);
+  });
+
+  it('that comes back while its run ends starts runs again', async () => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    startRun(kube, 'shop--clean-1');
+    const runWith = async (tasks: readonly Task[] | null): Promise<unknown> => {
+      await change(kube, { sourceConfig: { tasks } });
+      await controller.reconcile();
+      await makeWorkloadsReady(kube);
+      await controller.reconcile();
+      await controller.reconcile();
+      return cronJobs(kube).map(({ spec }) => spec['suspend']);
+    };
+    expect(await runWith(null)).toEqual([true]);
+    expect(await runWith([CLEAN])).toEqual([false]);
   });
 
   it('is gone with its record', async () => {
