@@ -32,7 +32,7 @@ import { runsHere } from './record/listener-assignment.ts';
 import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
 import { scaledBy, scaledTo } from './record/scaled.ts';
-import { readAtStart, referencesOf } from './record/secret-references.ts';
+import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
 /** `sharedDatabases`: absent where the platform has no shared server. */
@@ -132,12 +132,7 @@ async function observeSecrets(
   const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);
   const unread = [...failures, ...(digested.failure ? [digested.failure] : [])];
   return {
-    secretKeys: Object.fromEntries(
-      referencesOf(record.spec).map(({ secretName }) => {
-        const seen = secrets.get(secretName);
-        return [secretName, seen ? [...seen.values.keys()] : null];
-      }),
-    ),
+    secretKeys: Object.fromEntries([...secrets].map(([name, seen]) => [name, seen ? [...seen.values.keys()] : null])),
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
       seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),

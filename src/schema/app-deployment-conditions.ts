@@ -338,7 +338,7 @@ export const REASONS = {
     meaning: 'The API server rejects the pods.',
     todo: "Correct the cause in the server's message: quota, policy or a missing service account.",
   },
-  AllResolved: { meaning: 'All named objects exist.', todo: 'Nothing.' },
+  AllResolved: { meaning: 'Every Secret and key that a variable names exists.', todo: 'Nothing.' },
   SecretMissing: {
     meaning: 'A Secret that the record names does not exist.',
     todo: 'Create it. The deployment then continues automatically.',

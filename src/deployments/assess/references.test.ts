@@ -88,3 +88,30 @@ it('a Secret that Davit made of values is made again by setting them', () => {
   expect(message).toContain('kubectl davit secrets shop set A -n team');
   expect(message).not.toContain('Create it');
 });
+
+const sidecar = aRecord({
+  sourceConfig: {
+    resourceSpec: {
+      sidecars: [
+        {
+          name: 'proxy',
+          image: 'registry.example/proxy:1',
+          env: [
+            { name: 'CERT', valueFrom: { secretKeyRef: { name: 'tls', key: 'crt' } } },
+            { name: 'MORE', valueFrom: { secretKeyRef: { name: 'more', key: 'a', optional: true } } },
+          ],
+          envFrom: [{ secretRef: { name: 'whole' } }],
+        },
+      ],
+    },
+  },
+});
+
+it.each<{ name: string; secretKeys: Observed['secretKeys']; want: string; says: string }>([
+  { name: 'all there', secretKeys: { tls: ['crt'], whole: [], more: null }, want: 'AllResolved', says: 'Every' },
+  { name: 'a whole one', secretKeys: { tls: ['crt'], whole: null }, want: 'SecretMissing', says: 'Secret whole.' },
+  { name: 'a key', secretKeys: { tls: ['key'], whole: [] }, want: 'SecretKeyMissing', says: 'key crt in Secret tls.' },
+])('what only a sidecar takes from a Secret: $name', ({ secretKeys, want, says }) => {
+  const { reason, message } = checkReferences(anObserved(sidecar, { secretKeys }));
+  expect([reason, message]).toEqual([want, expect.stringContaining(says)]);
+});

@@ -1,8 +1,8 @@
-// Is every Secret and key there that the record names? All that is missing is named at once.
+// Is every Secret and key there from which a container takes a variable? All that is missing is named at once.
 
-import type { AppDeployment, SecretReference } from '../../schema/app-deployment.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { listed } from '../../schema/text.ts';
-import { referencesOf } from '../record/secret-references.ts';
+import { type ReadAtStart, readAtStart } from '../record/secret-references.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { failureAt, type ObservedRecord, type ObservedSecrets } from './observed.ts';
 
@@ -11,7 +11,7 @@ type Seen = ObservedRecord & ObservedSecrets;
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [secretNotFixed, somethingMissing, hasTooManyKeys, notRead];
 
 export function checkReferences(seen: Seen): Entry {
-  return firstOf(CHECKS, seen) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
+  return firstOf(CHECKS, seen) ?? pass('AllResolved', 'Every Secret and key that variables of the record name exists.');
 }
 
 function secretNotFixed({ unfixedSecrets: [unfixed], record }: Seen): Entry | undefined {
@@ -19,7 +19,9 @@ function secretNotFixed({ unfixedSecrets: [unfixed], record }: Seen): Entry | un
 }
 
 function somethingMissing({ record, ...secrets }: Seen): Entry | undefined {
-  const missing = referencesOf(record.spec).flatMap((reference) => missingOf(reference, secrets) ?? []);
+  const { spec } = record;
+  const reads = readAtStart(spec, spec.sourceConfig.resourceSpec).filter(({ optional }) => !optional);
+  const missing = reads.flatMap((read) => missingOf(read, secrets) ?? []);
   if (missing.length === 0) return undefined;
   const list = listed([...new Set(missing.map(({ what }) => what))].toSorted());
   return stalled(
@@ -30,7 +32,9 @@ function somethingMissing({ record, ...secrets }: Seen): Entry | undefined {
 
 /** Nobody but Davit gives a Secret a name that begins like this, and it keeps the values nowhere else. */
 function todoOf(missing: readonly Missing[], { metadata: { name, namespace } }: AppDeployment): string {
-  const own = missing.filter(({ what }) => what.includes(`Secret ${name}--vars-`)).map(({ variable }) => variable);
+  const own = missing.flatMap(({ what, variable }) =>
+    variable !== undefined && what.includes(`Secret ${name}--vars-`) ? [variable] : [],
+  );
   if (own.length === 0) return "Create it in the deployment's namespace; the deployment then continues automatically.";
   const commands = listed(own.toSorted().map((key) => `kubectl davit secrets ${name} set ${key} -n ${namespace}`));
   return `Davit made ${name}--vars-… of values that it keeps nowhere else. Set them again: ${commands}. The rest has to be created in the deployment's namespace.`;
@@ -38,21 +42,21 @@ function todoOf(missing: readonly Missing[], { metadata: { name, namespace } }: 
 
 interface Missing {
   readonly what: string;
-  /** Environment variable that it is the value of. */
-  readonly variable: string;
+  /** The record's variable that it is the value of; undefined if an init container or a sidecar names it. */
+  readonly variable: string | undefined;
   /** The whole Secret, not a key of it. */
   readonly isSecret: boolean;
 }
 
 /** Undefined also where it is not known: the Secret could not be read. */
 function missingOf(
-  { name: variable, secretName, secretKey }: SecretReference,
+  { variable, secretName, secretKey }: ReadAtStart,
   { secretKeys, unread = [] }: ObservedSecrets,
 ): Missing | undefined {
   if (failureAt({ kind: 'Secret', name: secretName }, unread)) return undefined;
   const keys = Object.hasOwn(secretKeys, secretName) ? secretKeys[secretName] : undefined;
   if (keys === null || keys === undefined) return { what: `Secret ${secretName}`, variable, isSecret: true };
-  return keys.includes(secretKey)
+  return secretKey === undefined || keys.includes(secretKey)
     ? undefined
     : { what: `key ${secretKey} in Secret ${secretName}`, variable, isSecret: false };
 }

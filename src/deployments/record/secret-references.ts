@@ -25,6 +25,8 @@ export interface ReadAtStart {
   readonly secretName: string;
   /** Absent: every key. */
   readonly secretKey?: string;
+  /** The variable of `secrets` or `secretReferences`; absent for one of an init container or a sidecar. */
+  readonly variable?: string;
   /** The container also starts without it. */
   readonly optional: boolean;
 }
@@ -35,7 +37,12 @@ export interface ReadAtStart {
  */
 export function readAtStart(where: NamesSecrets, pods: Readonly<ResourceSpec> = {}): ReadAtStart[] {
   return [
-    ...referencesOf(where).map(({ secretName, secretKey }) => ({ secretName, secretKey, optional: false })),
+    ...referencesOf(where).map(({ name, secretName, secretKey }) => ({
+      secretName,
+      secretKey,
+      variable: name,
+      optional: false,
+    })),
     ...[...(pods.initContainers ?? []), ...(pods.sidecars ?? [])].flatMap(environmentSecrets),
   ];
 }
