@@ -1,4 +1,4 @@
-// Replaces and resizes pods of own stores that their StatefulSet would leave as they are (plan/stuck-pods.ts, plan/store-resize.ts).
+// Replaces and resizes pods that their workloads would leave as they are (plan/stuck-pods.ts, plan/store-resize.ts).
 
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
@@ -11,7 +11,7 @@ import { failureOf } from './cluster/failures.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { hasSizes, type ResizeStep, resizeSteps } from './plan/store-resize.ts';
-import { stuckPods } from './plan/stuck-pods.ts';
+import { lockedOutPods, stuckPods } from './plan/stuck-pods.ts';
 
 /**
  * `changed`: names of the StatefulSets that this pass has changed. A pod that cannot be resized is replaced, as every other change of
@@ -22,7 +22,7 @@ export async function replacePods(
   changed: ReadonlySet<string>,
   { target, now }: Pick<ReconcilerOptions, 'target' | 'now'>,
 ): Promise<readonly ActionFailure[]> {
-  const removed = await removePods(stuckPods(observed, changed), target);
+  const removed = await removePods([...stuckPods(observed, changed), ...lockedOutPods(observed)], target);
   const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performResize(step, target)));
   return [...removed, ...resized.flat()];
 }

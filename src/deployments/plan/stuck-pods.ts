@@ -1,9 +1,12 @@
-// Pods of a PostgreSQL or Redis that their StatefulSet never replaces. A StatefulSet waits until a pod is Ready before it replaces
-// it by one of a newer template, so a pod that cannot start stays after its template was corrected.
+// Pods that their workload does not replace. A StatefulSet waits until a pod is Ready before it replaces it by one of a newer template,
+// so a pod of a store that cannot start stays after its template was corrected. And pods read the password of Redis only when they start.
 
-import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
-import { isOurs, type ObservedChildren, type Pod, type Workload } from '../assess/observed.ts';
-import { isReadyPod } from '../assess/pod-failures.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL, REVISION_LABEL } from '../../schema/meta.ts';
+import { childOf, isOurs, type ObservedChildren, type Pod, statefulSetOf, type Workload } from '../assess/observed.ts';
+import { isReadyPod, living, podsOf } from '../assess/pod-failures.ts';
+import { partsOf } from '../record/parts.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
 
 /**
  * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's StatefulSets, of
@@ -19,6 +22,29 @@ export function stuckPods(observed: ObservedChildren, changed: ReadonlySet<strin
       !changed.has(child.metadata.name),
   );
   return sets.flatMap((set) => observed.pods.filter((pod) => isStuck(pod, set)));
+}
+
+/**
+ * Pods to delete because they have the password of an earlier Redis: one of each part at a time, while its newer pods are ready. A Secret
+ * that was restored has the password of the Redis that runs, and is newer than its StatefulSet.
+ */
+export function lockedOutPods(observed: ObservedChildren): readonly Pod[] {
+  const secret = childOf(observed, 'Secret', observed.names.redisSecret);
+  const since = secret && isOurs(secret, observed) ? secondOfBirth(secret) : '';
+  const set = statefulSetOf(observed, 'redis');
+  if (!set || secondOfBirth(set) < since) return [];
+  const having = observed.revisions.filter(({ spec }) => spec.resolved.redis !== undefined);
+  return [...new Set(having.flatMap(({ spec }) => partsOf(spec.resolved)))].flatMap((part) => {
+    const ids = new Set(having.map((revision) => podsIdOf(revision, part)));
+    const pods = living(podsOf(observed, part));
+    const isOld = (pod: Pod): boolean => secondOfBirth(pod) < since && ids.has(pod.metadata.labels?.[REVISION_LABEL] ?? '');
+    return pods.every((pod) => isOld(pod) || isReadyPod(pod)) ? pods.filter(isOld).slice(0, 1) : [];
+  });
+}
+
+/** In whole seconds, as text that compares by time. */
+function secondOfBirth({ metadata }: KubeObject): string {
+  return metadata.creationTimestamp ?? '';
 }
 
 function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {

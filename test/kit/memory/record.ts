@@ -11,8 +11,8 @@ import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.t
 import { SHOP } from './controller.ts';
 
 /** A server with a tenant namespace `team` in it. */
-export function aServer(): FakeKube {
-  const kube = makeFakeKube();
+export function aServer(options: Parameters<typeof makeFakeKube>[0] = {}): FakeKube {
+  const kube = makeFakeKube(options);
   kube.seed(NAMESPACES, {
     apiVersion: 'v1',
     kind: 'Namespace',

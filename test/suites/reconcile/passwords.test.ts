@@ -3,10 +3,18 @@
 
 import { describe, expect, it } from 'vitest';
 import { Forbidden } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import {
+  DEPLOYMENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { aController, KEY } from '../../kit/memory/controller.ts';
-import { aServer, conditionIn, edit, putRecord, record, says } from '../../kit/memory/record.ts';
+import { aServer, conditionIn, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
+import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, crashed } from './harness.ts';
 
@@ -148,6 +156,43 @@ it('a Redis that is given up is recreated with a new password', async () => {
   kube.erase(STATEFUL_SETS, REDIS);
   await converge(controller);
   expect([says(kube, 'Ready'), secretOf(kube, REDIS)?.metadata.name]).toEqual(['True Serving', 'shop--redis']);
+});
+
+it('a Redis whose Secret and StatefulSet are deleted together: its old pods are replaced one by one, and no others', async () => {
+  let hour = 0;
+  const kube = aServer({ now: () => Date.UTC(2026, 0, 1, hour) });
+  const controller = await aConverged({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } }, kube);
+  const puts = (name: string, isReady = true): void => {
+    const pod = aPod('server', newestRevision(kube), {
+      conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+    });
+    kube.seed(PODS, { ...pod, metadata: { ...pod.metadata, name, uid: name } });
+  };
+  const pods = async (): Promise<string[]> => {
+    await controller.reconcile();
+    return kube.objects(PODS).map(({ metadata }) => metadata.name);
+  };
+  puts('old-a');
+  puts('old-b');
+  expect(await pods()).toEqual(['old-a', 'old-b']);
+  hour = 1;
+  const secret = secretOf(kube, REDIS);
+  kube.erase(SECRETS, REDIS);
+  restore(kube, secret);
+  expect(await pods()).toEqual(['old-a', 'old-b']);
+  kube.erase(SECRETS, REDIS);
+  kube.erase(STATEFUL_SETS, REDIS);
+  await controller.reconcile();
+  await makeReady(kube);
+  expect(await pods()).toEqual(['old-b']);
+  puts('new-a', false);
+  expect(await pods()).toEqual(['new-a', 'old-b']);
+  kube.erase(PODS, { namespace: 'team', name: 'new-a' });
+  puts('new-a');
+  expect(await pods()).toEqual(['new-a']);
+  puts('new-b');
+  await converge(controller);
+  expect([await pods(), says(kube, 'Ready')]).toEqual([['new-a', 'new-b'], 'True Serving']);
 });
 
 it('no volume is made before its password: a refused one is no lost one', async () => {
