@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
 import type { ActionFailure, Observed, Pod, Workload } from './observed.ts';
 import { checkStore, ownStoreAnswers } from './stores.ts';
@@ -186,6 +187,17 @@ describe('an external store', () => {
     ...earlier,
     spec: { ...earlier.spec, resolved: { ...of.spec.resolved, ...(postgres && { postgres }) } },
   };
+  const deployed = (one: AppRevision): AppRevision => ({ ...one, status: { state: 'DEPLOYED' } });
+  const withOther = deployed({
+    ...earlier,
+    spec: {
+      ...earlier.spec,
+      requested: {
+        ...earlier.spec.requested,
+        secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'other', secretKey: 'uri' }],
+      },
+    },
+  });
   const answered = said('DatabaseReady', 'True', 'Answering');
   const claim: KubeObject = { ...aStore('postgres'), kind: 'PersistentVolumeClaim' };
   const since = (pod: Pod, startedAt: string): Pod => ({
@@ -256,6 +268,25 @@ describe('an external store', () => {
       observed: see({ children: [aWorkload('server', of)] }, answered),
       want: 'pass Answering',
       says: 'The PostgreSQL that POSTGRES_URI_CUSTOM names answered the pods that serve.',
+    },
+    {
+      name: 'the pods that serve use another external one',
+      observed: see({ children: [aWorkload('server', of)], revisions: [of, withOther] }, answered),
+      want: 'fail NotObserved serving',
+      says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet.',
+    },
+    {
+      name: 'the pods that serve use an own one, and the first new one is starting',
+      observed: see(
+        { pods: [waiting], children: [aWorkload('server', of)], revisions: [of, deployed(withOwn)] },
+        answered,
+      ),
+      want: 'fail NotObserved serving',
+    },
+    {
+      name: 'one of an earlier revision waits for another external one',
+      observed: see({ pods: [since(older, LATE)], revisions: [of, withOther] }),
+      want: 'fail NotObserved',
     },
   ])('$name: $want', ({ observed, want, says = '' }) => {
     const { is, reason, serving, message } = checkStore('postgres', observed, of);

@@ -18,7 +18,8 @@ import { doesWithout } from '../../schema/runtime.ts';
 import { quoted } from '../../schema/text.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import { partsOf } from '../record/parts.ts';
-import { runsNothing } from '../record/revisions.ts';
+import { externalReference } from '../record/resolve.ts';
+import { activeRevision, runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { isRestoringArchive } from './archive-restore.ts';
 import { cloudNativePgMissing, clusterAnswers, ownCluster, phaseOf, readyInstances } from './database-cluster.ts';
@@ -414,11 +415,11 @@ function aPodIsLate(seen: Seen): Entry | undefined {
   return lateAmong(podsWithImage(seen), seen);
 }
 
-/** The same of earlier revisions with an external store, while the revision has no pod. */
+/** The same of earlier revisions with the same external store, while the revision has no pod. */
 function anEarlierPodIsLate(seen: Seen): Entry | undefined {
-  const { observed, part } = seen;
+  const { observed } = seen;
   if (podsWithImage(seen).length > 0) return undefined;
-  const others = observed.revisions.filter((revision) => !isOwn(part, revision));
+  const others = observed.revisions.filter((revision) => namesSameStore(revision, seen));
   return lateAmong(
     others.flatMap((revision) => podsWithImage({ ...seen, revision })),
     seen,
@@ -441,16 +442,34 @@ function aPodHasPassed(seen: Seen): Entry | undefined {
   return answered(seen, `when pod ${pod.metadata.name} started${at && `, at ${at}`}`);
 }
 
-// Old pods that serve are proof enough while the new revision's pods still start.
+// Old pods that serve are proof enough while the new revision's pods still start, if they use the same store.
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
   const before = conditionOf(observed.record.status?.conditions, condition);
-  return before?.status === 'True' && isServing(observed) ? answered(seen, 'the pods that serve') : undefined;
+  // A deployed revision has had pods that got through.
+  const isAnswered = before?.status === 'True' || (before?.reason === 'NotObserved' && isActiveRevision(seen));
+  return isAnswered && isServing(observed) && !isNewStore(seen) ? answered(seen, 'the pods that serve') : undefined;
+}
+
+function isActiveRevision({ observed, revision }: Seen): boolean {
+  return activeRevision(observed.revisions)?.spec.id === revision.spec.id;
+}
+
+/** Whether the active revision has another store, external or its own. */
+function isNewStore(seen: Seen): boolean {
+  const active = activeRevision(seen.observed.revisions);
+  return active !== undefined && !namesSameStore(active, seen);
+}
+
+function namesSameStore(other: AppRevision, { revision, variable, part }: Seen): boolean {
+  if (isOwn(part, other)) return false;
+  const [one, two] = [other, revision].map(({ spec }) => externalReference(spec.requested, variable));
+  return one?.secretName === two?.secretName && one?.secretKey === two?.secretKey;
 }
 
 function notTried(seen: Seen): Entry | undefined {
   const { observed, what, variable } = seen;
-  if (podsWithImage(seen).length > 0) return undefined;
+  if (podsWithImage(seen).length > 0 && !isNewStore(seen)) return undefined;
   const pod = isServing(observed) ? 'pod of the latest revision' : 'pod';
   return fail('NotObserved', `No ${pod} has connected to the ${what} in ${variable} yet.${connectedEarlier(observed)}`);
 }
