@@ -7,6 +7,7 @@ import { untilLongHeldMs } from './assess/pod-inits.ts';
 import { untilSettledMs } from './assess/pod-settling.ts';
 import { recheckAfterMs } from './assess/pod-startup.ts';
 import { retryAfterMs } from './assess/retry.ts';
+import { untilMissedMs } from './assess/task-runs.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
 import { untilStuckMs } from './plan/pod-dry-run.ts';
@@ -26,6 +27,7 @@ export function waitsOf(
     untilLongHeldMs(pods, now()),
     untilSettledMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
+    untilMissedMs(after, now()),
     untilStuckMs(after, now()),
     untilLogExpiredMs(after, now()),
     untilGivenUpMs(after, now()),

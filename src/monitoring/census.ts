@@ -113,8 +113,9 @@ function makeOldest(): {
   };
 }
 
-/** How the last run of a task ended, as a label. */
-export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'none' {
+/** How the last run of a task ended, as a label; `missed`: one was due since and did not begin. */
+export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'missed' | 'none' {
+  if (task.missedAt !== undefined) return 'missed';
   const run = lastEnded(task);
   if (run === undefined) return 'none';
   return run.state === 'Failed' ? 'failed' : 'succeeded';

@@ -245,6 +245,10 @@ export const REASONS = {
     meaning: 'The last run of a task failed. The deployment serves as before, and the next run follows the schedule.',
     todo: 'Read the message, which has its last words. kubectl davit tasks NAME shows its last runs; kubectl davit run NAME --task TASK runs it again.',
   },
+  TaskMissed: {
+    meaning: 'A run of a task was due, and its CronJob did not begin it. The deployment serves as before.',
+    todo: 'Run the command in the message. A quota, a policy or a control plane that was away keeps Jobs from being created; the next run that begins clears it.',
+  },
   ListenerSilent: {
     meaning:
       "A listener's cluster runs this record and does not report. The other conditions are the last ones that it reported.",

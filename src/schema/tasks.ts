@@ -95,6 +95,11 @@ export const PACE_OF_BACKUPS: Pace = {
     'would run more often than every 5 minutes: choose at most 12 minutes of an hour, such as */5 * * * *, or @every 5m',
 };
 
+/** Seconds between two runs of an `@every`; undefined for another schedule. */
+export function everySecondsOf(schedule: string): number | undefined {
+  return new RegExp(EVERY_PATTERN).test(schedule) ? secondsOf(schedule) : undefined;
+}
+
 function isTooOften(schedule: string, pace: Pace): boolean {
   if (new RegExp(EVERY_PATTERN).test(schedule)) return secondsOf(schedule) < pace.seconds;
   return new RegExp(MINUTES_PATTERN).test(schedule) && minutesOf(schedule) > pace.minutes;
@@ -305,6 +310,9 @@ export const TaskStatus = z.object({
     .max(64)
     .describe(timeZone.unwrap().description ?? '')
     .optional(),
+  scheduledSince: Time.describe('Since when its schedule is in force.').optional(),
+  lastScheduledAt: Time.describe('When the schedule last began a run.').optional(),
+  missedAt: Time.describe('When a run was due that did not begin, if none has begun since.').optional(),
   runs: z
     .array(TaskRun)
     .max(MOST_RUNS)

@@ -8,6 +8,8 @@ import type { Condition } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 
 export interface Patience {
+  /** When it is judged, in milliseconds since 1970. */
+  readonly at?: number;
   /** Exits of a container after which a new revision has failed. */
   readonly maxCrashes: number;
   readonly unavailableSeconds: number;
@@ -45,7 +47,7 @@ export function patienceOf(record: AppDeployment, settings: Settings, now: Date)
   const backupStale = untilBackupStaleMs(record, now) === 0;
   const proofStale = untilProofStaleMs(record, settings, now) === 0;
   const archiveStale = untilArchiveStaleMs(record, now) === 0;
-  const limits = { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
+  const limits = { at: now.getTime(), maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
   return { ...limits, backupStale, archiveStale, proofStale };
 }
 

@@ -14,19 +14,25 @@ import {
   type TaskStatus,
 } from '../../schema/tasks.ts';
 import { listed, quoted, shortened } from '../../schema/text.ts';
+import { activeRevision } from '../record/revisions.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
 import { hasEnded, type Job, jobEnd, runsOf } from './jobs.ts';
+import { missedRun } from './missed-run.ts';
 import { withMissingStores } from './missing-stores.ts';
-import { childOf, isOurs, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
+import { childOf, isOurs, type Observed, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
 
 /** The used part of batch/v1 CronJob. */
 export interface CronJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
+  readonly status?: { readonly lastScheduleTime?: string };
 }
 
 /** Undefined where the active revision has no tasks. */
-export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
+export function taskStatuses(
+  observed: ObservedChildren & Pick<Observed, 'patience'>,
+  active: AppRevision,
+): TaskStatus[] | undefined {
   // One that somebody has suspended does not run.
   const jobs = Map.groupBy(
     runsOf(observed, TASK).filter((job) => job.spec?.suspend !== true || hasEnded(job)),
@@ -37,17 +43,52 @@ export function taskStatuses(observed: ObservedChildren, active: AppRevision): T
   return active.spec.requested.tasks?.map((task) => {
     const { name, schedule, timeZone } = task;
     const newest = (jobs.get(name) ?? []).toSorted(newestJobFirst).slice(0, MOST_RUNS);
-    return {
+    const toldOf = told?.find((one) => one.name === name);
+    const status: TaskStatus = {
       name,
       ...taskStateOf(observed, task, active),
       ...(schedule !== undefined && { schedule }),
       ...(timeZone !== undefined && { timeZone }),
       runs: withLastSuccess(
         newest.map((job) => taskRunOf(observed, job, active, before.get(job.metadata.name))),
-        told?.find((one) => one.name === name)?.runs ?? [],
+        toldOf?.runs ?? [],
       ),
     };
+    return { ...status, ...scheduleTimes(status, toldOf, observed) };
   });
+}
+
+/** When the schedule began runs, and the run that it should have begun. Without a time, before the report, nothing is judged. */
+function scheduleTimes(
+  status: TaskStatus,
+  told: TaskStatus | undefined,
+  observed: ObservedChildren & Pick<Observed, 'patience'>,
+): Pick<TaskStatus, 'scheduledSince' | 'lastScheduledAt' | 'missedAt'> {
+  const now = observed.patience?.at;
+  if (status.state !== 'Scheduled' || now === undefined) return {};
+  const isSame = told?.state === 'Scheduled' && told.schedule === status.schedule && told.timeZone === status.timeZone;
+  const cronJob: CronJob | undefined = childOf(observed, 'CronJob', observed.names.task(status.name));
+  const { lastScheduleTime } = cronJob?.status ?? {};
+  const times = {
+    scheduledSince: (isSame ? told.scheduledSince : undefined) ?? asTime(now),
+    ...(lastScheduleTime !== undefined && { lastScheduledAt: lastScheduleTime }),
+  };
+  const missed = missedRun({ ...status, ...times });
+  return { ...times, ...(missed && missed.knownAt <= now && { missedAt: asTime(missed.dueAt) }) };
+}
+
+function asTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Milliseconds until it is known that the schedule of a task began no run; undefined if none is on its way there. */
+export function untilMissedMs(observed: Observed, now: Date): number | undefined {
+  const active = activeRevision(observed.revisions);
+  const waits = ((active && taskStatuses(observed, active)) ?? []).flatMap((task) => {
+    const left = (missedRun(task)?.knownAt ?? 0) - now.getTime();
+    return left > 0 ? [left] : [];
+  });
+  return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
 /**
@@ -69,7 +110,13 @@ function withLastSuccess(runs: readonly TaskRun[], before: readonly TaskRun[]): 
 }
 
 /** What is wrong with the tasks. `tasks`: at least one. */
-export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: readonly TaskStatus[]): Entry {
+export function checkTasks({ record: { metadata }, names: of }: ObservedChildren, tasks: readonly TaskStatus[]): Entry {
+  const missed = tasks.find(({ missedAt }) => missedAt !== undefined);
+  if (missed)
+    return fail(
+      'TaskMissed',
+      `A run of task ${missed.name} was due at ${missed.missedAt} and did not begin. To see why: kubectl describe cronjob ${of.task(missed.name)} -n ${metadata.namespace}. The deployment serves as before.`,
+    );
   const failed = tasks.filter(hasFailedLast);
   const [first] = failed;
   const run = first && lastEnded(first);

@@ -57,7 +57,7 @@ interface CronJob extends KubeObject {
     readonly suspend?: boolean;
     readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
   };
-  readonly status?: unknown;
+  readonly status?: { readonly lastScheduleTime?: string };
 }
 
 /**
@@ -65,10 +65,16 @@ interface CronJob extends KubeObject {
  * the used part is kept (assess/task-runs.ts, plan/plan.ts).
  */
 export function slimCronJob(cronJob: CronJob): CronJob {
-  const { metadata, spec, status: _status, ...rest } = cronJob;
+  const { metadata, spec, status, ...rest } = cronJob;
   if (metadata.annotations?.[APPLIED_ANNOTATION] !== undefined) {
     const { managedFields: _fields, ...own } = metadata;
-    return { ...rest, metadata: own, ...(spec && { spec }) };
+    const { lastScheduleTime } = status ?? {};
+    return {
+      ...rest,
+      metadata: own,
+      ...(spec && { spec }),
+      ...(lastScheduleTime !== undefined && { status: { lastScheduleTime } }),
+    };
   }
   const template = spec?.jobTemplate?.spec?.template;
   return {

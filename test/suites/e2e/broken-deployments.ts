@@ -508,6 +508,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   VolumePending: 'src/deployments/assess/pod-failures.test.ts',
   PodStuckTerminating: 'src/deployments/assess/stores.test.ts',
   TaskFailed: 'src/deployments/assess/task-runs.test.ts',
+  TaskMissed: 'test/suites/reconcile/tasks.test.ts',
   SecretNotFixed: 'test/suites/reconcile/app-deployment.test.ts',
   SecretTooLarge: 'test/suites/reconcile/app-deployment.test.ts',
   SourceNotAllowed: 'src/deployments/assess/policy.test.ts',

@@ -360,6 +360,32 @@ describe('a task', () => {
     expect(await runWith([CLEAN])).toEqual([false]);
   });
 
+  it('whose run was due and did not begin says so, until a run begins; at rest nothing is written', async () => {
+    const controller = await aConverged(withTasks({ ...CLEAN, timeZone: 'UTC' }));
+    const { kube, clock } = controller;
+    const report = async (): Promise<unknown> => {
+      await controller.reconcile();
+      const { missedAt, lastScheduledAt } = record(kube).status?.tasks?.[0] ?? {};
+      return [says(kube, 'TasksReady'), missedAt, lastScheduledAt];
+    };
+    const { requeueAfterMs } = await controller.reconcile();
+    expect(requeueAfterMs).toBe(Date.parse('2026-02-02T03:03:00Z') - clock.ms);
+    clock.ms = Date.parse('2026-02-02T03:02:59Z');
+    expect(await report()).toEqual(['True NoTaskFailed', undefined, undefined]);
+    clock.ms += 1000;
+    expect(await report()).toEqual(['False TaskMissed', '2026-02-02T03:00:00Z', undefined]);
+    expect(conditionIn(kube, 'TasksReady')?.message).toContain('kubectl describe cronjob shop--clean -n team');
+    expect(says(kube, 'Ready')).toBe('True Serving');
+    controller.writes();
+    clock.ms += 40 * 3_600_000;
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+    const lastScheduleTime = '2026-02-03T03:00:00Z';
+    const place = { namespace: 'team', name: 'shop--clean' };
+    await kube.mergePatch(CRON_JOBS, place, { status: { lastScheduleTime } }, { subresource: 'status' });
+    expect(await report()).toEqual(['True NoTaskFailed', undefined, lastScheduleTime]);
+  });
+
   it('is gone with its record', async () => {
     const controller = await aConverged(withTasks(CLEAN));
     const { kube } = controller;

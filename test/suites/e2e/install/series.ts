@@ -155,7 +155,7 @@ function censusAt(platform: Platform, minute: number): Census {
     reason: string,
     stalled: 'True' | 'False',
     database = 'Answering',
-    run: 'Succeeded' | 'Failed' = 'Succeeded',
+    run: 'Succeeded' | 'Failed' | 'Missed' = 'Succeeded',
   ): ReturnType<typeof aRecord> => {
     const common = { message: '', lastTransitionTime: START };
     const ofData = (type: string, good: string, bad: string): object =>
@@ -171,12 +171,16 @@ function censusAt(platform: Platform, minute: number): Census {
       ofData('ArchiveReady', 'Archived', 'ArchiveFailing'),
       ofData('RestoreProven', 'Proven', 'ProofFailing'),
     ];
+    const task =
+      run === 'Missed'
+        ? { name: 'clean', state: 'Scheduled', missedAt: START, runs: [] }
+        : { name: 'clean', state: 'Scheduled', runs: [{ job: 'clean-1', state: run }] };
     named += 1;
     const made = aRecord(
       {},
       {
         status: {
-          tasks: [{ name: 'clean', state: 'Scheduled', runs: [{ job: 'clean-1', state: run }] }],
+          tasks: [task],
           state: ready === 'True' ? 'READY' : 'UNKNOWN',
           activeRevisionId: 'a',
           databaseBackup: { lastSuccessAt: START },
@@ -213,6 +217,7 @@ function censusAt(platform: Platform, minute: number): Census {
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
     record('False', 'Paused', 'True', 'VolumeLost'),
+    record('True', 'Serving', 'False', 'Answering', 'Missed'),
     // Nor does what serves hide that its database needs attention.
     record('True', 'Serving', 'False', 'SharedServerUnreachable'),
     record('False', 'VolumeFull', 'True', 'VolumeFull'),
