@@ -45,14 +45,16 @@ type Watched = Pick<ObservedChildren, 'record' | 'children' | 'pods' | 'revision
 export function keptLogs(observed: Watched, there: readonly KubeObject[], now: Date): KeptLogs {
   const own = there.filter((log) => isOurs(log, observed));
   const oldest = now.getTime() - KEPT_MS;
-  const ended = [...endedRevisions(observed), ...endedRuns(observed)].filter(
-    ({ name, at }) => at > oldest && !own.some(({ metadata }) => metadata.name === name),
-  );
+  const recent = [...endedRevisions(observed), ...endedRuns(observed)].filter(({ at }) => at > oldest);
+  const ended = recent.filter(({ name }) => !own.some(({ metadata }) => metadata.name === name));
+  // What would be saved again is no older than its source: the API server's clock may be behind.
+  const timeOf = (log: KubeObject): number =>
+    Math.max(madeAt(log), recent.find(({ name }) => name === log.metadata.name)?.at ?? 0);
   const stay = [false, true].flatMap((isOfTask) =>
     [
       ...own
         .filter((log) => (log.metadata.labels?.[TASK_LABEL] !== undefined) === isOfTask)
-        .map((log) => ({ log, at: madeAt(log) }))
+        .map((log) => ({ log, at: timeOf(log) }))
         .filter(({ at }) => at > oldest),
       ...ended.filter(({ task }) => (task !== undefined) === isOfTask).map((log) => ({ log, at: log.at })),
     ]
@@ -69,10 +71,13 @@ export function keptLogs(observed: Watched, there: readonly KubeObject[], now: D
   return { save, drop: [...drop, ...others.slice(0, surplus)] };
 }
 
-/** Milliseconds until the next AppLog of the record is too old; undefined if it has none. */
+/** The shortest time between two looks at the age of AppLogs. */
+const LOOK_AGAIN_MS = 60_000;
+
+/** Milliseconds until the next AppLog of the record is too old, and no less than a minute; undefined if it has none. */
 export function untilLogExpiredMs({ children }: Pick<ObservedChildren, 'children'>, now: Date): number | undefined {
   const ends = children.filter(({ kind }) => kind === 'AppLog').map((log) => madeAt(log) + KEPT_MS);
-  return ends.length > 0 ? Math.max(0, Math.min(...ends) - now.getTime()) + 1 : undefined;
+  return ends.length > 0 ? Math.max(LOOK_AGAIN_MS, Math.min(...ends) - now.getTime() + 1) : undefined;
 }
 
 function madeAt(log: KubeObject | undefined): number {

@@ -168,9 +168,10 @@ describe('a deployment', () => {
     remote.erase(SERVICES, THERE);
     hub.clearWrites();
     await run();
-    expect([remote.objects(SERVICES).some(({ metadata }) => metadata.name === 'shop'), hub.writes]).toEqual([
-      false,
-      [],
+    expect(remote.objects(SERVICES).some(({ metadata }) => metadata.name === 'shop')).toBe(false);
+    expect([told(), new Set(hub.writes.map(({ subresource }) => subresource))]).toEqual([
+      'UNKNOWN Paused',
+      new Set(['status']),
     ]);
 
     await pause(null);
