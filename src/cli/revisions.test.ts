@@ -102,9 +102,7 @@ describe('differences', () => {
       'a second mount of one volume',
       { ...SAME, resourceSpec: { volumeMounts: [mount('/a')] } },
       { ...SAME, resourceSpec: { volumeMounts: [mount('/a'), mount('/b')] } },
-      [
-        { field: 'resourceSpec.volumeMounts[/b].name', kind: 'added', to: 'data' },
-      ],
+      [{ field: 'resourceSpec.volumeMounts[/b].name', kind: 'added', to: 'data' }],
     ],
     [
       'what an empty object asks for',

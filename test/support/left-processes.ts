@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 
-/** What ends by itself has so long: a cluster's keeper takes its processes down. */
+/** How long a process may take that ends on its own: a cluster's keeper takes its processes down. */
 const GRACE_MS = 20_000;
 const POLL_MS = 100;
 

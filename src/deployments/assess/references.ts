@@ -8,7 +8,12 @@ import { failureAt, type ObservedRecord, type ObservedSecrets } from './observed
 
 type Seen = ObservedRecord & ObservedSecrets;
 
-const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [secretNotFixed, somethingMissing, hasTooManyKeys, notRead];
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
+  secretNotFixed,
+  somethingMissing,
+  hasTooManyKeys,
+  notRead,
+];
 
 export function checkReferences(seen: Seen): Entry {
   return firstOf(CHECKS, seen) ?? pass('AllResolved', 'Every Secret and key that variables of the record name exists.');

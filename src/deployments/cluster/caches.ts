@@ -112,6 +112,21 @@ export interface CacheOptions {
   readonly onRewound?: (what: string) => void;
 }
 
+const LABELLED = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
+
+/** By kind. */
+function childCaches(options: CacheOptions): Map<string, Reflector<KubeObject>> {
+  const ofLogs = { ...LABELLED, metadataOnly: true, transform: slimSecret };
+  return new Map<string, Reflector<KubeObject>>([
+    ...CHILD_RESOURCES.map((resource): [string, Reflector<KubeObject>] => {
+      const transform = SLIM[resource.kind];
+      const details = { ...LABELLED, ...(transform && { transform }) };
+      return [resource.kind, perNamespace<KubeObject>(options, resource, details)];
+    }),
+    [APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, ofLogs)],
+  ]);
+}
+
 export function makeCaches(options: CacheOptions): Caches {
   const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, {
     transform: slimManagedFields,
@@ -132,23 +147,13 @@ export function makeCaches(options: CacheOptions): Caches {
   });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, { transform: slimTracingProject });
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
-  const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
-  const pods = perNamespace<Pod>(options, PODS, { ...labelled, transform: slimPod });
+  const pods = perNamespace<Pod>(options, PODS, { ...LABELLED, transform: slimPod });
   const secrets = perNamespace<KubeObject>(options, SECRETS, {
     metadataOnly: true,
     transform: slimSecret,
     indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
   });
-  const children = new Map<string, Reflector<KubeObject>>(
-    CHILD_RESOURCES.map((resource) => {
-      const transform = SLIM[resource.kind];
-      const details = { ...labelled, ...(transform && { transform }) };
-      return [resource.kind, perNamespace<KubeObject>(options, resource, details)];
-    }),
-  );
-  children.set(SECRETS.kind, secrets);
-  const ofLogs = { ...labelled, metadataOnly: true, transform: slimSecret };
-  children.set(APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, ofLogs));
+  const children = childCaches(options).set(SECRETS.kind, secrets);
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({

@@ -37,7 +37,8 @@ export function lockedOutPods(observed: ObservedChildren): readonly Pod[] {
   return [...new Set(having.flatMap(({ spec }) => partsOf(spec.resolved)))].flatMap((part) => {
     const ids = new Set(having.map((revision) => podsIdOf(revision, part)));
     const pods = living(podsOf(observed, part));
-    const isOld = (pod: Pod): boolean => secondOfBirth(pod) < since && ids.has(pod.metadata.labels?.[REVISION_LABEL] ?? '');
+    const isOld = (pod: Pod): boolean =>
+      secondOfBirth(pod) < since && ids.has(pod.metadata.labels?.[REVISION_LABEL] ?? '');
     return pods.every((pod) => isOld(pod) || isReadyPod(pod)) ? pods.filter(isOld).slice(0, 1) : [];
   });
 }

@@ -131,7 +131,9 @@ describe('keys that are rotated while tokens are read', () => {
 });
 
 const ofVault = (): SecretObject[] =>
-  kube.objects<SecretObject>(SECRETS).filter(({ metadata }) => metadata.namespace === NAMESPACE && metadata.name.startsWith('token-'));
+  kube
+    .objects<SecretObject>(SECRETS)
+    .filter(({ metadata }) => metadata.namespace === NAMESPACE && metadata.name.startsWith('token-'));
 
 /** Another cluster into which these Secrets were copied. */
 function copied(secrets: readonly SecretObject[]): FakeKube {
