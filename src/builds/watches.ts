@@ -28,29 +28,31 @@ export function wakeBuilds(
     if (id !== undefined) queue.add(keyOf(metadata.labels?.[BUILD_TENANT_LABEL], id));
   };
   const wakeTurns = (): void => turnsNow({ caches, builds, settings }).forEach(wake);
-  const unfinishedOf = (namespace: string | undefined, name: string): AppRevision[] =>
-    caches.revisions.byLabel(namespace ?? '', DEPLOYMENT_LABEL, name).filter(isUnfinished);
+  const revisionsOf = (namespace: string | undefined, name: string): readonly AppRevision[] =>
+    caches.revisions.byLabel(namespace ?? '', DEPLOYMENT_LABEL, name);
   const subscriptions = [
     caches.revisions.onChange(({ type, object, previous }) => {
       if (isBuilt(object)) wake(object);
       const [before, after] = [previous?.status?.build, object.status?.build];
       if (type === 'modified' && before?.phase === after?.phase && before?.commit === after?.commit) return;
       // An earlier build may be unwanted now, and a later one may wait for this one.
-      unfinishedOf(object.metadata.namespace, object.spec.deploymentName).forEach(wake);
+      revisionsOf(object.metadata.namespace, object.spec.deploymentName).filter(isUnfinished).forEach(wake);
       // A build slot has become free.
       if (isBegun(before) && (type === 'deleted' || !isBegun(after))) wakeTurns();
     }),
-    // The record's build may be interrupted, or the record is paused or being deleted, and others have its turn.
+    // The record's build may be interrupted, or the record is paused, and others have its turn. If the record is being
+    // deleted, finished builds lose their Jobs too.
     caches.records.onChange(({ object: { metadata } }) => {
-      const own = unfinishedOf(metadata.namespace, metadata.name);
+      const affected = metadata.deletionTimestamp === undefined ? isUnfinished : isBuilt;
+      const own = revisionsOf(metadata.namespace, metadata.name).filter(affected);
       own.forEach(wake);
       if (own.length > 0) wakeTurns();
     }),
-    // The same of a namespace that is a tenant's no longer.
+    // The namespace has gained or lost its tenant label. Without it, finished builds lose their Jobs too.
     caches.namespaces.onChange(({ object, previous }) => {
       const [now, before] = [object, previous].map((one) => one?.metadata.labels?.[TENANT_LABEL]);
       if (now === before) return;
-      caches.revisions.list(object.metadata.name).filter(isUnfinished).forEach(wake);
+      caches.revisions.list(object.metadata.name).filter(isBuilt).forEach(wake);
       wakeTurns();
     }),
     builds.jobs.onChange((change) => {

@@ -210,7 +210,7 @@ it('builds that are paused while they wait let others pass, whoever paused them'
   ]);
 });
 
-it.each<[string, (kube: FakeKube) => Promise<unknown>]>([
+const ORPHANED: readonly [string, (kube: FakeKube) => Promise<unknown>][] = [
   [
     'the tenant loses its label',
     (kube) => kube.mergePatch(NAMESPACES, { name: 'one' }, { metadata: { labels: { 'davit.dev/tenant': null } } }),
@@ -223,7 +223,9 @@ it.each<[string, (kube: FakeKube) => Promise<unknown>]>([
       await kube.remove(APP_DEPLOYMENTS, { namespace: 'one', name: 'a' }, { uid: metadata.uid ?? '' });
     },
   ],
-])('a place is free when %s', async (_what, happens) => {
+];
+
+it.each(ORPHANED)('a place is free when %s', async (_what, happens) => {
   const kube = aPlatform();
   const here = await turns(kube);
   for (const tenant of TENANTS) put(kube, tenant, 'a');
@@ -234,6 +236,21 @@ it.each<[string, (kube: FakeKube) => Promise<unknown>]>([
   expect(here.phases()).toContain('three/a AwaitingBuild');
   // Of those that build, and of none that is gone.
   expect(jobs(kube)).toBe(2);
+});
+
+it.each(ORPHANED)('the kept Job of a build that has failed is deleted when %s', async (_what, happens) => {
+  const kube = aPlatform();
+  const here = await turns(kube);
+  put(kube, 'one', 'a');
+  await here.settle();
+  const [job] = kube.objects(JOBS);
+  const failed = [{ type: 'Failed', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+  kube.seed(JOBS, { ...job, status: { conditions: failed } } as unknown as KubeObject);
+  await here.settle();
+  expect([here.phases(), jobs(kube)]).toEqual([['one/a Failed'], 1]);
+  await happens(kube);
+  await here.settle();
+  expect(jobs(kube)).toBe(0);
 });
 
 it.each(['commits', 'tokens'] as const)('a code host that gives no %s holds no other tenant up', async (what) => {
