@@ -9,7 +9,6 @@ import type { Checks } from '../lib/controller/health.ts';
 import { type Led, leadAgainAndAgain } from '../lib/controller/leading.ts';
 import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { makeReflector } from '../lib/controller/reflector.ts';
-import type { Tracer } from '../lib/controller/tracer.ts';
 import { NAMESPACES } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
@@ -38,7 +37,6 @@ export interface ListenerOptions {
   readonly backoffMs: number;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
-  readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
   /** Called when the cluster was enrolled at another hub. */

@@ -9,7 +9,6 @@ import { makeFairLimiter } from '../lib/controller/fair-limiter.ts';
 import type { Checks } from '../lib/controller/health.ts';
 import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { whyNotListed } from '../lib/controller/reflector.ts';
-import type { Tracer } from '../lib/controller/tracer.ts';
 import { watchCertificate } from '../lib/http/tls-certificate.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -26,7 +25,6 @@ export interface ApiOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
-  readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
@@ -46,7 +44,7 @@ const WRITES_AT_ONCE = 12;
 
 /** Serves the HTTP API until `signal` aborts. */
 export async function runApi(options: ApiOptions): Promise<RunningApi> {
-  const { client, config, log, metrics, tracer, signal, onRewound } = options;
+  const { client, config, log, metrics, signal, onRewound } = options;
   const { caches, all, remember, forget } = makeFacadeCaches(config.settings, { client, log, metrics, onRewound });
   const watches: Promise<unknown>[] = all.map((cache) => cache.run(signal));
   const codeHosts = makeCodeHosts({
@@ -82,7 +80,6 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
     randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
     signal,
-    tracer,
     onStream: metrics.streaming,
     onStreamRefused: metrics.streamRefused,
     onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),

@@ -6,7 +6,6 @@ import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { canBuild } from '../deployments/record/build-source.ts';
 import { type Checks, startHealthServer } from '../lib/controller/health.ts';
 import { addProcessMetrics } from '../lib/controller/process-metrics.ts';
-import type { Tracer } from '../lib/controller/tracer.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
 import { makeKubeClient } from '../lib/kube/http-client.ts';
@@ -23,7 +22,6 @@ import {
   watchKinds,
   watchServerVersion,
 } from './preflight.ts';
-import type { Tracing } from './tracing.ts';
 
 /** A running part of Davit: its readiness checks, and when it has ended. */
 interface Part {
@@ -40,39 +38,16 @@ interface Context {
   readonly metrics: AllMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
-  /** Absent where Davit's own spans go nowhere. */
-  readonly tracer?: Tracer | undefined;
   readonly onMoved: (hub: string) => void;
 }
 
-function clientFor({ access, metrics, tracer }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
+function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
   return makeKubeClient({
     access,
     userAgent,
     requestTimeoutMs,
-    onRequest({ verb, resource, result, durationMs }) {
-      metrics.requested(verb, resource, result, durationMs / 1000);
-      tracer?.sent({
-        name: `${verb} ${resource}`,
-        attributes: { 'davit.kube.verb': verb, 'davit.kube.resource': resource, 'davit.kube.result': result },
-        failed: result !== 'ok' && result !== 'NotFound',
-        durationMs,
-      });
-    },
+    onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000),
   });
-}
-
-async function tracingFor(
-  { settings, identity, namespace }: Config,
-  command: string,
-  log: Logger,
-  metrics: AllMetrics,
-): Promise<Tracing | undefined> {
-  const { otlpEndpoint: endpoint, sampleRatio } = settings.tracing.davit;
-  if (endpoint === undefined) return undefined;
-  const { startTracing } = await import('./tracing.ts');
-  const { version } = manifest;
-  return startTracing({ endpoint, sampleRatio, command, version, identity, namespace, log, metrics });
 }
 
 async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
@@ -87,7 +62,7 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
 // Dynamic imports: the controller does not load the HTTP server, nor the facade the makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
-  const { config, log, metrics, signal, tracer } = context;
+  const { config, log, metrics, signal } = context;
   const issuers = (await import('../organization/oauth/issuer.ts')).issuersOf(config.settings);
   const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
   const controller = runController({
@@ -104,7 +79,6 @@ async function startController(context: Context): Promise<Part> {
     backoffMs: config.backoffMs,
     log: log.child({ part: 'controller' }),
     metrics,
-    tracer,
     signal,
     onRewound: context.onRewound,
   });
@@ -116,14 +90,14 @@ async function startController(context: Context): Promise<Part> {
 
 async function startApi(context: Context): Promise<Part> {
   const { runApi } = await import('./api.ts');
-  const { config, metrics, tracer, signal, onRewound } = context;
+  const { config, metrics, signal, onRewound } = context;
   const log = context.log.child({ part: 'api' });
-  return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, tracer, signal, onRewound });
+  return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, signal, onRewound });
 }
 
 async function startListener(context: Context): Promise<Part> {
   const { runListener } = await import('./agent.ts');
-  const { config, metrics, tracer, signal, onRewound } = context;
+  const { config, metrics, signal, onRewound } = context;
   return runListener({
     local: clientFor(context, 'davit-listener'),
     leaseClient: clientFor(context, 'davit-listener-lease', 5000),
@@ -136,7 +110,6 @@ async function startListener(context: Context): Promise<Part> {
     backoffMs: config.backoffMs,
     log: context.log.child({ part: 'listener' }),
     metrics,
-    tracer,
     signal,
     onRewound,
     onMoved: context.onMoved,
@@ -155,13 +128,11 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   const log = makeLogger(config.logLevel);
   const stopping = new AbortController();
   const metrics = makeAllMetrics();
-  const tracing = await tracingFor(config, command, log, metrics);
   const context: Context = {
     config,
     access: await accessFor(config),
     log,
     metrics,
-    tracer: tracing?.tracer,
     signal: stopping.signal,
     onRewound: (what) => endRewound(log, what, exit),
     onMoved: (hub) => {
@@ -199,7 +170,6 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   delete ready['start'];
   log.info({ command, identity: config.identity, health: health.port }, 'Started');
   await Promise.all([...parts, ...requirements].map(({ done }) => done));
-  await tracing?.close();
   await health.close();
   log.info('Stopped');
 }

@@ -719,21 +719,6 @@ export const Settings = z.strictObject({
   tracing: z
     .strictObject({
       otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.'),
-      davit: z
-        .strictObject({
-          otlpEndpoint: z
-            .url({ protocol: /^https?$/ })
-            .max(2048)
-            .optional()
-            .describe('OTLP/HTTP endpoint that Davit sends spans of its own work to. If absent, it makes none.'),
-          sampleRatio: z
-            .number()
-            .min(0)
-            .max(1)
-            .default(1)
-            .describe('Share of the traces that Davit itself begins which are sent.'),
-        })
-        .prefault({}),
     })
     .prefault({}),
   builds: Builds.prefault({}).describe('How images are built from sources (docs/builds.md).'),

@@ -1,4 +1,4 @@
-// An OpenTelemetry collector on this machine, which pods and Davit's processes reach, and the spans that it has received.
+// An OpenTelemetry collector on this machine, which pods reach, and the spans that it has received.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

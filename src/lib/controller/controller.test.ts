@@ -4,7 +4,6 @@ import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { AlreadyExists, Conflict, Terminal, Unavailable } from '../errors.ts';
 import { type Reconcile, startController } from './controller.ts';
 import { makeMetrics } from './metrics.ts';
-import { makeTracer, type Span } from './tracer.ts';
 import { groupByNamespace, makeWorkQueue } from './work-queue.ts';
 
 function aController(reconcile: Reconcile, workers = 1, workersForNewGroups = 0) {
@@ -37,43 +36,24 @@ function failingOnce(error: unknown, times: number[], now: () => number): Reconc
 }
 
 describe('controller', () => {
-  it('each reconcile is a span with its result, where there is a tracer', async () => {
-    const spans: Span[] = [];
-    const tracer = makeTracer({ sampleRatio: 1, onEnd: (span) => spans.push(span) });
+  it('counts each reconcile by its result', async () => {
     const outcomes: Reconcile[] = [
       async () => ({}),
-      async () => {
-        tracer.sent({ name: 'get secrets', attributes: {}, failed: false, durationMs: 1 });
-        return { requeueAfterMs: 1000 };
-      },
+      async () => ({ requeueAfterMs: 1000 }),
       () => Promise.reject(new Conflict('x')),
       () => Promise.reject(new Terminal('x')),
       () => Promise.reject(new TypeError('x')),
     ];
-    const queue = makeWorkQueue({ name: 'test', clock: makeFakeClock() });
-    const log = pino({ level: 'silent' });
-    const reconcile: Reconcile = (key, ...more) => outcomes[Number(key)]?.(key, ...more) ?? Promise.resolve({});
-    const controller = startController({ name: 'test', queue, reconcile, workers: 1, log, tracer });
+    const { queue, controller, metrics } = aController((key, ...more) => {
+      const outcome = outcomes[Number(key)];
+      return outcome ? outcome(key, ...more) : Promise.resolve({});
+    });
     for (const key of outcomes.keys()) queue.add(String(key));
-    await expect.poll(() => spans.length).toBe(6);
+    const results = ['done', 'requeued', 'conflict', 'terminal', 'error'];
+    await expect
+      .poll(async () => (await metrics.registry.metrics()).match(/^davit_reconcile_total.*$/gm)?.toSorted())
+      .toEqual(results.map((result) => `davit_reconcile_total{controller="test",result="${result}"} 1`).toSorted());
     await controller.stop();
-    const [request, ...reconciles] = spans.toSorted((a, b) => a.kind.localeCompare(b.kind));
-    expect(
-      reconciles.map(({ name, kind, failed, attributes }) => [
-        name,
-        kind,
-        attributes['davit.key'],
-        attributes['davit.reconcile.result'],
-        failed,
-      ]),
-    ).toEqual([
-      ['reconcile test', 'internal', '0', 'done', false],
-      ['reconcile test', 'internal', '1', 'requeued', false],
-      ['reconcile test', 'internal', '2', 'conflict', false],
-      ['reconcile test', 'internal', '3', 'terminal', true],
-      ['reconcile test', 'internal', '4', 'error', true],
-    ]);
-    expect(request?.parentSpanId).toBe(reconciles[1]?.spanId);
   });
 
   it('leaves timers and connections their turn between reconciles that wait for nothing', async () => {

@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import { Conflict, Terminal, Unavailable } from '../errors.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ReconcileResult, RuntimeMetrics } from './metrics.ts';
-import type { Tracer } from './tracer.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 export interface Result {
@@ -27,8 +26,6 @@ export interface ControllerOptions {
   readonly workersForNewGroups?: number;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** Absent where Davit's own spans go nowhere. */
-  readonly tracer?: Tracer | undefined;
   readonly clock?: Clock;
   /** After this long a reconcile's signal aborts. It keeps its key until it returns. */
   readonly timeoutMs?: number;
@@ -54,7 +51,7 @@ export interface Controller {
  * No reconcile, whatever it throws, ends the process or keeps another key from its turn.
  */
 export function startController(options: ControllerOptions): Controller {
-  const { name, queue, reconcile, metrics, tracer, clock = systemClock, timeoutMs = 120_000 } = options;
+  const { name, queue, reconcile, metrics, clock = systemClock, timeoutMs = 120_000 } = options;
   const controllerLog = options.log.child({ controller: name });
   const underWay = new Set<AbortController>();
   let aborted = false;
@@ -65,7 +62,7 @@ export function startController(options: ControllerOptions): Controller {
     for (let key = await take(); key !== undefined; key = await take()) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one worker, one key at a time
-        await traced(tracer, name, key, (id) => handle(key, id));
+        await handle(key);
       } catch (err) {
         controllerLog.error({ err, key }, 'Worker failed');
       } finally {
@@ -78,8 +75,8 @@ export function startController(options: ControllerOptions): Controller {
     }
   }
 
-  async function handle(key: string, reconcileId: string): Promise<ReconcileResult> {
-    const log = controllerLog.child({ key, reconcileId });
+  async function handle(key: string): Promise<void> {
+    const log = controllerLog.child({ key, reconcileId: randomUUID() });
     const abort = new AbortController();
     underWay.add(abort);
     if (aborted) abort.abort();
@@ -98,7 +95,6 @@ export function startController(options: ControllerOptions): Controller {
       underWay.delete(abort);
     }
     metrics?.reconciled(name, result, (clock.elapsed() - start) / 1000);
-    return result;
   }
 
   const { workersForNewGroups = 0 } = options;
@@ -116,32 +112,6 @@ export function startController(options: ControllerOptions): Controller {
       for (const abort of underWay) abort.abort();
     },
   };
-}
-
-async function traced(
-  tracer: Tracer | undefined,
-  controller: string,
-  key: string,
-  handle: (reconcileId: string) => Promise<ReconcileResult>,
-): Promise<void> {
-  const id = randomUUID();
-  if (tracer === undefined) {
-    await handle(id);
-    return;
-  }
-  await tracer.run('internal', async (end) => {
-    const result = await handle(id);
-    end({
-      name: `reconcile ${controller}`,
-      attributes: {
-        'davit.controller': controller,
-        'davit.key': key,
-        'davit.reconcile.id': id,
-        'davit.reconcile.result': result,
-      },
-      failed: result === 'error' || result === 'terminal',
-    });
-  });
 }
 
 function settle(queue: WorkQueue, key: string, { requeueAfterMs }: Result): ReconcileResult {

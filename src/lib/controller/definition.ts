@@ -4,7 +4,6 @@ import type { Logger } from '../logger.ts';
 import { type Controller, type Reconcile, startController } from './controller.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { endAll } from './store.ts';
-import type { Tracer } from './tracer.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export interface Begun {
@@ -28,7 +27,6 @@ export interface RunOptions {
   readonly backoffMs: number;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
-  readonly tracer?: Tracer | undefined;
 }
 
 export interface RunningControllers extends Pick<Controller, 'stop' | 'abort'> {
@@ -43,7 +41,7 @@ const PACE = { intervalMs: 200, burst: 3 };
 export function runControllers<Context>(
   definitions: readonly ControllerDefinition<Context>[],
   contextOf: (enqueue: (controller: string, key: string) => void) => Context,
-  { backoffMs, log, metrics, tracer }: RunOptions,
+  { backoffMs, log, metrics }: RunOptions,
 ): RunningControllers {
   const queues = new Map<string, WorkQueue>();
   const context = contextOf((controller, key) => queues.get(controller)?.add(key));
@@ -60,7 +58,6 @@ export function runControllers<Context>(
       reconcile: begun.reconcile,
       log,
       metrics,
-      tracer,
     });
     return [{ controller, wake: begun.wake }];
   });

@@ -29,8 +29,6 @@ export interface RuntimeMetrics {
   startAtZero(labels: { readonly streamLimits: readonly string[] }): void;
   /** An event stream that was refused because as many were open as `limit` allows. */
   streamRefused(limit: string): void;
-  /** Davit's own spans that were sent, could not be sent, or found too many waiting. */
-  spansSent(result: 'sent' | 'failed' | 'dropped', spans: number): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -187,7 +185,7 @@ function makeHttpMetrics(
 function makeRequestMetrics(
   registry: Registry,
   prefix: string,
-): Pick<RuntimeMetrics, 'requested' | 'codeHostRequested' | 'spansSent'> {
+): Pick<RuntimeMetrics, 'requested' | 'codeHostRequested'> {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: `${prefix}kube_request_duration_seconds`,
@@ -203,14 +201,7 @@ function makeRequestMetrics(
     buckets: SECONDS_BUCKETS,
     registers,
   });
-  const spans = new Counter({
-    name: `${prefix}spans_total`,
-    help: "Davit's own spans, by what came of them",
-    labelNames: ['result'],
-    registers,
-  });
   return {
-    spansSent: (result, count) => spans.inc({ result }, count),
     requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
     codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
   };

@@ -1,9 +1,8 @@
-// What happens to every request around its handler: its span, time limit, log line, headers, caller, limits, and the findings of its
+// What happens to every request around its handler: its time limit, log line, headers, caller, limits, and the findings of its
 // validation. Hooks run in the order in which they are registered.
 
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../lib/controller/store.ts';
-import type { Tracer } from '../../lib/controller/tracer.ts';
 import { registerTimeLimit } from '../../lib/http/handler-timeout.ts';
 import { UNREAD_LIMITS, type UnreadLimits } from '../../lib/http/unread-answers.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
@@ -22,7 +21,6 @@ import { registerOpenApi } from './openapi.ts';
 import { makePodReview } from './pod-tokens.ts';
 import { type RateLimit, registerRateLimit } from './rate-limit.ts';
 import { type AnswerReport, registerRequestLog } from './request-log.ts';
-import { registerTracing } from './tracing.ts';
 import { registerUnreadLimit } from './unread-limit.ts';
 import { refuseFindings } from './validation.ts';
 
@@ -34,8 +32,6 @@ export interface HookOptions {
   readonly now: () => Date;
   /** Called once for each answer. */
   readonly onAnswer?: (report: AnswerReport) => void;
-  /** Absent where Davit's own spans go nowhere. */
-  readonly tracer?: Tracer | undefined;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
   /** Called for each event stream that is opened (1) or has ended (-1). */
@@ -67,7 +63,7 @@ const SECURITY_HEADERS = {
 } as const;
 
 export async function registerHooks(app: FastifyInstance, options: HookOptions): Promise<Hooks> {
-  const { kube, caches, settings, now, tracer } = options;
+  const { kube, caches, settings, now } = options;
   const { basePath, requestsPerMinute } = settings.http;
   const identity = makeIdentity({ kube, tenants: caches.tenants, settings, now });
   const authentication = makeAuthentication({
@@ -88,7 +84,6 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
     count: async (request, username) => limit?.count(request, `user ${username}`),
   });
   registerErrors(app);
-  if (tracer) registerTracing(app, tracer, basePath);
   const takeTimeLimit = registerTimeLimit(app, options.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, {
     subjectOf: (request) => ({ ...auth.subjectOf(request), ...streams.summaryOf(request) }),

@@ -38,7 +38,7 @@ export function noteHeld(request: FastifyRequest, ms: number): void {
 }
 
 /** Pattern of the route without the base path; `none` if no route matches. */
-export function patternOf({ routeOptions: { url } }: FastifyRequest, basePath: string): string {
+function patternOf({ routeOptions: { url } }: FastifyRequest, basePath: string): string {
   return (url?.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url) ?? 'none';
 }
 

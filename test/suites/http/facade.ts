@@ -135,7 +135,7 @@ export interface Answer {
 
 export async function makeFacade(
   settings: Partial<Settings> = {},
-  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal' | 'tracer'> = {},
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal'> = {},
   { withRegistry, page }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };

@@ -377,17 +377,6 @@ describe('the subjects of src', () => {
     expect(others).toEqual([]);
   });
 
-  it("Davit's own spans are loaded only by serve, at run time", () => {
-    const importersOf = (target: string): string[] =>
-      imports
-        .filter((one) => isRelative(one) && !one.typeOnly && normalize(join(dirname(one.file), one.from)) === target)
-        .map(({ file }) => file);
-    expect(importersOf('lib/controller/tracer.ts')).toEqual(['app/tracing.ts']);
-    expect(importersOf('lib/outbound/span-exporter.ts')).toEqual(['app/tracing.ts']);
-    expect(importersOf('app/tracing.ts')).toEqual(['app/serve.ts']);
-    expect(texts.get('app/serve.ts')).toContain("await import('./tracing.ts')");
-  });
-
   it('have no index files', () => {
     expect(files.filter((file) => /(^|\/)index\.ts$/.test(file))).toEqual([]);
   });
