@@ -155,6 +155,8 @@ describe.skipIf(noPods !== undefined)('installing', () => {
     const said = await helm('test', 'davit', '--logs');
     expect(said).toMatch(/Phase:\s+Succeeded/);
     expect(said).toContain('/v2/deployments answers 401');
+    expect(said).toContain(`The controller answered AppDeployment ${NAMESPACE}/davit-test`);
+    expect(await kubectl('get', 'appdeployments', '-n', NAMESPACE, '-o', 'name')).toBe('');
     say('helm test has passed');
   });
 
