@@ -1,4 +1,4 @@
-// What a pass removes, relabels or puts to rest after its children are applied. Failures are retried and do not affect the record's conditions.
+// What a pass removes or puts to rest after its children are applied. Failures are retried and do not affect the record's conditions.
 
 import type { AppRevision } from '../schema/app-revision.ts';
 import { clustersToRest } from './assess/database-cluster.ts';
@@ -8,7 +8,6 @@ import { obsoleteRestores } from './assess/restore.ts';
 import { sharedForgotten } from './assess/shared-database.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
-import { hideFromArgoCd } from './hide-from-argo-cd.ts';
 import { hibernateClusters } from './keep-databases.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -25,7 +24,6 @@ export async function cleanUp(
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
     ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], target)),
-    ...causesOf(await hideFromArgoCd(observed, options)),
     ...causesOf(await hibernateClusters(clustersToRest(observed), observed.record, options)),
   ];
 }

@@ -11,7 +11,7 @@ const secret = (metadata: object): KubeObject => ({
 it('keeps what Davit reads', () => {
   const whole = secret({
     labels: { 'davit.dev/deployment': 'shop', 'app.kubernetes.io/name': 'shop' },
-    annotations: { 'argocd.argoproj.io/sync-options': 'Prune=false' },
+    annotations: { 'davit.dev/deployment-uid': 'r' },
     ownerReferences: [{ apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', name: 'shop', uid: 'r' }],
     finalizers: ['example.com/hold'],
   });

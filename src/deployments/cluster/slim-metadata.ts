@@ -5,7 +5,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
 
 /** Prefixes of the labels and annotations that Davit reads. */
-const READ = ['davit.dev/', 'app.kubernetes.io/', 'argocd.argoproj.io/'];
+const READ = ['davit.dev/', 'app.kubernetes.io/'];
 /** In characters. Longer than every value that Davit writes or compares. */
 const LONGEST_VALUE = 4096;
 /** Nothing looks at the others: one finalizer holds an object, and Davit's own Secrets, pods and Jobs have one owner. */

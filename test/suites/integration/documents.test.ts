@@ -187,9 +187,6 @@ it('docs/tenants.md: tracing projects without a deployment, and a tenant that is
   await inLeaver('wait', '--for=condition=Ready', 'appd/gone', 'appd/stays', '--timeout=180s');
   await inLeaver('delete', 'appd', 'gone', '--timeout=180s');
   expect(await typed(leftovers)).toBe('gone\n');
-  const retained = 'kubectl label pvc,secrets,trp -n NAMESPACE -l davit.dev/deployment-uid app.kubernetes.io/instance-';
-  await inLeaver('label', 'trp', 'gone', 'app.kubernetes.io/instance=gone');
-  expect(await typed(retained)).toContain('tracingproject.davit.dev/gone unlabeled');
   await typed('kubectl delete trp NAME -n NAMESPACE');
   expect(await typed(leftovers)).toBe('');
 

@@ -121,7 +121,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl set env deployment/NAME DEBUG-': {
     notRun: 'test/suites/integration/lifecycle.test.ts sets a variable and removes it',
   },
-  'kubectl label pvc,secrets,trp -n NAMESPACE -l davit.dev/deployment-uid app.kubernetes.io/instance-': 'integration',
   [`kubectl patch appd NAME --type merge -p '{"spec":{"secrets":[]}}'`]: 'integration',
   [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
   'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',

@@ -81,11 +81,6 @@ async function live(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life', { databaseDeletionPolicy: 'Retain' }) });
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=180s']);
-  // As an older version made it; Davit takes the label away.
-  const project = ['-n', tenant.namespace, 'trp', 'life'];
-  const tracked = ['label', ...project, 'app.kubernetes.io/instance=life', '--overwrite'];
-  await cluster.kubectl(['annotate', ...project, 'argocd.argoproj.io/sync-options-']);
-  await cluster.kubectl(tracked);
   const patch = JSON.stringify({
     spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
   });
