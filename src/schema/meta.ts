@@ -168,6 +168,8 @@ export const NOT_PRUNED = { 'argocd.argoproj.io/sync-options': 'Prune=false,Dele
 export const AUTOSCALED_ANNOTATION = 'davit.dev/autoscaled';
 /** On a pod template and its workload: keyed digest of the Secret values that the pods read. A rotation changes it and rolls the pods. */
 export const SECRETS_ANNOTATION = 'davit.dev/secrets';
+/** On the StatefulSet of a store: `"true"` while Davit resizes its pod. Davit undoes the strategy OnDelete of every other StatefulSet. */
+export const RESIZING_ANNOTATION = 'davit.dev/resizing';
 
 /** The parts of a deployment, in display order. */
 export const COMPONENTS = ['server', 'queue', 'orchestrator', 'executor', 'redis', 'postgres'] as const;

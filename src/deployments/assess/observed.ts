@@ -341,6 +341,11 @@ export function isOfPart({ kind, metadata }: KubeObject): boolean {
   return kind === 'Deployment' || (kind === 'StatefulSet' && isWorker(metadata.labels?.[COMPONENT_LABEL]));
 }
 
+/** Whether it is the StatefulSet of a PostgreSQL or Redis. A singleton's is a part: it has no data, and replaces its own pod. */
+export function isStoreSet(object: KubeObject): object is Workload {
+  return object.kind === 'StatefulSet' && !isOfPart(object);
+}
+
 /** The StatefulSet of the record's own PostgreSQL or Redis. */
 export function statefulSetOf(observed: ObservedChildren, part: StorePart): Workload | undefined {
   return childOf(observed, 'StatefulSet', observed.names[part]) as Workload | undefined;

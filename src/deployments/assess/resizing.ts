@@ -1,10 +1,14 @@
 // How a resize of a running PostgreSQL or Redis is seen (plan/store-resize.ts).
 
+import { RESIZING_ANNOTATION } from '../../schema/meta.ts';
 import type { ObservedChildren, ObservedCondition, Pod, Workload } from './observed.ts';
 
-/** Whether a StatefulSet keeps its pod of an earlier template, because that pod is being resized. */
+/**
+ * Whether a StatefulSet keeps its pod of an earlier template, because Davit is resizing that pod. The strategy alone may be set by a
+ * person, and says nothing about the template that the pod was made from.
+ */
 export function isResizing(set: Workload): boolean {
-  return set.spec?.updateStrategy?.type === 'OnDelete';
+  return set.spec?.updateStrategy?.type === 'OnDelete' && set.metadata.annotations?.[RESIZING_ANNOTATION] === 'true';
 }
 
 /** The pod that the StatefulSet has: its own have one. */

@@ -43,7 +43,13 @@ describe("the record's own store", () => {
     ref: { kind: 'StatefulSet', name: 'shop--redis' },
     message: 'refused',
   };
-  const resized: Workload = { ...aStore('redis'), spec: { updateStrategy: { type: 'OnDelete' } } };
+  const redis = aStore('redis');
+  const annotations = { 'davit.dev/resizing': 'true' };
+  const resized: Workload = {
+    ...redis,
+    metadata: { ...redis.metadata, annotations },
+    spec: { updateStrategy: { type: 'OnDelete' } },
+  };
   const ofSet = {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',

@@ -55,6 +55,7 @@ export function makeWorkload(
         selector,
         // A pod that does not become ready is replaced as well when the template is corrected.
         podManagementPolicy: 'Parallel',
+        updateStrategy: { type: 'RollingUpdate' },
         ...unasked,
         revisionHistoryLimit: 2,
         template,

@@ -88,6 +88,8 @@ function seen(set: Workload, ...pods: readonly Pod[]): Observed {
 }
 
 const ON_DELETE = { type: 'OnDelete' };
+const SINGLETON = { ...DATABASE.metadata.labels, 'davit.dev/component': 'scheduler' };
+const RESIZING = { 'davit.dev/resizing': 'true' };
 const DONE = { hash: 'new', generation: 2, asked: LARGE };
 const pending = (reason: string, observedGeneration?: number): ObservedCondition => ({
   type: 'PodResizePending',
@@ -167,6 +169,7 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     expect(made.spec?.updateStrategy).toEqual(kept ? ON_DELETE : { type: 'RollingUpdate' });
     expect({ ...made, spec: { ...made.spec, updateStrategy: {} } }).toEqual({
       ...manifest,
+      ...(kept && { metadata: { ...manifest.metadata, annotations: RESIZING } }),
       spec: { ...manifest.spec, updateStrategy: {} },
     });
   });
@@ -179,6 +182,19 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     kept: boolean;
   }[] = [
     { reason: 'it has not been resized yet', pod: { hash: 'old' }, kept: true },
+    {
+      reason: 'OnDelete set by a person',
+      there: { metadata: {} },
+      pod: { hash: 'old', asked: LARGE },
+      kept: false,
+    },
+    {
+      reason: 'the StatefulSet of a singleton',
+      there: { metadata: { annotations: RESIZING, labels: SINGLETON } },
+      wanted: { template: LARGE, metadata: { labels: SINGLETON } },
+      pod: { hash: 'old' },
+      kept: false,
+    },
     { reason: 'it has its sizes, and not yet the label', pod: { ...DONE, hash: 'old' }, kept: true },
     { reason: 'its label has not been counted yet', pod: DONE, there: { status: { updatedReplicas: 0 } }, kept: true },
     { reason: 'its sizes are not in force yet', pod: { ...DONE, has: SMALL }, kept: true },
@@ -209,7 +225,7 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     },
   ];
   it.each(goesOn)('under way, $reason: kept $kept', ({ there, wanted = { template: LARGE }, pod, kept }) => {
-    const set = aSet({ template: LARGE, strategy: ON_DELETE, ...there });
+    const set = aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING }, ...there });
     const [made] = keepingResized([aSet(wanted)], seen(set, theirs(pod))) as [Workload];
     expect(made.spec?.updateStrategy).toEqual(kept ? ON_DELETE : { type: 'RollingUpdate' });
   });
@@ -305,23 +321,44 @@ describe('the next step', () => {
     },
     {
       reason: "the StatefulSet is somebody else's",
-      set: { metadata: { labels: {} } },
+      set: { metadata: { labels: {}, annotations: RESIZING } },
+      pod: { hash: 'old' },
+      does: undefined,
+    },
+    {
+      reason: 'a person has set OnDelete, and the pod is of an older template of the same sizes',
+      set: { metadata: {} },
+      pod: { ...DONE, hash: 'old' },
+      does: undefined,
+    },
+    {
+      reason: 'the StatefulSet is that of a singleton',
+      set: { metadata: { labels: SINGLETON, annotations: RESIZING } },
       pod: { hash: 'old' },
       does: undefined,
     },
   ];
   it.each(rows)('$reason: $does', ({ set, pod, does }) => {
-    const observed = seen(aSet({ template: LARGE, strategy: ON_DELETE, ...set }), theirs(pod));
+    const observed = seen(
+      aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING }, ...set }),
+      theirs(pod),
+    );
     expect(resizeSteps(observed, new Set(), NOW).map((step) => step.do)).toEqual(does === undefined ? [] : [does]);
   });
 
   it('waits while the StatefulSet is being applied', () => {
-    const observed = seen(aSet({ template: LARGE, strategy: ON_DELETE }), theirs({ hash: 'old' }));
+    const observed = seen(
+      aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING } }),
+      theirs({ hash: 'old' }),
+    );
     expect(resizeSteps(observed, new Set(['shop--postgres']), NOW)).toEqual([]);
   });
 
   it('changes the own container alone, wherever it stands, and no other pod of that name', () => {
-    const observed = seen(aSet({ template: LARGE, strategy: ON_DELETE }), theirs({ hash: 'old' }));
+    const observed = seen(
+      aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING } }),
+      theirs({ hash: 'old' }),
+    );
     const at = '/spec/containers/1';
     expect(resizeSteps(observed, new Set(), NOW)[0]?.patch).toEqual([
       { op: 'test', path: '/metadata/uid', value: 'uid-pod-postgres' },
@@ -334,7 +371,10 @@ describe('the next step', () => {
   });
 
   it('names the newest template on the pod', () => {
-    const observed = seen(aSet({ template: LARGE, strategy: ON_DELETE }), theirs({ ...DONE, hash: 'old' }));
+    const observed = seen(
+      aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING } }),
+      theirs({ ...DONE, hash: 'old' }),
+    );
     expect(resizeSteps(observed, new Set(), NOW)[0]?.patch).toEqual([
       { op: 'test', path: '/metadata/uid', value: 'uid-pod-postgres' },
       { op: 'replace', path: '/metadata/labels/controller-revision-hash', value: 'new' },
@@ -346,7 +386,12 @@ describe('the next step', () => {
     { reason: 'it was given up', since: '2026-01-01T00:00:00Z', waits: undefined },
   ])('is looked for again: $reason', ({ since, waits }) => {
     const pod = theirs({ ...DONE, hash: 'old', has: SMALL, conditions: [failing(since)] });
-    expect(untilGivenUpMs(seen(aSet({ template: LARGE, strategy: ON_DELETE }), pod), NOW)).toBe(waits);
+    expect(
+      untilGivenUpMs(
+        seen(aSet({ template: LARGE, strategy: ON_DELETE, metadata: { annotations: RESIZING } }), pod),
+        NOW,
+      ),
+    ).toBe(waits);
     expect(untilGivenUpMs(seen(aSet({ template: LARGE }), pod), NOW)).toBeUndefined();
   });
 });

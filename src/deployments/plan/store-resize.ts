@@ -1,14 +1,15 @@
 // New sizes of a running PostgreSQL or Redis, given to the pod that runs instead of to another one (ADR 40). While that is under way,
-// the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy is all that is
-// remembered, and everything else is read from the StatefulSet and its pod.
+// the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy, with an annotation
+// that tells it from one set by a person, is all that is remembered, and everything else is read from the StatefulSet and its pod.
 
 import { isObject } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
+import { CONTROLLER_REVISION_LABEL, RESIZING_ANNOTATION } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
 import {
   childOf,
   isOurs,
+  isStoreSet,
   type ObservedChildren,
   type Pod,
   type PodContainer,
@@ -33,9 +34,7 @@ const FAILING_MS = 60_000;
 
 /** `children`, of which the StatefulSets keep their pod while it is, or is about to be, resized. */
 export function keepingResized(children: readonly KubeObject[], observed: ObservedChildren): readonly KubeObject[] {
-  return children.map((child) =>
-    child.kind === 'StatefulSet' && keepsPod(child, observed) ? withOnDelete(child) : child,
-  );
+  return children.map((child) => (isStoreSet(child) && keepsPod(child, observed) ? withOnDelete(child) : child));
 }
 
 /** The next steps of all pods that are being resized. `changed`: StatefulSets that this pass has changed. */
@@ -44,7 +43,7 @@ export function resizeSteps(
   changed: ReadonlySet<string>,
   now: Date,
 ): readonly ResizeStep[] {
-  return observed.children.filter(isStatefulSet).flatMap((set) => {
+  return observed.children.filter(isStoreSet).flatMap((set) => {
     const { metadata, status } = set;
     if (!isOurs(set, observed) || metadata.deletionTimestamp !== undefined || changed.has(metadata.name)) return [];
     const pod = podOf(set, observed);
@@ -55,7 +54,7 @@ export function resizeSteps(
 
 /** Milliseconds until a resize that fails in its runtime is given up: no watch says so. */
 export function untilGivenUpMs(observed: ObservedChildren, now: Date): number | undefined {
-  const waits = observed.children.filter(isStatefulSet).flatMap((set) => {
+  const waits = observed.children.filter(isStoreSet).flatMap((set) => {
     const pod = isOurs(set, observed) && isResizing(set) ? podOf(set, observed) : undefined;
     const sinceMs = pod && failingForMs(pod, now);
     return sinceMs === undefined || sinceMs > FAILING_MS ? [] : [FAILING_MS - sinceMs + 1];
@@ -252,10 +251,8 @@ function addsOnlyDefaults(there: unknown, wanted: unknown): boolean {
   );
 }
 
-function isStatefulSet(child: KubeObject): child is Workload {
-  return child.kind === 'StatefulSet';
-}
-
-function withOnDelete(set: Workload): KubeObject {
-  return { ...set, spec: { ...set.spec, updateStrategy: { type: 'OnDelete' } } } as KubeObject;
+function withOnDelete({ metadata, ...set }: Workload): KubeObject {
+  const annotations = { ...metadata.annotations, [RESIZING_ANNOTATION]: 'true' };
+  const spec = { ...set.spec, updateStrategy: { type: 'OnDelete' } };
+  return { ...set, metadata: { ...metadata, annotations }, spec } as KubeObject;
 }

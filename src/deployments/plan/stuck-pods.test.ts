@@ -84,6 +84,12 @@ describe('pods that a StatefulSet would keep for ever', () => {
       deleted: false,
     },
     { reason: "the StatefulSet is somebody else's", pod: stuck(), meta: { labels: {} }, deleted: false },
+    {
+      reason: 'the StatefulSet of a singleton replaces it itself',
+      pod: stuck(),
+      meta: { labels: { ...DATABASE.metadata.labels, 'davit.dev/component': 'scheduler' } },
+      deleted: false,
+    },
   ])('$reason: deleted $deleted', ({ pod, set, meta, deleted }) => {
     const observed = anObserved(record, { children: [aSet(set, meta)], pods: [pod] });
     expect(stuckPods(observed, new Set())).toEqual(deleted ? [pod] : []);

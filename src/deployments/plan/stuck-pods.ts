@@ -3,20 +3,28 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL, REVISION_LABEL } from '../../schema/meta.ts';
-import { childOf, isOurs, type ObservedChildren, type Pod, statefulSetOf, type Workload } from '../assess/observed.ts';
+import {
+  childOf,
+  isOurs,
+  isStoreSet,
+  type ObservedChildren,
+  type Pod,
+  statefulSetOf,
+  type Workload,
+} from '../assess/observed.ts';
 import { isReadyPod, living, podsOf } from '../assess/pod-failures.ts';
 import { partsOf } from '../record/parts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 
 /**
- * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's StatefulSets, of
+ * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's stores, of
  * an older template, whose own container does not run: it could be a database in recovery. `changed` are the
  * StatefulSets that this pass has changed: they make pods from a new template first.
  */
 export function stuckPods(observed: ObservedChildren, changed: ReadonlySet<string>): readonly Pod[] {
   const sets = observed.children.filter(
     (child) =>
-      child.kind === 'StatefulSet' &&
+      isStoreSet(child) &&
       isOurs(child, observed) &&
       child.metadata.deletionTimestamp === undefined &&
       !changed.has(child.metadata.name),

@@ -1,8 +1,8 @@
 // Named workers: each is rolled alone, scaled without a revision, and removed with the last pod of its revision.
 
 import { expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
@@ -38,6 +38,25 @@ function running(kube: FakeKube): Record<string, number> {
       ids.indexOf(spec?.template?.metadata?.labels?.[REVISION_LABEL] ?? '') + 1,
     ]),
   );
+}
+
+/** The pod that runs for a StatefulSet, of an earlier template of it. */
+function podOfSet(kube: FakeKube, name: string): Pod {
+  const set = kube.objects<Workload>(STATEFUL_SETS).find(({ metadata }) => metadata.name === name);
+  const { labels = {}, uid = '' } = set?.metadata ?? {};
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${name}-0`,
+      namespace: 'team',
+      generation: 2,
+      labels: { ...labels, ...set?.spec?.template?.metadata?.labels, 'controller-revision-hash': 'old' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid, controller: true }],
+    },
+    spec: { nodeName: 'n1', ...(set?.spec?.template as { spec?: object }).spec },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  } as Pod;
 }
 
 it('comes to rest with a workload for each, which the status shows, and another controller has nothing to do', async () => {
@@ -164,6 +183,38 @@ it('one that is a singleton no longer has its StatefulSet deleted first', async 
     'Deployment shop--mailer': 1,
     'Deployment shop--scheduler': 2,
   });
+});
+
+it('a strategy that a person gave a singleton is put back, and its pod keeps the label of its template', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube } = controller;
+  const at = { namespace: 'team', name: 'shop--scheduler' };
+  await kube.mergePatch(
+    STATEFUL_SETS,
+    at,
+    { spec: { updateStrategy: { type: 'OnDelete' } } },
+    { fieldManager: 'kubectl-edit' },
+  );
+  await change(kube, { scheduler: { command: ['scheduler', '--fast'] } });
+  const pass = async (): Promise<string[]> => {
+    const set = kube.objects<Workload>(STATEFUL_SETS).find(({ metadata }) => metadata.name === at.name);
+    const status = {
+      observedGeneration: set?.metadata.generation,
+      updateRevision: 'new',
+      replicas: 1,
+      updatedReplicas: 0,
+    };
+    await kube.mergePatch(STATEFUL_SETS, at, { status }, { subresource: 'status' });
+    await controller.reconcile();
+    return controller.writes().filter((write) => /^(patch|delete) Pod /.test(write));
+  };
+  kube.seed(PODS, podOfSet(kube, at.name));
+  controller.writes();
+  const writes = [await pass(), await pass(), await pass()].flat();
+  expect(writes).toEqual([]);
+  const set = kube.objects<Workload>(STATEFUL_SETS).find(({ metadata }) => metadata.name === at.name);
+  expect(set?.spec?.updateStrategy).toEqual({ type: 'RollingUpdate' });
+  expect(says(kube, 'Ready')).not.toBe('True Serving');
 });
 
 it('a revision that fails gives way, and its new worker goes with it', async () => {
