@@ -26,6 +26,7 @@ import {
   type Tone,
   toneOf,
   toneOfCondition,
+  toneOfPart,
   toneOfRevision,
   wordOf,
 } from './health.ts';
@@ -215,19 +216,15 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Its file', revision.davit_file && <code>{plain(revision.davit_file)}</code>],
     ['Address', config.custom_url && <Address url={config.custom_url} />],
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
-    ['Pods', scaleOf(deployment)],
+    ['Pods without stores', scaleOf(deployment)],
     ['Source', SOURCE_WORDS[deployment.source]],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
     ['Last proof', provenAt && <Age then={provenAt} after=" ago" />],
     ['Archive', archive && <Archive report={archive} />],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
-    [
-      'Changed',
-      <>
-        <Age then={deployment.updated_at} after=" ago" />
-        {deployment.changed_by !== null && ` by ${plain(deployment.changed_by)}`}
-      </>,
-    ],
+    // Reports of the controller move the time too, so it is not when the person changed anything.
+    ['Updated', <Age then={deployment.updated_at} after=" ago" />],
+    ['Last changed by', deployment.changed_by && plain(deployment.changed_by)],
     ['Id', <code>{deployment.id}</code>],
   ];
   return (
@@ -368,7 +365,7 @@ function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
       <h2 id="parts">What Davit made</h2>
       <ul class="tree">
         {running.length > 1 && pods && (
-          <Leaf part={{ name: 'pods', condition: pods.condition, sizes: [] }} said={deployment.status_message}>
+          <Leaf part={{ ...pods, name: 'pods', sizes: [] }} said={deployment.status_message}>
             <ul class="tree">
               {running.map(({ name, sizes }) => (
                 <li key={name}>
@@ -396,15 +393,22 @@ interface LeafProps {
   readonly children?: VNode;
 }
 
-function Leaf({ part: { name, condition, sizes }, said, children }: LeafProps): VNode {
-  const tone = condition ? toneOfCondition(condition) : 'busy';
+function Leaf({ part, said, children }: LeafProps): VNode {
+  const { name, condition, sizes, asOf } = part;
+  const tone = toneOfPart(part);
   const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
   const isWell = tone === 'good' || tone === 'off';
   return (
     <li>
       <Mark tone={tone}>
         <strong>{name}</strong> <span class="reason">{condition ? wordsOf(condition, said) : 'not looked at yet'}</span>
-        {condition && isWell && <span class="hidden">, {TONE_WORDS[tone]}</span>}
+        {condition && isWell && asOf === undefined && <span class="hidden">, {TONE_WORDS[tone]}</span>}
+        {condition && asOf !== undefined && (
+          <span class="sub">
+            {' '}
+            as of <Age then={asOf} after=" ago" />
+          </span>
+        )}
       </Mark>
       {sizes.length > 0 && <div class="sizes">{sizes.join(' · ')}</div>}
       {condition && !isWell && condition.message !== said && <div class="why">{plain(condition.message)}</div>}

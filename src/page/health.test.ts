@@ -20,6 +20,7 @@ import {
   type Tone,
   toneOf,
   toneOfCondition,
+  toneOfPart,
   wordOf,
 } from './health.ts';
 
@@ -102,6 +103,39 @@ it('workers stand between the other parts and the stores, with what the record a
     ['Redis', 'redis_', '0.05–0.5 CPU, 128 MB'],
   ]);
   expect(numbersOf(deployment)['constructor.max_scale']).toBe(1);
+  expect(scaleOf(deployment)).toBe('3–6');
+  const resourceSpec = { ...deployment.source_config.resource_spec, max_scale: 0 };
+  const source = { ...deployment.source_config, resource_spec: resourceSpec };
+  expect(scaleOf({ ...deployment, source_config: source })).toBe('0');
+});
+
+it('a task that fails has a line among the parts', () => {
+  const healthy = shown.find(({ name }) => name === 'healthy')?.deployment;
+  if (healthy === undefined) throw new Error('no sample');
+  const failed = { type: 'TasksReady', status: 'False', reason: 'TaskFailed', message: 'nightly failed.' } as const;
+  const condition = { ...failed, last_transition_time: '2026-02-02T00:00:00Z' };
+  const [line] = aspectsOf({ ...healthy, conditions: [condition] });
+  expect(line).toMatchObject({ name: 'tasks', condition });
+  expect(toneOfCondition(condition)).toBe('bad');
+});
+
+it('of a cluster that does not report, parts are as they were, with the time since when', () => {
+  const healthy = shown.find(({ name }) => name === 'healthy')?.deployment;
+  if (healthy === undefined) throw new Error('no sample');
+  const silent = {
+    type: 'Ready',
+    status: 'Unknown',
+    reason: 'ListenerSilent',
+    message: 'It does not report.',
+    last_transition_time: '2026-02-03T00:00:00Z',
+  } as const;
+  const conditions = [silent, ...healthy.conditions.filter(({ type }) => type !== 'Ready')];
+  const made = (deployment: typeof healthy) => [...partsOf(deployment), ...aspectsOf(deployment)];
+  expect(new Set(made(healthy).map(({ asOf }) => asOf))).toEqual(new Set([undefined]));
+  const parts = made({ ...healthy, conditions });
+  expect(new Set(parts.map(({ asOf }) => asOf))).toEqual(new Set(['2026-02-03T00:00:00Z']));
+  expect(parts.map((part) => toneOfPart(part))).not.toContain('good');
+  expect(made(healthy).map((part) => toneOfPart(part))).toContain('good');
 });
 
 it.each<[string, Partial<Revision>, string[]]>([

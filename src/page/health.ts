@@ -64,6 +64,12 @@ export function toneOfCondition({ status, reason }: Condition): Tone {
   return IDLE.includes(reason) ? 'off' : 'busy';
 }
 
+/** Nothing is known to be in order where nobody reports. */
+export function toneOfPart({ condition, asOf }: Part): Tone {
+  const tone = condition ? toneOfCondition(condition) : 'busy';
+  return asOf !== undefined && tone === 'good' ? 'off' : tone;
+}
+
 const FAILED_STATES: readonly Revision['status'][] = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'];
 const PASSED_STATES: readonly Revision['status'][] = ['SKIPPED', 'INTERRUPTED', 'UNKNOWN'];
 
@@ -79,10 +85,15 @@ export function advice(reason: string): string | undefined {
   return todo === undefined || !isAdvice(todo) ? undefined : todo;
 }
 
-/** `2`, `1–3`, or `0`. */
+/** Pods of all parts but the stores: `2`, `1–3`, or `0`, because no part runs without the server. */
 export function scaleOf(deployment: Deployment): string {
-  const { min_scale: min, max_scale: max } = deployment.source_config.resource_spec;
-  return range(max === 0 ? 0 : min, max) ?? '';
+  const numbers = numbersOf(deployment);
+  if (numbers['max_scale'] === 0) return '0';
+  const parts = partsOf(deployment).filter(({ isStore }) => !isStore);
+  const sum = (measure: string): number =>
+    parts.reduce((pods, { prefix }) => pods + (numbers[`${prefix}${measure}`] ?? 1), 0);
+  const most = sum('max_scale');
+  return range(Math.min(sum('min_scale'), most), most) ?? '';
 }
 
 /** Before and during a build, which can be interrupted. */
@@ -123,6 +134,8 @@ export function originOf({ source_config: config, source_revision_config: revisi
 export interface Part {
   readonly name: string;
   readonly condition: Condition | undefined;
+  /** Since when the cluster that runs it does not report: the condition is the last one that it reported. RFC 3339. */
+  readonly asOf?: string | undefined;
   /** Sizes and scale in force. */
   readonly sizes: readonly string[];
 }
@@ -156,6 +169,7 @@ export function partsOf(deployment: Deployment): DeploymentPart[] {
     prefix,
     isStore: type !== 'WorkloadsReady',
     condition: conditionOf(deployment, type),
+    asOf: silentSince(deployment),
     sizes: sizesOf(numbers, prefix),
   }));
 }
@@ -201,13 +215,19 @@ const ASPECTS = {
   ResourceSpecHonored: 'sizes as asked',
   ReferencesResolved: 'Secrets and keys',
   PolicyAccepted: 'platform rules',
+  TasksReady: 'tasks',
 } as const;
 
 export function aspectsOf(deployment: Deployment): Part[] {
   return Object.entries(ASPECTS).flatMap(([type, name]) => {
     const condition = conditionOf(deployment, type);
-    return condition === undefined ? [] : [{ name, condition, sizes: [] }];
+    return condition === undefined ? [] : [{ name, condition, asOf: silentSince(deployment), sizes: [] }];
   });
+}
+
+function silentSince(deployment: Deployment): string | undefined {
+  const ready = conditionOf(deployment, 'Ready');
+  return ready?.reason === 'ListenerSilent' ? ready.last_transition_time : undefined;
 }
 
 function sizesOf(numbers: Numbers, prefix: string): string[] {

@@ -1455,7 +1455,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     expect(lines).toContainEqual(expect.stringMatching(/^PostgreSQL PostgreSQL answers\./));
     expect(lines).toContainEqual(expect.stringMatching(/^backups needs attention The last backup failed\./));
     const facts = await page.getByRole('region', { name: 'Facts' }).innerText();
-    expect(facts).toMatch(/Changed\s+\d+ s ago by anna@example\.com/);
+    expect(facts).toMatch(/Updated\s+\d+ s ago/);
+    expect(facts).toMatch(/Last changed by\s+anna@example\.com/);
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last backup 3 h ago, 11.8 MiB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
     );
