@@ -433,6 +433,18 @@ describe('delete', () => {
     expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
   });
 
+  it.each([
+    ['--yes', false],
+    ['an answer', true],
+  ])('says what to do before only where the deletion waits for it: with %s', async (how, isSaid) => {
+    const status = { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } };
+    const kubectl = answering({ [RECORDS]: aRecord({}, status) });
+    const flags = how === '--yes' ? ['--yes'] : [];
+    const ran = await runCli(['delete', 'shop', ...flags], { kubectl, ...(isSaid && { answers: ['shop'] }) });
+    expect(ran.err).toContain('Its backups will stay in their store');
+    expect(ran.err.includes('Keep its file')).toBe(isSaid);
+  });
+
   it('waits until the record is gone, and not for another of its name', async () => {
     const answers = [JSON.stringify(aRecord()), JSON.stringify(aRecord()), ''];
     const options = { timeoutMs: 5000, everyMs: 1 };

@@ -41,7 +41,7 @@ async function deleteDeployment(context: Context): Promise<number> {
   const record = await readRecord(kubectl, name);
   const { uid, namespace, deletionTimestamp } = record.metadata;
   if (!deletionTimestamp) {
-    for (const line of consequencesOf(record)) warn(withFlags(line, context.suggested));
+    for (const line of consequencesOf(record, !flags.has('yes'))) warn(withFlags(line, context.suggested));
     await confirm(context, {
       question: `Delete ${name} in namespace ${namespace}?`,
       verb: 'delete',
@@ -118,8 +118,8 @@ async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid
   }
 }
 
-/** What happens to the data of a record when it is deleted, as sentences. */
-export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment): string[] {
+/** What happens to the data of a record when it is deleted, as sentences. `isAsked`: a person can still do something before it is. */
+export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment, isAsked = true): string[] {
   const { databaseDeletionPolicy: ofDatabase, tracingProjectDeletionPolicy: ofTracing } = spec;
   const { postgresClaim } = names(name, status?.databaseNumber);
   const hasRedis = spec.sourceConfig.runtime?.redis !== 'none';
@@ -133,7 +133,7 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       ? []
       : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
-    ...backupsLeft(name, spec, status),
+    ...backupsLeft(name, spec, status, isAsked),
     `Its pods, addresses, revisions and the values of its secrets will be deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project will be deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
@@ -144,6 +144,7 @@ function backupsLeft(
   name: string,
   { source, sourceConfig, sourceRevisionConfig }: AppDeployment['spec'],
   status: AppDeployment['status'],
+  isAsked: boolean,
 ): string[] {
   const { name: newest, lastSuccessAt } = status?.databaseBackup ?? {};
   const { firstRecoverableAt } = status?.databaseArchive ?? {};
@@ -161,9 +162,10 @@ function backupsLeft(
     driver: sourceConfig.database?.driver,
     hasArchive: archive.length > 0,
   };
+  const keep = `Keep its file for that, which has the rest of it, to name it with --file: ${PROGRAM} export ${name} > ${name}.yaml`;
   return [
     `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
-    `Keep its file for that, which has the rest of it, to name it with --file: ${PROGRAM} export ${name} > ${name}.yaml`,
+    ...(isAsked ? [keep] : []),
   ];
 }
 
