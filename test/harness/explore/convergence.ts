@@ -2,14 +2,17 @@
 
 import { canBuild } from '../../../src/deployments/record/build-source.ts';
 import { partsOf } from '../../../src/deployments/record/parts.ts';
+import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { STORE_PARTS } from '../../../src/schema/meta.ts';
+import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import { mend } from './mending.ts';
 import type { Broken } from './pass-seen.ts';
 import { revisionsOf } from './people-events.ts';
-import { hasLostData, pictureOf } from './properties.ts';
+import { deployment, hasLostData, pictureOf, revisionIdOf } from './properties.ts';
 import type { Rests } from './rest.ts';
 import type { Scene } from './scene.ts';
 import type { Ground } from './steps.ts';
@@ -68,19 +71,29 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
 }
 
 /**
- * Parts of the revision that serves which the newest one does not have. They stay until the newest one serves, and a new record
- * never had them.
+ * Parts of the revision that serves which the newest one does not have, or which wait for the server of the newest one. They stay
+ * until the newest one serves, and a new record never had them.
  */
 function heldParts(scene: Scene, namespace: string): ReadonlySet<string> {
   const [record] = scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);
   if (!record) return new Set();
   const { activeRevisionId, latestRevisionId } = record.status ?? {};
-  const partsOfRevision = (id: string | undefined): ReadonlySet<string> | undefined => {
-    const resolved = revisionsOf(scene, record).find(({ spec }) => spec.id === id)?.spec.resolved;
-    return resolved && new Set([...partsOf(resolved), ...STORE_PARTS.filter((part) => resolved[part] !== undefined)]);
+  const revisionOf = (id: string | undefined): AppRevision | undefined =>
+    revisionsOf(scene, record).find(({ spec }) => spec.id === id);
+  const [active, latest] = [revisionOf(activeRevisionId), revisionOf(latestRevisionId)];
+  if (!active || !latest) return new Set();
+  const partsOfRevision = ({ spec: { resolved } }: AppRevision): ReadonlySet<string> =>
+    new Set([...partsOf(resolved), ...STORE_PARTS.filter((part) => resolved[part] !== undefined)]);
+  const runsLatest = (part: string): WithTemplate | undefined => {
+    const one = deployment(scene, record, part);
+    return one && revisionIdOf(one) === podsIdOf(latest, part) ? one : undefined;
   };
-  const [active, latest] = [partsOfRevision(activeRevisionId), partsOfRevision(latestRevisionId)];
-  return active && latest ? new Set([...active].filter((part) => !latest.has(part))) : new Set();
+  const server = runsLatest('server');
+  const isServed = server !== undefined && podsOf(scene, server).some((pod) => isReady(pod) && isCurrent(pod, server));
+  const isStore = (part: string): boolean => (STORE_PARTS as readonly string[]).includes(part);
+  const waits = (part: string): boolean => !isServed && part !== 'server' && !isStore(part) && !runsLatest(part);
+  const wanted = partsOfRevision(latest);
+  return new Set([...partsOfRevision(active)].filter((part) => !wanted.has(part) || waits(part)));
 }
 
 async function makeAnew(scene: Scene, { status: _status, ...record }: AppDeployment): Promise<void> {

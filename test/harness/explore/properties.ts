@@ -331,10 +331,10 @@ export const namesWhere = (scene: Scene, namespace: string, type: string): reado
   records(scene, namespace)
     .filter((record) => condition(record, type) === 'True')
     .map(({ metadata }) => metadata.name);
-const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
+export const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
   (spec.template.metadata as { labels?: Record<string, string> }).labels?.[REVISION_LABEL];
 /** The workload of a part: a Deployment, or a singleton's StatefulSet. */
-const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined => {
+export const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined => {
   const name = names(metadata.name).part(part);
   const { namespace = '' } = metadata;
   const set = isWorker(part) ? scene.get<WithTemplate>(STATEFUL_SETS, namespace, name) : undefined;
