@@ -305,3 +305,18 @@ it.each<[string, { type: string; status: string; reason?: string }[], string | u
   const failure = podFailure([{ ...pod, spec: { nodeName: 'n1' } }]);
   expect(failure).toEqual(want === undefined ? undefined : { reason: 'NodeNotReady', message: want });
 });
+
+it('a node that has stopped reporting keeps the pod of a StatefulSet: what releases it is said', () => {
+  const conditions = [
+    { type: 'Ready', status: 'False' },
+    { type: 'ContainersReady', status: 'True' },
+  ];
+  const pod = aPod('scheduler', REVISION, { conditions });
+  const [owner] = pod.metadata.ownerReferences ?? [];
+  const metadata = { ...pod.metadata, ownerReferences: [{ ...owner, kind: 'StatefulSet' }] } as Pod['metadata'];
+  expect(podFailure([{ ...pod, metadata, spec: { nodeName: 'n1' } }])).toEqual({
+    reason: 'NodeNotReady',
+    message:
+      'Node n1 has stopped reporting, so pod shop-scheduler-0 on it counts as not ready. Check the node: kubectl describe node n1. Kubernetes starts no other pod while this one may still run. If the node is shut down permanently, kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod shop-scheduler-0 -n team --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.',
+  });
+});

@@ -17,7 +17,7 @@ import { isPart, isRole } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { messagesOnly } from './server-log.ts';
-import { isControlled } from './terminating-pods.ts';
+import { howToGiveUp, isControlled, isOfStatefulSet } from './terminating-pods.ts';
 
 export interface Trouble {
   readonly reason: Reason;
@@ -222,16 +222,20 @@ function exitsOf({ restartCount = 0, state, lastState }: ContainerStatus): numbe
  * A node that has stopped reporting: the control plane makes the pods on it not ready, and leaves what their containers were last. A kubelet
  * that reports has both agree.
  */
-function nodeTrouble({ metadata, spec, status }: Pod): Trouble | undefined {
+function nodeTrouble(pod: Pod): Trouble | undefined {
+  const { metadata, spec, status } = pod;
   const [ready, containers] = ['Ready', 'ContainersReady'].map((type) =>
     status?.conditions?.find((condition) => condition.type === type),
   );
   const isCutOff = ready?.status === 'False' && ready.reason !== 'ReadinessGatesNotReady';
   if (!isCutOff || containers?.status !== 'True' || spec?.nodeName === undefined) return undefined;
   const { nodeName } = spec;
+  const then = isOfStatefulSet(pod)
+    ? `Kubernetes starts no other pod while this one may still run. ${howToGiveUp(nodeName, pod)}`
+    : 'If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.';
   return {
     reason: 'NodeNotReady',
-    message: `Node ${nodeName} has stopped reporting, so pod ${metadata.name} on it counts as not ready. Check the node: kubectl describe node ${nodeName}. If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.`,
+    message: `Node ${nodeName} has stopped reporting, so pod ${metadata.name} on it counts as not ready. Check the node: kubectl describe node ${nodeName}. ${then}`,
   };
 }
 

@@ -44,7 +44,19 @@ export function howToRelease(pod: Pod): string {
   if (finalizers.length > 0)
     return `${end}, and finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
   const node = pod.spec?.nodeName;
-  const force = `kubectl delete pod ${name} -n ${namespace} --force --grace-period=0`;
-  if (node === undefined) return `${end} and still exists. ${force} deletes it.`;
-  return `${end}, and node ${node} has not confirmed it. If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: ${force}. Do neither while the node may still run, because two pods would write to one volume.`;
+  if (node === undefined)
+    return `${end} and still exists. kubectl delete pod ${name} -n ${namespace} --force --grace-period=0 deletes it.`;
+  return `${end}, and node ${node} has not confirmed it. ${howToGiveUp(node, pod)}`;
+}
+
+/** What releases a pod whose node does not come back. */
+export function howToGiveUp(node: string, { metadata: { name, namespace } }: Pod): string {
+  return `If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod ${name} -n ${namespace} --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.`;
+}
+
+/** Whether Kubernetes makes another pod only when this one is known to have ended. */
+export function isOfStatefulSet({ metadata }: Pod): boolean {
+  return (
+    metadata.ownerReferences?.some(({ controller, kind }) => controller === true && kind === 'StatefulSet') === true
+  );
 }

@@ -501,3 +501,76 @@ describe('which revision runs, where parts share their pods', () => {
     expect(checkWorkloads({ ...observed, patience }, second, ANSWER)).toMatchObject({ is: 'stalled' });
   });
 });
+
+describe('a pod that a lost node does not release', () => {
+  const workers = { scheduler: { command: ['scheduler'], singleton: true } };
+  const singleton = aRecord({ sourceConfig: { runtime: { workers } } });
+  const deployed = aRevision(singleton, 'DEPLOYED');
+  const none = aRecord();
+  const server = aWorkload('server', deployed);
+  const labels = (of: AppRevision): object => ({ metadata: { labels: { 'davit.dev/revision': of.spec.id } } });
+  function scheduler(kind: string, of = deployed): Workload {
+    const { metadata, status } = aWorkload('server', of, { ready: 0 });
+    const own = { ...metadata.labels, 'davit.dev/component': 'scheduler' };
+    const meta = { ...metadata, name: 'shop--scheduler', labels: own };
+    return {
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: meta,
+      spec: { replicas: 1, template: labels(of) },
+      status,
+    } as Workload;
+  }
+  function lost(overdue: boolean): Pod {
+    const pod = aPod('scheduler', deployed, {});
+    const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    return { ...pod, metadata, spec: { nodeName: 'n1' }, ...(overdue && { overdue }) };
+  }
+  it.each([
+    { what: 'of a singleton', overdue: true, there: scheduler('StatefulSet'), want: 'stalled PodStuckTerminating' },
+    { what: 'of a singleton, in its time', overdue: false, there: scheduler('StatefulSet'), want: 'fail Progressing' },
+    { what: 'of a worker that becomes a singleton', overdue: true, want: 'stalled PodStuckTerminating' },
+    {
+      what: 'of a Deployment that gives way',
+      overdue: true,
+      there: scheduler('Deployment'),
+      want: 'stalled PodStuckTerminating',
+    },
+  ])('$what: $want', ({ overdue, there, want }) => {
+    const children = [server, ...(there ? [there] : [])];
+    const observed = {
+      ...anObserved(singleton, { revisions: [deployed], children, pods: [lost(overdue)] }),
+      patience: PATIENT,
+    };
+    const { is, reason, message } = checkWorkloads(observed, deployed, ANSWER);
+    expect(`${is} ${reason}`).toBe(want);
+    if (overdue) expect(message).toMatch(/^The scheduler .*shop-scheduler-0.*node n1.*--force --grace-period=0/);
+  });
+
+  it('of a worker that is removed, by a revision that waits for that', () => {
+    const next = aRevision(none, 'DEPLOYING', 2);
+    const resolved = { ...next.spec.resolved, podsOfParts: { server: deployed.spec.id } };
+    const sharing: AppRevision = { ...next, spec: { ...next.spec, resolved } };
+    const children = [server, scheduler('StatefulSet')];
+    const observed = anObserved(none, { revisions: [sharing, deployed], children, pods: [lost(true)] });
+    expect(checkWorkloads(observed, sharing, ANSWER)).toMatchObject({ is: 'stalled', reason: 'PodStuckTerminating' });
+  });
+
+  it('of a Deployment that stays is no trouble: another one is made', () => {
+    const pod = {
+      ...lost(true),
+      metadata: { ...aPod('server', deployed, {}).metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    };
+    const observed = anObserved(record, { children: [aWorkload('server', revision, { ready: 0 })], pods: [pod] });
+    expect(checkWorkloads(observed, revision, ANSWER).is).toBe('fail');
+  });
+
+  it('is an outage, and no rollout, while the pod is still to end', () => {
+    const overdue = new Set<ConditionType>(['WorkloadsReady']);
+    const children = [server, scheduler('StatefulSet')];
+    const observed = anObserved(singleton, { revisions: [deployed], children, pods: [lost(false)] });
+    const seen = (patience: Patience): string => checkWorkloads({ ...observed, patience }, deployed, ANSWER).message;
+    expect(seen({ ...PATIENT, overdue })).not.toContain('made no progress');
+    expect(seen({ ...PATIENT, overdue, exhausted: overdue })).toMatch(/^The scheduler has had no ready pod for more/);
+  });
+});

@@ -36,6 +36,7 @@ import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
 import { checkRestore } from './restore.ts';
 import { isOwn, storesAnswerSince } from './stores.ts';
+import { howToRelease } from './terminating-pods.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -49,6 +50,7 @@ interface Seen {
 
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   podsRefused,
+  waitsForLostPod,
   notRolledYet,
   justBegun,
   scaledByHand,
@@ -126,8 +128,8 @@ function checkOthers(observed: ObservedChildren, revision: AppRevision, failures
   const refused = failure && entryOf(failure);
   return [
     ...stores.map((part) => refused ?? fail('Progressing', `The ${part} waits for revision ${revision.spec.id}.`)),
-    ...(sharesPods(revision, 'server') ? others : []).map((role) =>
-      fail('Progressing', `The ${role} is being removed.`),
+    ...(sharesPods(revision, 'server') ? others : []).map(
+      (role) => stuckPod(observed, role) ?? fail('Progressing', `The ${role} is being removed.`),
     ),
   ];
 }
@@ -182,6 +184,19 @@ function isRefTo(ref: ActionFailure['ref'], kind: string, name: string): boolean
 /** Whether no pods are started because of it (plan/plan.ts). */
 function startsNoPods(failure: ActionFailure): boolean {
   return !mayStartPods([failure]);
+}
+
+/** A singleton starts only when the pod before it has ended; so does the Deployment that follows one. */
+function waitsForLostPod({ observed, workload, revision, role }: Seen): Entry | undefined {
+  const isAlone = workload?.kind === 'StatefulSet' || isSingleton(revision.spec.resolved, role);
+  return isAlone ? stuckPod(observed, role) : undefined;
+}
+
+function stuckPod(observed: ObservedChildren, role: string): Entry | undefined {
+  const overdue = podsOf(observed, role).find((pod) => pod.overdue);
+  return (
+    overdue && stalled('PodStuckTerminating', `The ${role} waits for a pod that does not end. ${howToRelease(overdue)}`)
+  );
 }
 
 function notRolledYet({ observed, workload, revision, role }: Seen): Entry | undefined {
@@ -276,9 +291,12 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
 
 function deadlineExceeded(seen: Seen): Entry | undefined {
   const { observed, workload, revision, role } = seen;
-  // A StatefulSet has no deadline.
+  // A StatefulSet has no deadline. One that was rolled out and lost its pod is no rollout (`unavailable`).
+  const isOutage = hasBeenReady(revision, role) && availableOf(observed, role) === 0;
   const isOver =
-    workload?.kind === 'StatefulSet' ? observed.patience?.overdue.has('WorkloadsReady') : hasExceededDeadline(workload);
+    workload?.kind === 'StatefulSet'
+      ? !isOutage && observed.patience?.overdue.has('WorkloadsReady')
+      : hasExceededDeadline(workload);
   if (isOver !== true) return undefined;
   const trouble = troubleOf(seen);
   const { progressDeadlineSeconds } = revision.spec.resolved;
