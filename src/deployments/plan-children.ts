@@ -26,7 +26,7 @@ import { foreignFields } from './plan/foreign-fields.ts';
 import { type Action, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from './plan/plan.ts';
 import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
-import { digestsThere, type Rotation } from './plan/rotation.ts';
+import { digestsOfHeld, digestsThere, type Rotation } from './plan/rotation.ts';
 import { keepingResized } from './plan/store-resize.ts';
 import { partsOf } from './record/parts.ts';
 import { imageOf } from './record/revision-image.ts';
@@ -138,10 +138,14 @@ export async function planAllowed(
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render.
   let rendered: readonly KubeObject[] | undefined;
-  const held = (): readonly KubeObject[] | undefined => (running ? (rendered ??= renderEarlier(running)) : undefined);
+  const held = (): readonly KubeObject[] | undefined =>
+    running ? (rendered ??= renderEarlier(running, digestsOfHeld)) : undefined;
   // Children of a newer version of Davit are not changed.
-  const renderEarlier = (revision: AppRevision): readonly KubeObject[] =>
-    contracts.has(revision.spec.resolved.contract) ? render(revision, digestsThere(observed, revision)) : [];
+  const renderEarlier = (
+    revision: AppRevision,
+    digestsFor: typeof digestsOfHeld = digestsThere,
+  ): readonly KubeObject[] =>
+    contracts.has(revision.spec.resolved.contract) ? render(revision, digestsFor(observed, revision)) : [];
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isBuilt = imageOf(latest) !== undefined;
   const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;

@@ -61,6 +61,7 @@ describe('the digests of a workload', () => {
       name: 'other values since a moment ago, and a new revision: the pods are rolled anyway',
       given: observed(seen('k.2', 500), workload(old, aRevision(record, undefined, 2))),
       digests: { pods: 'k.2', workload: 'k.2' },
+      waitMs: 1500,
     },
     { name: 'something is missing: as they are', given: observed({ is: 'incomplete' }, workload(old)), digests: old },
     {

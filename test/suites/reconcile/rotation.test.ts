@@ -3,14 +3,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
-import { DEPLOYMENTS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../../src/schema/meta.ts';
-import { aController, type MemoryController } from '../../kit/memory/controller.ts';
-import { aServer, conditionIn, edit, putRecord } from '../../kit/memory/record.ts';
-import { makeReady } from '../../kit/memory/workloads.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, newestRevision, putRecord } from '../../kit/memory/record.ts';
+import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
+import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, crashed } from './harness.ts';
 
@@ -296,6 +297,68 @@ describe('what sidecars and init containers read', () => {
       await later(controller);
       expect(podsOf(kube) === before, `optional: ${optional}`).toBe(!optional);
     }
+  });
+});
+
+describe('while the newest revision cannot be rolled out', () => {
+  const failed = async (controller: MemoryController, more: object = {}): Promise<void> => {
+    const { kube } = controller;
+    const sourceRevisionConfig = { imageUri: 'registry.example/shop:2' };
+    await edit(kube, { spec: { sourceRevisionConfig, revisionSerial: 1, ...more } });
+    await controller.reconcile();
+    const status = { observedGeneration: server(kube).metadata.generation, replicas: 2, updatedReplicas: 1 };
+    const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+    await kube.mergePatch(DEPLOYMENTS, SHOP, { status: { ...status, availableReplicas: 1 } }, writing);
+    putPod(kube, 'server', newestRevision(kube).spec.id, crashing(3));
+    await controller.reconcile();
+    removePod(kube, 'server');
+    await converge(controller);
+    expect(newestRevision(kube).status?.state).toBe('DEPLOY_FAILED');
+    expect(podsOf(kube)).toContain('registry.example/shop:1');
+  };
+
+  it('a rotation rolls the pods that serve, once, in their own image', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    await failed(controller);
+    const before = podsOf(kube);
+    putSecret(kube, { token: 'dHdv' });
+    expect((await controller.reconcile()).requeueAfterMs).toBe(2000);
+    expect(podsOf(kube)).toBe(before);
+    controller.clock.ms += 2000;
+    await converge(controller);
+    const after = podsOf(kube);
+    expect(after).not.toBe(before);
+    expect(after).toContain('registry.example/shop:1');
+    controller.writes();
+    await controller.reconcile();
+    expect([controller.writes(), podsOf(kube)]).toEqual([[], after]);
+  });
+
+  it('values that changed with the failed revision roll the pods that returned without them', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const { metadata } = server(kube).spec?.template ?? {};
+    const old = { ...metadata, name: 'shop-old', namespace: 'team', ownerReferences: [CONTROLLER] };
+    kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: old } as KubeObject);
+    const before = podsOf(kube);
+    putSecret(kube, { token: 'dHdv' });
+    await failed(controller);
+    expect(podsOf(kube)).toBe(before);
+    await later(controller);
+    expect(podsOf(kube)).not.toBe(before);
+  });
+
+  it('a Secret that only the newest revision names rolls nothing', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    putSecret(kube, { key: 'MQ==' }, 'third');
+    const [one] = REFERENCES.secretReferences ?? [];
+    await failed(controller, { secretReferences: [one, { name: 'THIRD', secretName: 'third', secretKey: 'key' }] });
+    const before = podsOf(kube);
+    putSecret(kube, { key: 'Mg==' }, 'third');
+    await later(controller);
+    expect(podsOf(kube)).toBe(before);
   });
 });
 
