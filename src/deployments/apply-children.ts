@@ -31,8 +31,6 @@ export interface AppliedChildren {
   readonly migrates: boolean;
   /** Whether pods may be replaced after what has failed. */
   readonly mayReplacePods: boolean;
-  /** What others have added to the children; absent if that is not known. */
-  readonly foreign?: readonly string[];
 }
 
 export async function applyChildren(
@@ -57,7 +55,7 @@ export async function applyChildren(
     },
     options,
   );
-  const { actions, lost, refusals, foreign } = planned;
+  const { actions, lost, refusals } = planned;
   const [data, rest] = partitionByData(actions);
   const secret = lost.length > 0 ? [] : await ensureStoreSecret(observed, latest, options);
   const volumes = lost.length > 0 || secret.length > 0 ? secret : await executePlan(data, record, target);
@@ -75,7 +73,6 @@ export async function applyChildren(
     // What stops no rollout stops no migration.
     migrates: planned.migrates === true && changed.size === 0 && mayStartPods(failures),
     mayReplacePods: mayStartPods(before),
-    ...(foreign && { foreign }),
   };
 }
 

@@ -12,7 +12,6 @@ import { ownStoreAnswers } from './assess/stores.ts';
 import type { CronJob } from './assess/task-runs.ts';
 import { backupChildren, taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
-import { foreignFields } from './plan/foreign-fields.ts';
 import { type Action, plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
 import { isOwnedBy } from './record/metadata.ts';
@@ -20,38 +19,29 @@ import { activeRevision } from './record/revisions.ts';
 
 const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob', 'ScheduledBackup']);
 
-interface CronJobsApplied {
-  readonly failures: readonly ActionFailure[];
-  /** What others have added to the CronJobs that are wanted. */
-  readonly foreign: readonly string[];
-}
-
-const NOTHING: CronJobsApplied = { failures: [], foreign: [] };
-
 /** Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
 export async function applyCronJobs(
   observed: Observed,
   latest: AppRevision,
   options: PlanningOptions,
-): Promise<CronJobsApplied> {
+): Promise<readonly ActionFailure[]> {
   const { target, contracts } = options;
   const active = activeRevision(observed.revisions);
   const revision = active ?? latest;
-  if (!contracts.has(revision.spec.resolved.contract)) return NOTHING;
+  if (!contracts.has(revision.spec.resolved.contract)) return [];
   const judged = active ? observed : withoutTasks(observed);
   const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
   const isDue = active !== undefined || hasDataToLose(observed, revision);
   const { backup, archive } = observed.record.spec.sourceConfig.database ?? {};
   const asks = [active?.spec.requested.tasks, backup, archive].some((one) => one !== undefined);
   const isNeeded = isDue && asks;
-  if (!isNeeded && !hasSome) return NOTHING;
+  if (!isNeeded && !hasSome) return [];
   const inputs = inputsOf(observed, revision, {}, options);
   const tasks = active ? taskChildren(inputs, contracts) : [];
   const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
   const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
   const due = actions.flatMap((action) => lettingRunsEnd(action, observed));
-  const failures = [...refusals, ...(await executePlan(due, observed.record, target))];
-  return { failures, foreign: foreignFields(desired, judged) };
+  return [...refusals, ...(await executePlan(due, observed.record, target))];
 }
 
 /** A deleted CronJob takes its Jobs with it: while one of them runs, it stays and is suspended. */

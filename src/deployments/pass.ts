@@ -42,8 +42,6 @@ export interface PassOutcome {
   readonly requeueAfterMs?: number;
   /** Failures that are retried and not reported in the status. */
   readonly housekeeping?: readonly unknown[];
-  /** What others have added to the children; absent if that is not known. */
-  readonly foreign?: readonly string[];
 }
 
 /** A step after which the pass does nothing more. */

@@ -22,7 +22,6 @@ import { desiredChildren } from './children/desired.ts';
 import type { Inputs } from './children/inputs.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
-import { foreignFields } from './plan/foreign-fields.ts';
 import { type Action, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from './plan/plan.ts';
 import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
@@ -121,8 +120,6 @@ export interface AllowedPlan extends Plan {
   readonly migrates?: boolean;
   /** Failures of the passwords and volumes of its stores. */
   readonly lost: readonly ActionFailure[];
-  /** What others have added to the children; undefined if that is not known. */
-  readonly foreign?: readonly string[];
 }
 
 /**
@@ -159,10 +156,7 @@ export async function planAllowed(
     ? serverFirst(whole, observed, latest, renderEarlier)
     : (withStoresOf(preparing && render(preparing, digests), held()) ??
       render(latest, digests).filter((child) => !isOfPart(child) && !SCALING_KINDS.has(child.kind)));
-  const planned = {
-    ...plan(desired, observed, prunesFor(observed, latest, mayRoll, held)),
-    foreign: foreignFields(desired, observed),
-  };
+  const planned = plan(desired, observed, prunesFor(observed, latest, mayRoll, held));
   // Those of the running revision as well, whatever the latest one wants: they hold the data that serves.
   const stores = storesAmong(desired);
   const lost = await guard(stores);

@@ -123,10 +123,9 @@ async function applyRecord(
   const { waitMs } = revision.rotation;
   return {
     latest,
-    refusals: [...children.failures, ...migration, ...pods, ...cronJobs.failures],
+    refusals: [...children.failures, ...migration, ...pods, ...cronJobs],
     address: address.outcome,
     housekeeping: [...unkept, ...housekeeping],
-    ...(children.foreign && { foreign: [...children.foreign, ...cronJobs.foreign] }),
     ...(waitMs !== undefined && { requeueAfterMs: waitMs }),
   };
 }

@@ -59,11 +59,11 @@ export async function reportPass(report: PassToReport, options: ReconcilerOption
   const { after, preconditions, pass } = report;
   const now = options.now();
   const { record, tracingProject } = after;
-  const { latest, foreign } = pass;
+  const { latest } = pass;
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
   const address = pass.address ?? undecided(after, preconditions.asked);
   const failures = [...refusals, ...(await unguardedDataLoss(after, pass, target))];
-  const outcome = { latest, address, failures, ...(foreign && { foreign }) };
+  const outcome = { latest, address, failures };
   const judged = { latest, address, assessment: assess(after, preconditions, outcome) };
   const ready = readyEntry({ ...judged, observed: after, refusals });
   const revisions = after.revisions.map((revision) => ({

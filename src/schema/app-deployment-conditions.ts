@@ -107,11 +107,6 @@ export const REASONS = {
     todo: 'Read the message. It has the command that takes the request back; until then nothing else of the record takes effect.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
-  ChildrenModified: {
-    meaning:
-      'Somebody has added fields, such as a variable or a container, to an object that Davit made. Davit keeps them.',
-    todo: 'Put them into the record, or remove them from the objects that the message names.',
-  },
   MinimumIsOne: {
     meaning: 'A minimum of 0 pods is treated as 1.',
     todo: 'Nothing, or set the minimum to 1. To run no pods, set max_scale to 0.',

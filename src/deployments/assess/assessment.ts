@@ -65,15 +65,13 @@ export interface Outcome {
   readonly latest: AppRevision | undefined;
   readonly address: AddressOutcome;
   readonly failures: readonly ActionFailure[];
-  /** What others have added to the children; absent if the pass did not come to them. */
-  readonly foreign?: readonly string[];
 }
 
 /** `observed`: the record and its children after the pass. */
 export function assess(
   observed: Observed,
   preconditions: Preconditions,
-  { latest, address: outcome, failures, foreign }: Outcome,
+  { latest, address: outcome, failures }: Outcome,
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
   const backup = checkBackup(observed, latest, failures);
@@ -104,7 +102,7 @@ export function assess(
     ...(held && held.is !== 'pass' && { down: held }),
     rollout: checkUnmigrated(observed, latest) ?? checkUnstarted(observed, latest, rollout) ?? rollout,
     autoscaling: checkAutoscaling(observed, latest),
-    honored: checkHonored(observed, latest, foreign),
+    honored: checkHonored(observed, latest),
     address,
     backup,
     archive,

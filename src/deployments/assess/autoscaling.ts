@@ -3,7 +3,6 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { conditionOf } from '../../schema/conditions.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
@@ -18,7 +17,7 @@ import { imageOf } from '../record/revision-image.ts';
 import { autoscaledParts, followsDepth, raisedMinimums } from '../record/scale.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
-import { childOf, type Observed, type ObservedCondition, type ObservedRecord } from './observed.ts';
+import { childOf, type Observed, type ObservedCondition } from './observed.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {
@@ -78,38 +77,15 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
 }
 
-/** Maximum number of fields in the message; the others are counted. */
-const FIELDS_NAMED = 5;
-
-/** What others have added to the children. A pass that did not come to them knows nothing new. */
-function checkModified({ record }: ObservedRecord, foreign: readonly string[] | undefined): Entry | undefined {
-  if (foreign === undefined) {
-    const before = conditionOf(record.status?.conditions, 'ResourceSpecHonored');
-    return before?.reason === 'ChildrenModified' ? fail('ChildrenModified', before.message) : undefined;
-  }
-  if (foreign.length === 0) return undefined;
-  const named = foreign
-    .slice(0, FIELDS_NAMED)
-    .map((field) => quoted(field, 128))
-    .join(', ');
-  const more = foreign.length > FIELDS_NAMED ? `, and ${foreign.length - FIELDS_NAMED} more` : '';
-  return fail(
-    'ChildrenModified',
-    `Somebody has added to the objects of this deployment what the record does not ask for: ${named}${more}. Davit keeps it. Put it into the record, or remove it from the object.`,
-  );
-}
-
 /** What a database on the shared server takes: the limit of its role, and that of the dumps of its backups. */
 const HONORED_BY_SHARED: ReadonlySet<string> = new Set(['dbMaxConnections', 'dbStorageGi']);
 
 /** Is every field of resource_spec taken as it stands? */
-export function checkHonored(observed: Observed, { spec }: AppRevision, foreign?: readonly string[]): Entry {
+export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
   const { requested, resolved } = spec;
   const { record } = observed;
   const resize = resolved.postgres && unfinishedResize(observed);
   if (resize) return fail(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
-  const modified = checkModified(observed, foreign);
-  if (modified) return modified;
   const raised = raisedMinimums(resolved, followsDepth(spec, observed.keda));
   if (raised.length > 0)
     return fail(

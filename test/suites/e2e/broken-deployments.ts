@@ -494,7 +494,6 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/deployments/assess/policy.test.ts',
-  ChildrenModified: 'test/suites/reconcile/drift-repair.test.ts',
   MetricsMissing: 'test/suites/integration/scaling.test.ts',
   KedaMissing: 'src/deployments/assess/autoscaling.test.ts',
   QueueDepthUnknown: 'src/deployments/assess/autoscaling.test.ts',

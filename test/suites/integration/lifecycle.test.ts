@@ -413,27 +413,6 @@ describe('level-based', () => {
     await eventually(async () =>
       expect(await davit.kubectl(corrected)).toContain('Service edited was changed and has been put back: spec.ports'),
     );
-    // The API server's defaults are nobody's additions.
-    const asAsked = {
-      status: 'True',
-      reason: 'AsAsked',
-      message: 'Every field of resource_spec takes effect as written.',
-    };
-    await eventually(async () => expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject(asAsked));
-    const setEnv = (variable: string): Promise<string> =>
-      davit.kubectl(['set', 'env', 'deployment/edited', variable, '-n', tenant.namespace]);
-    await setEnv('DEBUG=1');
-    await eventually(async () =>
-      expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject({
-        status: 'False',
-        reason: 'ChildrenModified',
-        message: expect.stringContaining('Deployment edited: variable DEBUG of container server') as string,
-      }),
-    );
-    await setEnv('DEBUG-');
-    await eventually(async () =>
-      expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject({ status: 'True', reason: 'AsAsked' }),
-    );
     await davit.kubectl(['delete', 'appd', 'edited', '-n', tenant.namespace, '--wait=false']);
   });
 
