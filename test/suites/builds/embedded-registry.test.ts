@@ -173,7 +173,7 @@ describe.skipIf(!machine.ok)("the chart's registry", () => {
         '--as=system:serviceaccount:davit-system:davit-controller',
         '--timeout=120s',
       ]);
-    await expect(remove('thief', 'other')).rejects.toThrow('only pods of its databases and of its registry');
+    await expect(remove('thief', 'other')).rejects.toThrow('only pods of its deployments and of its registry');
     await remove('davit-registry-0', DAVIT_NAMESPACE);
     const rollout = ['rollout', 'status', 'statefulset/davit-registry', '-n', DAVIT_NAMESPACE, '--timeout=120s'];
     await cluster.kubectl(rollout);

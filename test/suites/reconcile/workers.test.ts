@@ -54,7 +54,7 @@ function podOfSet(kube: FakeKube, name: string): Pod {
       labels: { ...labels, ...set?.spec?.template?.metadata?.labels, 'controller-revision-hash': 'old' },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid, controller: true }],
     },
-    spec: { nodeName: 'n1', ...(set?.spec?.template as { spec?: object }).spec },
+    spec: { nodeName: 'n1', ...(set?.spec?.template as { spec?: object } | undefined)?.spec },
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   } as Pod;
 }

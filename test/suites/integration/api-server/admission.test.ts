@@ -1080,7 +1080,7 @@ describe('the controller', () => {
     );
     expect((await patch('resized', { spec: { activeDeadlineSeconds: 5 } })).message).toContain(NO);
   });
-  it('deletes only pods of its own databases', async () => {
+  it('deletes only pods of its own deployments', async () => {
     const marked = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
     // Of a group that the API server does not have: the garbage collector would delete a pod whose owner it can look for
     // and does not find, and the deletion of what is being deleted is not judged again.
@@ -1090,12 +1090,18 @@ describe('the controller', () => {
     const cases = [
       { name: 'database', labels: marked, ownerReferences: ownerOf('StatefulSet'), status: 200 },
       { name: 'unowned', labels: marked, status: 403 },
-      { name: 'another-kind', labels: marked, ownerReferences: ownerOf('ReplicaSet'), status: 403 },
+      { name: 'another-kind', labels: marked, ownerReferences: ownerOf('Job'), status: 403 },
+      {
+        name: 'unmarked',
+        labels: { 'davit.dev/component': 'server' },
+        ownerReferences: ownerOf('ReplicaSet'),
+        status: 403,
+      },
       {
         name: 'server',
         labels: { ...marked, 'davit.dev/component': 'server' },
-        ownerReferences: ownerOf('StatefulSet'),
-        status: 403,
+        ownerReferences: ownerOf('ReplicaSet'),
+        status: 200,
       },
     ];
     for (const { status, ...metadata } of cases) {
@@ -1104,7 +1110,7 @@ describe('the controller', () => {
       const path = at('a-tenant', `pods/${metadata.name}`);
       // oxlint-disable-next-line no-await-in-loop -- as above
       const answer = await door.call('DELETE', path, undefined, CONTROLLER);
-      if (status === 403) expect(answer.message).toContain('only pods of its databases');
+      if (status === 403) expect(answer.message).toContain('only pods of its deployments');
       expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
     }
   });
