@@ -1,10 +1,12 @@
 // Keeps the last lines of what ended a revision or a run of a task, before its pods go, and deletes them when they are too old.
 
+import { stripVTControlCharacters } from 'node:util';
 import { placeOf } from '../lib/controller/cluster.ts';
 import { Invalid, NotFound } from '../lib/errors.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import { APP_LOGS, type AppLog, MOST_BYTES_OF_CONTAINER } from '../schema/app-log.ts';
 import { API_VERSION, REVISION_LABEL, TASK_LABEL } from '../schema/meta.ts';
+import { printable } from '../schema/text.ts';
 import { type EndedContainer, type EndedLog, keptLogs } from './assess/ended-logs.ts';
 import type { Observed } from './assess/observed.ts';
 import { ownedMeta } from './children/owner.ts';
@@ -14,6 +16,8 @@ import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
 
 const LINES_KEPT = 100;
+/** Of a time and the space after it, with some to spare. */
+const ROOM_FOR_TIME = 64;
 /** A node that does not answer holds no rollout up for longer. */
 const READ_WITHIN_MS = 5000;
 
@@ -66,7 +70,7 @@ async function readLog(
 
 async function lastLines(
   namespace: string,
-  { pod, container, previous }: EndedContainer,
+  { pod, container, previous, finishedAt }: EndedContainer,
   client: KubeClient,
 ): Promise<string> {
   const query = new URLSearchParams({
@@ -89,6 +93,15 @@ async function lastLines(
     // The container never started, or its log is gone.
     if (!(error instanceof NotFound) && !(error instanceof Invalid)) throw error;
   }
-  const text = kept.toString('utf8');
-  return isCut ? text.slice(text.indexOf('\n') + 1) : text;
+  const text = withoutControls(kept);
+  if (!isCut) return text;
+  const whole = text.slice(text.indexOf('\n') + 1);
+  // The end of one line that is longer than all that is kept, whose time is cut off.
+  return whole === '' ? `${finishedAt ?? new Date(0).toISOString()} ${text.slice(ROOM_FOR_TIME)}` : whole;
+}
+
+/** No more bytes than before: a control character takes six in JSON, and an escape sequence would reach a terminal. */
+function withoutControls(bytes: Buffer): string {
+  const text = printable(stripVTControlCharacters(bytes.toString('utf8')));
+  return Buffer.from(text).subarray(-MOST_BYTES_OF_CONTAINER).toString('utf8');
 }

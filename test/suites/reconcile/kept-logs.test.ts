@@ -82,6 +82,23 @@ it('the last bytes of long lines, without the one that is cut', async () => {
   expect(kept(kube)[0]?.spec.containers[0]?.log).toBe('2026-02-02T02:00:01Z bye\n');
 });
 
+it('the end of a line that is longer than what is kept', async () => {
+  const { kube, reconcile } = await failed(`2026-02-02T02:00:00Z ${'x'.repeat(2 * MOST_BYTES_OF_CONTAINER)} bye\n`);
+  await reconcile();
+  expect(kept(kube)[0]?.spec.containers[0]?.log).toMatch(/^\S+Z x{16000,} bye\n$/);
+});
+
+it('control characters as one character each, and without escape sequences', async () => {
+  const noise = '\0'.repeat(MOST_BYTES_OF_CONTAINER / 2);
+  const { kube, reconcile } = await failed(
+    `2026-02-02T02:00:00Z \u001B[31mred\u001B[0m\tand\r\n2026-02-02T02:00:01Z ${noise}\n`,
+  );
+  await reconcile();
+  const log = kept(kube)[0]?.spec.containers[0]?.log ?? '';
+  expect(log).toMatch(/^[^\u0000-\u0008\u000b-\u001f]*\n$/);
+  expect(Buffer.byteLength(JSON.stringify(log))).toBeLessThan(MOST_BYTES_OF_CONTAINER + 100);
+});
+
 it.each([
   ['is gone', undefined],
   ['is of a node that does not answer', new Unavailable('the node does not answer')],
