@@ -185,3 +185,26 @@ it('shows what a program of Python writes with the levels of its lines', () => {
   });
   expect(errors.map(({ message }) => message)).toEqual(said.slice(2, 5));
 });
+
+it.each(['asc', 'desc'] as const)('one log that was read as that before the restart too is shown once, %s', (order) => {
+  const text = `${timeAt(1)} one\n${timeAt(1)} two\n${timeAt(2)} three\n`;
+  const both = [
+    { by: 'p/server', text },
+    { by: 'p/server/previous', text },
+    { by: 'q/server', text },
+  ];
+  const said = pageOf(both, { order }).logs.map(({ pod, message }) => `${pod} ${message}`);
+  const ascending = ['p one', 'p two', 'q one', 'q two', 'p three', 'q three'];
+  expect(said).toEqual(order === 'asc' ? ascending : ascending.toReversed());
+});
+
+it('what a container wrote at the same time before and after its restart is shown twice', () => {
+  const said = pageOf(
+    [
+      { by: 'p/server', text: `${timeAt(1)} after\n` },
+      { by: 'p/server/previous', text: `${timeAt(1)} before\n` },
+    ],
+    { order: 'asc' },
+  );
+  expect(said.logs.map(({ message }) => message)).toEqual(['after', 'before']);
+});

@@ -65,7 +65,9 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
       return !descending || !isBeyond(time, after.slice(0, TIME_LENGTH));
     if (bound !== undefined && !isBefore(key, bound)) return true;
     const wanted = said();
-    if (isWanted(wanted)) kept.add({ key, timestamp: time, said: wanted });
+    // A container that ended after it was listed waits for its next start: its node then gives one log for both.
+    const isTwin = kept.has(lineKey(time, otherOf(by), nth), wanted.message);
+    if (isWanted(wanted) && !isTwin) kept.add({ key, timestamp: time, said: wanted });
     return true;
   }
 
@@ -103,8 +105,16 @@ function writerIn(key: string): Pick<LogLine, 'pod' | 'container'> {
   return second === undefined ? { pod: null, container: first } : { pod: first, container: second };
 }
 
+const PREVIOUS = '/previous';
+
+/** The log of the same container before its last restart, or that after. */
+function otherOf(by: string): string {
+  return by.endsWith(PREVIOUS) ? by.slice(0, -PREVIOUS.length) : `${by}${PREVIOUS}`;
+}
+
 interface Kept {
   add(line: Line): void;
+  has(key: string, message: string): boolean;
   /** The key of the last line of a full page. Undefined while there is room. */
   bound(): string | undefined;
   /** Whether lines were dropped because of their size. The next page has them. */
@@ -142,6 +152,10 @@ function makeKept(most: number, mostBytes: number, isBefore: (a: string, b: stri
         room = lines.length;
         isFull = true;
       }
+    },
+    has(key, message) {
+      const line = lines[placeOf(key)];
+      return line?.key === key && line.said.message === message;
     },
     bound: () => (lines.length >= room ? lines.at(-1)?.key : undefined),
     wasFull: () => isFull,
