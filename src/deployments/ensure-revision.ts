@@ -15,7 +15,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import type { Ended, ReconcilerOptions } from './pass.ts';
 import { dataThere } from './plan/adoption.ts';
-import { type Rotation, rotationOf } from './plan/rotation.ts';
+import { digestsInstead, type Rotation, rotationOf } from './plan/rotation.ts';
 import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
 import { databaseNumberOf, moveAsked } from './record/database-move.ts';
@@ -41,7 +41,7 @@ export async function ensureRevision(
   isComplete: boolean,
   options: ReconcilerOptions,
 ): Promise<EnsuredRevision | Ended> {
-  const { record, revisions } = observed;
+  const { record } = observed;
   const { home, settings } = options;
   const newest = newestOf(options.contracts);
   const wanted = wantedNow(observed, options, newest);
@@ -57,15 +57,32 @@ export async function ensureRevision(
     isNew ? makeRevisionOnce(record, draft.spec, home) : draft,
     isNew && isComplete && !isMove ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
-  if ('reason' in revision) return endedWith(revisions[0], [...failures, revision]);
+  if ('reason' in revision) return keepNewest(observed, rotation, [...failures, revision], newest);
   // What was observed is of the database before.
   if (isMove) return { ended: { latest: revision, refusals: failures, requeueAfterMs: 1 } };
   const latest = scaledBy(record.spec, revision, settings);
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
-  const unknown = contractUnknown(latest, newest);
-  const all = [...failures, ...waits];
-  return unknown ? endedWith(latest, [...all, unknown]) : { latest, rotation, dryRuns, failures: all };
+  return ofKnownContract({ latest, rotation, dryRuns, failures: [...failures, ...waits] }, newest);
+}
+
+/** While the next revision cannot be made, the newest one is looked after. */
+function keepNewest(
+  observed: Observed,
+  { waitMs }: Rotation,
+  failures: readonly ActionFailure[],
+  contract: number,
+): EnsuredRevision | Ended {
+  const [latest] = observed.revisions;
+  if (!latest) return endedWith(undefined, failures);
+  const rotation = { digests: digestsInstead(observed, latest), waitMs };
+  return ofKnownContract({ latest, rotation, dryRuns: [], failures }, contract);
+}
+
+function ofKnownContract(ensured: EnsuredRevision, contract: number): EnsuredRevision | Ended {
+  const { latest, failures } = ensured;
+  const unknown = contractUnknown(latest, contract);
+  return unknown ? endedWith(latest, [...failures, unknown]) : ensured;
 }
 
 type WantedNow =

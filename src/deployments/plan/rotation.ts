@@ -58,7 +58,7 @@ export function digestsThere(observed: ObservedChildren, revision: AppRevision):
 }
 
 /** The wanted digests of a revision in whose place the record wants another. Values that only the other one reads roll no pods. */
-function digestsInstead(observed: ObservedChildren & ObservedSecrets, revision: AppRevision): PartDigests {
+export function digestsInstead(observed: ObservedChildren & ObservedSecrets, revision: AppRevision): PartDigests {
   return readsSameSecrets(observed, revision)
     ? rotationOf(observed, revision).digests
     : digestsThere(observed, revision);

@@ -2,14 +2,16 @@
 
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { startController } from '../../../src/lib/controller/controller.ts';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
-import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import type { FakeKube, FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import { converge } from './harness.ts';
@@ -140,6 +142,42 @@ describe('a changed record', () => {
     expect(said(kube)).toEqual(FAILED);
     // What runs serves on, and that is said too.
     expect(said(kube, 'Available').is).toBe('True Serving');
+  });
+
+  it('whose revision is refused has what serves looked after: a part that is gone, and its scale', async () => {
+    const kube = aServer();
+    putSecret(kube, 'mine', { A: 'eA==' });
+    const secretReferences = [{ name: 'A', secretName: 'mine', secretKey: 'A' }];
+    putRecord(kube, { secretReferences, sourceConfig: { resourceSpec: { minScale: 3, maxScale: 3 } } });
+    const controller = await aController(kube);
+    await converge(controller);
+    const server = (): Workload['spec'] => kube.objects<Workload>(DEPLOYMENTS)[0]?.spec;
+    const before = server();
+    kube.failOn(({ kind, verb }) =>
+      kind === 'AppRevision' && verb === 'create' ? new Forbidden('create') : undefined,
+    );
+    await newImage(kube);
+    // Only the next revision reads it.
+    await edit(kube, { spec: { secretReferences: [...secretReferences, { ...secretReferences[0], name: 'B' }] } });
+    await controller.reconcile();
+    expect([said(kube).is, server()]).toEqual(['False ApplyRefused', before]);
+    kube.erase(DEPLOYMENTS, SHOP);
+    await controller.reconcile();
+    expect(server()).toMatchObject({ replicas: 3 });
+    expect(JSON.stringify(server())).toContain('registry.example/shop:1');
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } } });
+    await controller.reconcile();
+    expect(server()).toMatchObject({ replicas: 0 });
+    await makeReady(kube);
+    await controller.reconcile();
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([expect.stringMatching(/^create AppRevision .*Forbidden/)]);
+    kube.failOn(undefined);
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: 3, maxScale: 3 } } } });
+    await converge(controller);
+    expect(said(kube).is).toBe('True Serving');
+    expect(JSON.stringify(server())).toContain('registry.example/shop:2');
   });
 
   it('whose Secret cannot be read says so, and rolls nothing; it is not called missing', async () => {
