@@ -235,7 +235,7 @@ describe('status', () => {
       { type: 'Stalled', status: 'True', reason: 'Paused', message: 'It is paused.' },
       { type: 'DatabaseReady', status: 'True', reason: 'PasswordMissing', message: 'Secret a is missing.' },
       { type: 'AutoscalingReady', status: 'False', reason: 'MetricsMissing', message: 'No metrics.' },
-      { type: 'ResourceSpecHonored', status: 'False', reason: 'MinimumIsOne', message: 'It is 1.' },
+      { type: 'ResourceSpecHonored', status: 'False', reason: 'VolumeResizeFailed', message: 'It is full.' },
       { type: 'OfTheFuture', status: 'Unknown', reason: 'Perhaps' },
       { type: 'ReferencesResolved', status: 'True', reason: 'AllResolved' },
     ]);
@@ -246,7 +246,7 @@ describe('status', () => {
       '   ├─ ok ReferencesResolved: AllResolved',
       '   ├─ !! DatabaseReady: PasswordMissing. Secret a is missing.',
       '   ├─ !! AutoscalingReady: MetricsMissing. No metrics.',
-      '   ├─ !! ResourceSpecHonored: MinimumIsOne. It is 1.',
+      '   ├─ !! ResourceSpecHonored: VolumeResizeFailed. It is full.',
       '   └─ .. OfTheFuture: Perhaps',
     ]);
   });

@@ -211,14 +211,19 @@ function notRolledYet({ observed, workload, revision, role }: Seen): Entry | und
 }
 
 /**
- * Whether a part is not rolled out yet because its server comes first: in the first rollout of a revision, until the server is ready
- * or its deadline has passed, in case it needs the part.
+ * Whether a part is not rolled out yet because its server comes first: in the first rollout of a revision, until the server is ready.
+ * Where no earlier revision serves, the server may need the part: it starts when the deadline of the server has passed. Elsewhere the
+ * revision has failed then.
  */
 export function awaitsServer(observed: Observed, revision: AppRevision, role: string): boolean {
   const isOwnTurn = role === 'server' || hasBeenReady(revision, role);
   if (isOwnTurn || hasTemplateOf(workloadOf(observed, role), revision, role)) return false;
   const server = workloadOf(observed, 'server');
-  const isOver = hasTemplateOf(server, revision, 'server') && isSeen(server) && hasExceededDeadline(server);
+  const isOver =
+    !activeBefore(observed, revision) &&
+    hasTemplateOf(server, revision, 'server') &&
+    isSeen(server) &&
+    hasExceededDeadline(server);
   return !isOver && !isRoleRolled(observed, revision, 'server');
 }
 

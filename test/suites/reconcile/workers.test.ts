@@ -290,6 +290,22 @@ it('in the first rollout of a revision the workers wait for its server, and keep
   expect(says(kube, 'Ready')).toBe('True Serving');
 });
 
+it('no part starts a revision that has failed at the deadline of its server', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube, reconcile } = controller;
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
+  await reconcile();
+  await setRolling(kube, true);
+  controller.writes();
+  await reconcile();
+  await reconcile();
+  expect(controller.writes().filter((write) => write.includes('shop--mailer') && write.startsWith('apply'))).toEqual(
+    [],
+  );
+  expect(running(kube)['Deployment shop--mailer']).toBe(1);
+});
+
 it('a part that is deleted while it waits for the server of a new revision runs what it ran', async () => {
   const controller = await aConverged(SPEC);
   const { kube, reconcile } = controller;

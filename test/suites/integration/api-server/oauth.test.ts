@@ -178,12 +178,8 @@ describe('a token goes nowhere else', () => {
     await connected({ provider: 'moved' });
     await api.call('PATCH', `${PROVIDERS}/moved`, { spec: { tokenUrl: 'https://localhost:1/token' } }, MERGE);
     const before = tokenPaths();
-    await eventually(async () =>
-      expect((await authenticate({ provider: 'moved' })).body).toMatchObject({
-        status: 'connection_required',
-        token: null,
-      }),
-    );
+    // Neither a token nor a link: the client secret was given for the other endpoint.
+    await eventually(async () => expect((await authenticate({ provider: 'moved' })).status).toBe(424));
     const query = `provider_id=moved&user_id=${user}`;
     expect((await davit.call(tenant, 'DELETE', `/v2/auth/tokens?${query}`)).status).toBe(200);
     expect(tokenPaths()).toBe(before);

@@ -131,6 +131,7 @@ it("a pod gets people's tokens on the same platform", async () => {
       authUrl: 'https://idp.example/auth',
       tokenUrl: 'https://idp.example/token',
       usesPkce: true,
+      tokenEndpointAuthMethod: 'none',
     },
   });
   const { name, uid } = await eventually(async () => {
