@@ -16,7 +16,7 @@ import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
 
 const LINES_KEPT = 100;
-/** Of a time and the space after it, with some to spare. */
+/** Room for a time and the space after it, with some to spare. */
 const ROOM_FOR_TIME = 64;
 /** A node that does not answer holds no rollout up for longer. */
 const READ_WITHIN_MS = 5000;

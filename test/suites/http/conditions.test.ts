@@ -34,7 +34,9 @@ interface Found extends Partial<Preconditions> {
 /** A record, whole and deployed before, of which the controller now finds this. */
 function inputsOf({ refusals = [], ...found }: Found, state?: 'DEPLOYED'): Inputs {
   const latest = aRevision(record, state);
-  const children = [aStore('postgres'), aStore('redis'), aWorkload('server', latest)];
+  const workload = aWorkload('server', latest);
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: workload.metadata };
+  const children = [aStore('postgres'), aStore('redis'), workload, service];
   const observed = anObserved(record, { revisions: [latest], children });
   const address = { is: 'unwanted' } as const;
   const preconditions = { ...checkPreconditions(observed, SETTINGS), ...found };

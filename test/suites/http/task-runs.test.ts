@@ -56,6 +56,9 @@ it('has the tasks of the status with their runs; null where nothing is known', a
         schedule: '@hourly',
         time_zone: null,
         next_run_at: '2026-01-01T01:00:00Z',
+        scheduled_since: null,
+        last_scheduled_at: null,
+        missed_at: null,
         runs: [
           {
             job: 'shop--clean-1',
