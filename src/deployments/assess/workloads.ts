@@ -242,7 +242,8 @@ function justBegun({ workload, revision, role }: Seen): Entry | undefined {
 /** A person has taken pods away, and Davit may not bring them back (a pause), or has not yet. */
 function scaledByHand({ observed, workload, revision, role }: Seen): Entry | undefined {
   const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
-  const least = scale.kind === 'fixed' ? scale.replicas : scale.min;
+  // Within a range an autoscaler brings the others, but never the first.
+  const least = scale.kind === 'fixed' ? scale.replicas : Math.min(1, scale.min);
   const there = workload?.spec?.replicas ?? 1;
   if (workload === undefined || there >= least) return undefined;
   return fail('Progressing', `The ${role} was scaled to ${there}, and its record asks for ${least} or more.`);
