@@ -77,8 +77,8 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   'a namespace that refuses the hub is used': bug(
     'edges',
     'src/listeners/agent/step.ts',
-    'const refused = consentMissing(seen) ?? unfit(work);',
-    'const refused = unfit(work);',
+    'const refused = consentMissing(seen) ?? unfit(work) ?? foreignBackup(seen);',
+    'const refused = unfit(work) ?? foreignBackup(seen);',
   ),
   'how long a tag was unneeded is forgotten with the controller': bug(
     'upkeep',
