@@ -22,7 +22,7 @@ interface Rendered extends KubeObject {
 /** Fields of a workload's spec that nobody can change once it is there, and the template of its pods. */
 const HELD = ['serviceName', 'podManagementPolicy', 'volumeClaimTemplates', 'selector', 'template'] as const;
 
-/** `name` such as contract-1/plain.yaml. */
+/** `name` such as contract-2/plain.yaml. */
 export function frozenFile(name: string): URL {
   return new URL(name, import.meta.url);
 }

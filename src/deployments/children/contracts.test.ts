@@ -9,7 +9,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { POD_CONTRACT } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
-import { CONTRACT_V1, PARTS_V1 } from './contracts/v1.ts';
+import { CONTRACT_V2, PARTS_V2 } from './contracts/v2.ts';
 import { newestOf, POD_CONTRACTS } from './contracts.ts';
 import { desiredChildren } from './desired.ts';
 import { makeWorkload } from './workload.ts';
@@ -19,10 +19,6 @@ import { makeWorkload } from './workload.ts';
  * a file that has other bytes describes pods that no running deployment has.
  */
 const FROZEN: Readonly<Record<string, string>> = {
-  'contract-1/everything.yaml': '66f0ad24974a277ddb26e4f0c3220537d186ac15f0e7935bdf39484c3dfb6b9c',
-  'contract-1/external.yaml': '216b80b548fa1ef0e6dff0f0c04bd923247ad20c281a9a72145fe12a01466429',
-  'contract-1/plain.yaml': 'cae497a578585cff26abf309a5a64912646e0b7388461131313ed478a397f46d',
-  'contract-1/restricted.yaml': 'c0e488697f4a173ace23315d68769ee8ca7f3653875fc3c16edd04a0dfc1cd71',
   'contract-2/agent.yaml': 'c4ee2a8fb5ca78e203ac3bf9ee51f9c18363428a79128ca5a3d4ccb2c8d86a44',
   'contract-2/cloudnative-pg.yaml': '894ee5af1a22bd3d453193344dd1780c550431c294de966ac778b96e22879588',
   'contract-2/everything.yaml': '4c3955f21e74d311e0ed26ed5fa77f6a2f95d7642829a0b94dfc27f272af12e7',
@@ -42,7 +38,8 @@ it('holds every file that there is, for every version', () => {
   );
   expect(there.toSorted()).toEqual(files.toSorted());
   const versions = [...POD_CONTRACTS.keys()];
-  expect([...new Set(files.map((file) => Number(/\d+/.exec(file)?.[0])))]).toEqual(versions);
+  // Version 1 has the makers of version 2.
+  expect([1, ...new Set(files.map((file) => Number(/\d+/.exec(file)?.[0])))]).toEqual(versions);
   // Without a gap: a version that is not above the newest is known.
   expect(versions).toEqual(versions.map((_, index) => index + 1));
   expect(newestOf(POD_CONTRACTS)).toBe(POD_CONTRACT);
@@ -59,6 +56,15 @@ it.each(files)('%s is what is made of the revision in it', (file) => {
   const { given, want } = readFrozen(file);
   expect(heldParts(desiredChildren(inputsOf(given))), `test/golden/${file} ${NO_CHANGE}`).toStrictEqual(want);
 });
+
+it.each(files.filter((file) => file.startsWith('contract-2/')))(
+  '%s is what a revision of version 1 has too',
+  (file) => {
+    const { given, want } = readFrozen(file);
+    const revision = { ...given.revision, resolved: { ...given.revision.resolved, contract: 1 } };
+    expect(heldParts(desiredChildren(inputsOf({ ...given, revision })))).toStrictEqual(want);
+  },
+);
 
 it('the files hold both wait scripts, the arguments of both stores and every role', () => {
   const text = files.map((file) => readFileSync(frozenFile(file), 'utf8')).join('\n');
@@ -82,13 +88,13 @@ describe('a second version', () => {
     [
       newestOf(POD_CONTRACTS) + 1,
       {
-        ...CONTRACT_V1,
+        ...CONTRACT_V2,
         workload: (inputs, role, size, image) =>
           makeWorkload(inputs, role, size, image, {
-            ...PARTS_V1,
-            waitScripts: { ...PARTS_V1.waitScripts, redis: 'exit 0' },
+            ...PARTS_V2,
+            waitScripts: { ...PARTS_V2.waitScripts, redis: 'exit 0' },
           }),
-      } satisfies typeof CONTRACT_V1,
+      } satisfies typeof CONTRACT_V2,
     ],
   ]);
 
@@ -105,7 +111,7 @@ describe('a second version', () => {
     const children = desiredChildren({ record, revision, tenantId: 't', settings: SETTINGS }, next);
     expect(revision.spec.resolved.contract).toBe(newestOf(next));
     expect(waitScriptOf(children, 'wait-for-redis')).toBe('exit 0');
-    expect(waitScriptOf(children, 'wait-for-database')).toBe(PARTS_V1.waitScripts.database);
+    expect(waitScriptOf(children, 'wait-for-database')).toBe(PARTS_V2.waitScripts.database);
     expect(wantedRevision(record, [revision], SETTINGS, {}, newestOf(POD_CONTRACTS))).toEqual({ current: revision });
     expect(() => desiredChildren({ record, revision, tenantId: 't', settings: SETTINGS })).toThrow(
       /unknown pod contract/,

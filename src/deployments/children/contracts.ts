@@ -2,11 +2,11 @@
 // by the makers of its version, so that an upgrade of Davit changes no running pod.
 
 import type { PodContracts } from './contracts/contract.ts';
-import { CONTRACT_V1 } from './contracts/v1.ts';
 import { CONTRACT_V2 } from './contracts/v2.ts';
 
 export const POD_CONTRACTS: PodContracts = new Map([
-  [1, CONTRACT_V1],
+  // Its revisions have no token of the API, by which alone the two differed.
+  [1, CONTRACT_V2],
   [2, CONTRACT_V2],
 ]);
 

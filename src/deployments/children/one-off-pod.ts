@@ -5,6 +5,7 @@ import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { ImageComponent } from '../../schema/meta.ts';
 import { asOneOff } from '../record/as-one-off.ts';
 import { commonLabels } from '../record/labels.ts';
+import { withApiToken } from './api-token.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { podTemplateFor } from './pod-template.ts';
@@ -25,13 +26,10 @@ export function oneOffPodTemplate(
 ): IPodTemplateSpec {
   const { record, revision } = inputs;
   const { secretDigests: _rolled, ...plain } = inputs;
-  const server = podTemplateFor(plain, 'server', revision.spec.resolved.server, image, parts);
-  return asOneOff(server, {
-    container,
-    runs,
-    labels: commonLabels(record, component),
-    env: parts.env(plain, component),
-  });
+  const { server: size, api } = revision.spec.resolved;
+  const server = podTemplateFor(plain, 'server', size, image, parts);
+  const labels = commonLabels(record, component);
+  return withApiToken(asOneOff(server, { container, runs, labels, env: parts.env(plain, component) }), api);
 }
 
 /** A pod that the cluster takes away (a drain, an eviction) is replaced, and nothing else is tried again. */

@@ -10,6 +10,7 @@ import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import { isSingleton } from '../record/parts.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
+import { withApiToken } from './api-token.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import type { Manifest } from './manifest.ts';
@@ -41,7 +42,7 @@ export function makeWorkload(
     ...(Object.keys(annotations).length > 0 && { annotations }),
   };
   const selector = { matchLabels: selectorLabels(name, part) };
-  const template = podTemplateFor(inputs, part, size, image, parts);
+  const template = withApiToken(podTemplateFor(inputs, part, size, image, parts), resolved.api);
   const unasked = healthOf(revision.spec, part).none && { minReadySeconds: UNASKED_SECONDS };
   if (isSingleton(resolved, part))
     return {

@@ -806,7 +806,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       {
         file: 'src/deployments/children/contracts.ts',
         from: '[2, CONTRACT_V2]',
-        to: "[2, CONTRACT_V2], [3, { ...CONTRACT_V1, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V1.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]",
+        to: "[2, CONTRACT_V2], [3, { ...CONTRACT_V2, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V2.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]",
       },
       {
         file: 'src/deployments/children/desired.ts',

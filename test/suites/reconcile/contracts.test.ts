@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
-import { CONTRACT_V1, PARTS_V1 } from '../../../src/deployments/children/contracts/v1.ts';
+import { CONTRACT_V2, PARTS_V2 } from '../../../src/deployments/children/contracts/v2.ts';
 import { newestOf, POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
 import { makeWorkload } from '../../../src/deployments/children/workload.ts';
 import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
@@ -22,14 +22,14 @@ const UPGRADED: PodContracts = new Map([
   [
     NEXT,
     {
-      ...CONTRACT_V1,
+      ...CONTRACT_V2,
       workload: (inputs, role, size, image) =>
         makeWorkload(inputs, role, size, image, {
-          ...PARTS_V1,
+          ...PARTS_V2,
           waitScripts: { database: 'exit 0', redis: 'exit 0' },
         }),
       postgres: (inputs, postgres) => {
-        const made = CONTRACT_V1.postgres(inputs, postgres);
+        const made = CONTRACT_V2.postgres(inputs, postgres);
         return { ...made, ...(made.spec && { spec: { ...made.spec, minReadySeconds: 3 } }) };
       },
     },
@@ -126,7 +126,7 @@ describe('an upgrade', () => {
   });
 
   it('leaves the pods that a change of another part does not concern, where the new version makes the same', async () => {
-    const same: PodContracts = new Map([...POD_CONTRACTS, [NEXT, CONTRACT_V1]]);
+    const same: PodContracts = new Map([...POD_CONTRACTS, [NEXT, CONTRACT_V2]]);
     const kube = await running(POD_CONTRACTS, { sourceConfig: { resourceSpec: { queueCpu: 1 } } });
     const templateOf = (name: string): unknown =>
       (kube.objects(DEPLOYMENTS).find(({ metadata }) => metadata.name === name) as { spec?: { template?: unknown } })

@@ -1,28 +1,28 @@
-// Version 2 of the pod contract: pods that ask for it get a credential for Davit's HTTP API. All others are those of version 1. Frozen, as
-// test/golden/contract-2 holds it.
+// Version 2 of the pod contract. Frozen: test/golden/contract-2 holds its output byte for byte. Later versions are separate
+// files; this one is not changed.
 
-import { withApiToken } from '../api-token.ts';
-import type { PodContract } from './contract.ts';
-import { CONTRACT_V1 } from './v1.ts';
+import { makePostgresCluster } from '../database/cluster.ts';
+import { makePostgresStatefulSet } from '../database/stateful-set.ts';
+import { envFor } from '../env.ts';
+import { makeMigration } from '../migration.ts';
+import { probesFor } from '../probes.ts';
+import { makeRedisStatefulSet } from '../redis/stateful-set.ts';
+import { makeTask } from '../task.ts';
+import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from '../wait-scripts.ts';
+import { makeWorkload } from '../workload.ts';
+import type { PodContract, PodParts } from './contract.ts';
+
+export const PARTS_V2: PodParts = {
+  waitScripts: { database: WAIT_FOR_DATABASE_SCRIPT, redis: WAIT_FOR_REDIS_SCRIPT },
+  env: envFor,
+  probes: probesFor,
+};
 
 export const CONTRACT_V2: PodContract = {
-  ...CONTRACT_V1,
-  workload(inputs, role, size, image) {
-    const made = CONTRACT_V1.workload(inputs, role, size, image);
-    const { api } = inputs.revision.spec.resolved;
-    return made.spec ? { ...made, spec: { ...made.spec, template: withApiToken(made.spec.template, api) } } : made;
-  },
-  migration(inputs, migrate, image) {
-    const made = CONTRACT_V1.migration(inputs, migrate, image);
-    const { api } = inputs.revision.spec.resolved;
-    return made.spec ? { ...made, spec: { ...made.spec, template: withApiToken(made.spec.template, api) } } : made;
-  },
-  task(inputs, task, schedule, image) {
-    const made = CONTRACT_V1.task(inputs, task, schedule, image);
-    const { spec } = made;
-    const job = spec?.jobTemplate.spec;
-    if (!spec || !job) return made;
-    const template = withApiToken(job.template, inputs.revision.spec.resolved.api);
-    return { ...made, spec: { ...spec, jobTemplate: { ...spec.jobTemplate, spec: { ...job, template } } } };
-  },
+  workload: (inputs, role, size, image) => makeWorkload(inputs, role, size, image, PARTS_V2),
+  migration: (inputs, migrate, image) => makeMigration(inputs, migrate, image, PARTS_V2),
+  task: (inputs, task, schedule, image) => makeTask(inputs, task, schedule, image, PARTS_V2),
+  postgres: makePostgresStatefulSet,
+  cluster: makePostgresCluster,
+  redis: makeRedisStatefulSet,
 };
