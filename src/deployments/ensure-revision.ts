@@ -33,22 +33,22 @@ export interface EnsuredRevision {
 }
 
 /**
- * Also creates the record's tracing project. `isComplete`: whether all Secrets and keys that the pods reference exist; otherwise the
- * pods are not tried.
+ * Also creates the record's tracing project. `isAccepted`: whether the record complies with the policy; otherwise it gets no new
+ * revision. `isComplete`: whether all Secrets and keys that the pods reference exist; otherwise the pods are not tried.
  */
 export async function ensureRevision(
   observed: Observed,
-  isComplete: boolean,
+  { isAccepted, isComplete }: { readonly isAccepted: boolean; readonly isComplete: boolean },
   options: ReconcilerOptions,
 ): Promise<EnsuredRevision | Ended> {
   const { record } = observed;
   const { home, settings } = options;
   const newest = newestOf(options.contracts);
-  const wanted = wantedNow(observed, options, newest);
-  const waits = 'waits' in wanted ? [unread(observed, wanted.waits)] : [];
+  const wanted: WantedNow = isAccepted ? wantedNow(observed, options, newest) : { waits: [] };
+  if ('waits' in wanted)
+    return keepNewest(observed, [...(await ensureTracingProject(observed, home)), ...wanted.waits], newest);
   const isNew = 'create' in wanted;
   const draft = isNew ? draftOf(observed, wanted.create, options) : wanted.current;
-  if (draft === undefined) return endedWith(undefined, [...(await ensureTracingProject(observed, home)), ...waits]);
   const rotation = rotationOf(observed, draft);
   const isMove = databaseNumberOf(draft) !== observed.names.databaseNumber;
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
@@ -57,38 +57,33 @@ export async function ensureRevision(
     isNew ? makeRevisionOnce(record, draft.spec, home) : draft,
     isNew && isComplete && !isMove ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
-  if ('reason' in revision) return keepNewest(observed, rotation, [...failures, revision], newest);
+  if ('reason' in revision) return keepNewest(observed, [...failures, revision], newest);
   // What was observed is of the database before.
   if (isMove) return { ended: { latest: revision, refusals: failures, requeueAfterMs: 1 } };
   const latest = scaledBy(record.spec, revision, settings);
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
-  return ofKnownContract({ latest, rotation, dryRuns, failures: [...failures, ...waits] }, newest);
+  return ofKnownContract({ latest, rotation, dryRuns, failures }, newest);
 }
 
 /** While the next revision cannot be made, the newest one is looked after. */
-function keepNewest(
-  observed: Observed,
-  { waitMs }: Rotation,
-  failures: readonly ActionFailure[],
-  contract: number,
-): EnsuredRevision | Ended {
+function keepNewest(observed: Observed, failures: readonly ActionFailure[], contract: number): EnsuredRevision | Ended {
   const [latest] = observed.revisions;
-  if (!latest) return endedWith(undefined, failures);
-  const rotation = { digests: digestsInstead(observed, latest), waitMs };
+  if (!latest) return { ended: { latest, refusals: failures } };
+  const rotation = { ...rotationOf(observed, latest), digests: digestsInstead(observed, latest) };
   return ofKnownContract({ latest, rotation, dryRuns: [], failures }, contract);
 }
 
 function ofKnownContract(ensured: EnsuredRevision, contract: number): EnsuredRevision | Ended {
   const { latest, failures } = ensured;
   const unknown = contractUnknown(latest, contract);
-  return unknown ? endedWith(latest, [...failures, unknown]) : ensured;
+  return unknown ? { ended: { latest, refusals: [...failures, unknown] } } : ensured;
 }
 
 type WantedNow =
-  | Extract<WantedRevision, { readonly create: unknown }>
-  /** Undefined: there is no revision yet. */
-  | { readonly current: AppRevision | undefined; readonly waits?: string };
+  | Extract<WantedRevision, { readonly create: unknown } | { readonly current: unknown }>
+  /** No revision is made now. Empty where something else says why. */
+  | { readonly waits: readonly ActionFailure[] };
 
 /** With the file that the revision needs, if it is known. Otherwise its reading has begun. */
 function wantedNow(
@@ -100,10 +95,10 @@ function wantedNow(
   const data = dataOfWanted({ record, revisions, ...observed });
   const pushed = pushedCommit(record);
   const first = wantedRevision(record, revisions, settings, data, contract, { pushed });
-  if ('none' in first) return { current: undefined };
+  if ('none' in first) return { waits: [] };
   if (!('needs' in first)) return first;
   const file = codeFile(record, first.needs);
-  if ('waits' in file) return { current: first.instead, waits: file.waits };
+  if ('waits' in file) return { waits: [unread({ record, ...observed }, file.waits)] };
   const wanted = wantedRevision(record, revisions, settings, data, contract, { pushed, file });
   if ('none' in wanted || 'needs' in wanted) throw new TypeError(`${file.path} is not the file that was needed`);
   return wanted;
@@ -126,15 +121,11 @@ function dataOfWanted(observed: Observed): DataThere {
   };
 }
 
-function unread({ record, canBuild }: Observed, waits: string): ActionFailure {
+function unread({ record, canBuild }: Pick<Observed, 'record' | 'canBuild'>, waits: string): ActionFailure {
   const ref = refTo(record);
   return canBuild === true
     ? { reason: 'FileUnread', ref, message: waits }
     : { reason: 'BuilderNotConfigured', ref, message: NO_BUILDER };
-}
-
-function endedWith(latest: AppRevision | undefined, refusals: readonly ActionFailure[]): Ended {
-  return { ended: { latest, refusals } };
 }
 
 /** The new revision, with the ids of running pods that are its own too (plan/shared-pods.ts). */

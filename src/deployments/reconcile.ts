@@ -86,21 +86,21 @@ function unexpected(error: unknown, { record, revisions }: ObservedRecord): Pass
  */
 async function applyRecord(
   observed: Observed,
-  { policy, paused, references, asked }: Preconditions,
+  { policy, mayApply, paused, references, asked }: Preconditions,
   options: ReconcilerOptions,
 ): Promise<PassOutcome | 'gone'> {
   const { home, target } = options;
   const untouched = { latest: observed.revisions[0], refusals: [] };
   // Everything in it is about to be deleted, and nothing can be created.
   if (observed.namespaceTerminating) return untouched;
-  if (policy.is !== 'pass' || paused !== undefined || !runsHere(observed.record)) return untouched;
+  if (!mayApply || paused !== undefined || !runsHere(observed.record)) return untouched;
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home);
   if (!record) return 'gone';
   if ('reason' in record) return { ...untouched, refusals: [record] };
 
-  const isComplete = references.is === 'pass';
-  const revision = await ensureRevision({ ...observed, record }, isComplete, options);
+  const [isAccepted, isComplete] = [policy.is === 'pass', references.is === 'pass'];
+  const revision = await ensureRevision({ ...observed, record }, { isAccepted, isComplete }, options);
   if ('ended' in revision) return revision.ended;
   const { latest } = revision;
   await reportOvertaken(observed, latest, options);

@@ -13,6 +13,7 @@ import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
 import { checkProof } from './proof.ts';
 import { checkReferences } from './references.ts';
+import { mayRepair } from './repairs.ts';
 import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
@@ -24,6 +25,8 @@ export interface Preconditions {
   /** Why the record is not changed (pause.ts). */
   readonly paused: string | undefined;
   readonly policy: Entry;
+  /** Whether what serves may be applied, also where the policy refuses the record. */
+  readonly mayApply: boolean;
   readonly references: Entry;
   readonly asked: AskedAddress;
 }
@@ -51,9 +54,11 @@ export interface Assessment extends Preconditions {
 }
 
 export function checkPreconditions(observed: Observed, settings: Settings): Preconditions {
+  const policy = checkPolicy(observed, settings);
   return {
     paused: pausedBy(observed.record, settings),
-    policy: checkPolicy(observed, settings),
+    policy,
+    mayApply: policy.is === 'pass' || mayRepair(observed, settings),
     references: checkReferences(observed),
     asked: requestedAddress(observed, settings.address),
   };
@@ -112,9 +117,9 @@ export function assess(
 }
 
 /** A person has deleted the Service of pods that run, and Davit may not make it again. */
-function unreachable(observed: Observed, { paused, policy }: Preconditions): Entry | undefined {
+function unreachable(observed: Observed, { paused, mayApply }: Preconditions): Entry | undefined {
   const name = observed.names.service;
-  if ((paused === undefined && policy.is === 'pass') || childOf(observed, 'Service', name)) return undefined;
+  if ((paused === undefined && mayApply) || childOf(observed, 'Service', name)) return undefined;
   return fail('Progressing', `Service ${name} is missing, so nothing reaches the pods of the server.`);
 }
 

@@ -62,6 +62,12 @@ export function checkPolicy(observed: Observed, settings: Settings): Entry {
   );
 }
 
+/** The first rule that a record breaks whose revision is made. A move of the database is judged apart from it. */
+export function checkDeployed(observed: Observed, settings: Settings): Entry | undefined {
+  const rules = CHECKS.filter((check) => check !== checkDriver);
+  return firstOf(rules, { observed, settings, isNew: false });
+}
+
 function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined {
   if (tenantId !== undefined) return undefined;
   const { namespace } = record.metadata;
@@ -174,7 +180,10 @@ function workerLimitExceeded({ observed: { record }, settings, isNew }: Seen): E
   return stalled('LimitExceeded', `runtime.workers exceeds the limits of this platform: ${listed(words)}.`);
 }
 
-function workersInForce({ spec: { sourceConfig }, status }: Observed['record']): AppDeploymentSpec['sourceConfig'] {
+export function workersInForce({
+  spec: { sourceConfig },
+  status,
+}: Observed['record']): AppDeploymentSpec['sourceConfig'] {
   const { runtime } = sourceConfig;
   const workers = Object.entries(runtime?.workers ?? {}).map(([name, worker]) => {
     const { minScale, maxScale } = ownValue(status?.workers ?? {}, name) ?? {};
@@ -184,7 +193,7 @@ function workersInForce({ spec: { sourceConfig }, status }: Observed['record']):
 }
 
 /** A record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */
-function inForce({ status }: Observed['record'], asked: object): Readonly<Record<string, unknown>> {
+export function inForce({ status }: Observed['record'], asked: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(asked).map(([field, value]) => [
       field,

@@ -30,8 +30,8 @@ export type WantedRevision =
   | { readonly create: AppRevisionSpec; readonly ignoredRollback?: string }
   | { readonly current: AppRevision }
   | { readonly none: 'WaitingForImage' }
-  /** A revision that needs a file of the repository. Until the file is known, `instead` stays the newest one, if there is one. */
-  | { readonly needs: FileNeed; readonly instead: AppRevision | undefined };
+  /** A revision that needs a file of the repository. */
+  | { readonly needs: FileNeed };
 
 /** What was read at the code host. */
 export interface FoundAtHost {
@@ -161,7 +161,7 @@ export function wantedRevision(
   const isTaken = rollback.is === 'taken';
   const id = isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id;
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
-  if (used !== undefined && 'needs' in used) return { needs: used.needs, instead: newest };
+  if (used !== undefined && 'needs' in used) return { needs: used.needs };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
   const before = newest?.spec.resolved.movedDatabase;
   const moved = move ? movedTo(move, before, data) : (before ?? numbered(data));

@@ -1238,13 +1238,23 @@ describe('a davit.yaml of the repository', () => {
 
   it('of a code host that is down delays the revision, and only that', async () => {
     const kube = aPlatform();
-    putRecord(kube, withFile());
+    putSecret(kube, 'mine', { A: 'eA==' });
+    const secretReferences = [{ name: 'A', secretName: 'mine', secretKey: 'A' }];
+    putRecord(kube, withFile({}, { secretReferences }));
     const here = await builds(kube);
     here.host.files[A] = FILE;
     await here.settle();
     here.host.failure = new CodeHostFailed('unreachable', 'It is down.');
-    await change(kube, { spec: { revisionSerial: 2 } });
+    const template = JSON.stringify(deploymentOf(kube).spec.template);
+    // Only the revision that is delayed reads it.
+    putSecret(kube, 'other', { B: 'eA==' });
+    const more = [...secretReferences, { name: 'B', secretName: 'other', secretKey: 'B' }];
+    const sourceRevisionConfig = { repoRef: 'next' };
+    await change(kube, { spec: { revisionSerial: 2, secretReferences: more, sourceRevisionConfig } });
     await here.settle(nothingRuns);
+    here.clock.ms += 3000;
+    await here.settle(nothingRuns);
+    expect(deploymentOf(kube).spec.template).toEqual(JSON.parse(template));
     expect([states(kube), conditionsOf(kube)]).toMatchObject([
       ['DEPLOYED'],
       { Ready: 'FileUnread', Available: 'Serving', Stalled: 'Settled' },
