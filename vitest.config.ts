@@ -16,7 +16,7 @@ const UNDER_LOAD = ['scale', 'store-sizes'].map((name) => `test/suites/e2e/${nam
 
 const PODS = ['data', 'documents', 'runtime', 'stores', 'workers'].map((name) => `test/suites/e2e/${name}.test.ts`);
 
-const SEARCHES = ['test/harness/explore/explore.test.ts', 'test/harness/walk/walk.test.ts'];
+const SEARCHES = ['explore/explore', 'explore/wakes/sample', 'walk/walk'].map((name) => `test/harness/${name}.test.ts`);
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
