@@ -8,7 +8,7 @@ import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import type { Listener } from '../../../src/schema/listener.ts';
-import { ABANDON_ANNOTATION, REMOTE_FINALIZER } from '../../../src/schema/meta.ts';
+import { ABANDON_ANNOTATION, PAUSED_ANNOTATION, REMOTE_FINALIZER } from '../../../src/schema/meta.ts';
 import { wasAsked } from './listener-events.ts';
 import {
   CLUSTER,
@@ -177,6 +177,8 @@ function obstacle(of: Scene, record: AppDeployment): string | undefined {
   });
   return foreign ? 'NameConflict' : undefined;
 }
+/** The cluster gets no other change of a paused record. */
+const isPaused = ({ metadata }: AppDeployment): boolean => metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
 const isListed = (of: Scene): boolean => listenerOf(of)?.spec.namespaces?.includes(SHOPS) === true;
 const isSilent = (of: Scene): boolean => connected(listenerOf(of)) !== 'True';
 
@@ -197,7 +199,7 @@ const REST_PROPERTIES: readonly RestProperty[] = [
       const record = recordOf(of);
       if (!canRenew(of) || !record || record.metadata.deletionTimestamp !== undefined || !isListed(of))
         return undefined;
-      if (obstacle(of, record) !== undefined) return undefined;
+      if (obstacle(of, record) !== undefined || isPaused(record)) return undefined;
       const there = thereOf(of);
       if (!there || originOf(there) !== idOf(record)) return 'The record has no copy.';
       if (originGenerationOf(there) !== record.metadata.generation)
@@ -249,7 +251,8 @@ const REST_PROPERTIES: readonly RestProperty[] = [
       const record = recordOf(of);
       const there = thereOf(of);
       if (!canRenew(of) || !record || !there || originOf(there) !== idOf(record) || !isListed(of)) return undefined;
-      if (record.metadata.deletionTimestamp !== undefined || obstacle(of, record) !== undefined) return undefined;
+      if (record.metadata.deletionTimestamp !== undefined || obstacle(of, record) !== undefined || isPaused(record))
+        return undefined;
       const wanted = new Set(record.spec.secrets.map(({ secretName }) => secretName));
       for (const name of wanted) {
         const [here, crossed] = [TEAM, SHOPS].map((at) => of.get<KubeObject & { data?: object }>(SECRETS, at, name));
@@ -293,6 +296,7 @@ const REST_PROPERTIES: readonly RestProperty[] = [
         return !isThere && (record.status?.state === 'READY' || isAvailable)
           ? `It says ${said}, Available ${isAvailable}, and the cluster has no copy: ${why}.`
           : undefined;
+      if (isPaused(record) && (!there || originGenerationOf(there) !== record.metadata.generation)) return undefined;
       const is = `${there?.status?.state} ${ready(there)?.status} ${ready(there)?.reason}`;
       if (said !== is) return `It says ${said}, and the copy ${is}.`;
       return record.status?.image === there?.status?.image

@@ -2,6 +2,7 @@
 
 import { LEASES } from '../../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../../src/lib/kube/client.ts';
+import { LISTENERS } from '../../../../src/schema/listener.ts';
 import {
   type FakeKube,
   makeFakeKube,
@@ -15,12 +16,15 @@ import { RESOURCES } from '../passes.ts';
 import { MARKS, type Scene, sceneOver } from '../scene.ts';
 import { idOf } from '../working-copy.ts';
 
+/** They change although nothing happens. */
+const BEATING: ReadonlySet<unknown> = new Set([LEASES, LISTENERS, MARKS]);
+
 export interface LiveScene {
   readonly scene: Scene;
   readonly kube: FakeKube;
   /** What there is now, whatever happens afterwards. */
   snapshot(): Scene;
-  /** Other than before if anything but a Lease has changed. */
+  /** Other than before if anything has changed but a Lease or a Listener, whose status has the time of a heartbeat. */
   version(): string;
 }
 
@@ -42,7 +46,7 @@ export function openLiveScene(bound: Bound, clock: { readonly ms: number }): Liv
   });
   const scene = over(kube, store);
   const version = (): string => {
-    const of = [...store.values()].filter(({ resource }) => resource !== LEASES && resource !== MARKS);
+    const of = [...store.values()].filter(({ resource }) => !BEATING.has(resource));
     return `${of.length} ${Math.max(...of.map(({ object }) => Number(object.metadata.resourceVersion)))}`;
   };
   return { scene, kube, version, snapshot: () => over(kube, copyOf(store)) };

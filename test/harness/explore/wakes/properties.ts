@@ -28,6 +28,8 @@ const is = ({ status }: AppDeployment, type: string): boolean =>
   conditionOf(status?.conditions, type)?.status === 'True';
 const readyOf = (scene: Scene, one: WithTemplate) => podsOf(scene, one).filter(isReady);
 
+const ROLLS_NOTHING: ReadonlySet<string> = new Set(['VolumeMissing', 'PasswordMissing']);
+
 const PROPERTIES: readonly Property[] = [
   {
     name: 'what serves has the password that its Redis runs with',
@@ -85,7 +87,9 @@ const PROPERTIES: readonly Property[] = [
   {
     name: 'what serves has the values that its Secrets have',
     broken(scene, record, own) {
-      if (!is(record, 'ReferencesResolved')) return undefined;
+      // No pod starts while its database is lost.
+      const isLost = ROLLS_NOTHING.has(conditionOf(record.status?.conditions, 'DatabaseReady')?.reason ?? '');
+      if (!is(record, 'ReferencesResolved') || isLost) return undefined;
       const { namespace = '' } = record.metadata;
       for (const one of own)
         for (const pod of readyOf(scene, one)) {

@@ -15,6 +15,7 @@ it.each([
   ['hub', 0, 4],
   ['whole', 0, 4],
   ['source', 0, 2],
+  ['rollouts', 0, 3],
 ])('no property is broken in the first sequences of %s', async (name, from, walks) => {
   const { violations, passes } = await walkAll(named(name), { from, walks, first: true });
   expect(violations).toEqual([]);

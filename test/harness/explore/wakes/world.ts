@@ -77,8 +77,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   const { scene, kube } = live;
   const broken: Broken[] = [];
   const actors = new Map<string, Actor>();
-  /** The version of the world after a pass of a key that wrote nothing. */
-  const quietAt = new Map<string, string>();
   let passes = 0;
   const isOfListener = bound.namespaces.includes(HUB);
 
@@ -134,7 +132,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   /** What the pass wrote. `isSure`: whether it has seen everything, so that it can be judged. */
   async function reconcile(actor: Actor, id: string, isSure: boolean, crashes = false): Promise<string[]> {
     const before = isSure ? live.snapshot() : undefined;
-    const version = live.version();
     const gone = new Unavailable('The process is gone.');
     let isGone = false;
     kube.failOn((request) => (isGone ? gone : bound.refuse?.(scene, request)));
@@ -145,8 +142,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
     kube.failAfter(undefined);
     passes += 1;
     const writes = kube.writes.filter(({ dryRun }) => dryRun !== true);
-    if (live.version() === version) quietAt.set(id, version);
-    else quietAt.delete(id);
     const [name = '', key = ''] = id.split(' ');
     const controller = CONTROLLERS[name] ?? (name as Controllers);
     if (before) {
@@ -214,13 +209,14 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   }
 
   async function settle(): Promise<void> {
+    let [version, until] = ['', 0];
     for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
       /* oxlint-disable no-await-in-loop -- one step after the other */
       await settled();
+      if (live.version() !== version) [version, until] = [live.version(), clock.ms + SOON_MS];
       const [woken] = dueBy(clock.ms);
       const [next] = woken ? [] : calm();
-      const isNew = ({ id }: { id: string }): boolean => quietAt.get(id) !== live.version();
-      const soon = woken ?? (next === undefined ? dueBy(clock.ms + SOON_MS).find(isNew) : undefined);
+      const [soon] = woken ? [woken] : next === undefined ? dueBy(until) : [];
       if (!soon && next === undefined) return;
       if (soon && soon.at > clock.ms) pass(soon.at - clock.ms);
       if (soon) await reconcile(soon.actor, soon.id, true);
