@@ -1,5 +1,5 @@
-// Finds the position of a syntax error in JSON text. The error of JSON.parse does not always contain it, and never for
-// truncated text.
+// Finds where a syntax error in JSON text is, and what is wrong there. The error of JSON.parse does not always contain the position,
+// and never for truncated text.
 
 const SPACE = /[ \t\r\n]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
@@ -7,22 +7,25 @@ const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 /** Before it are control characters, which a text holds only as escapes. */
 const FIRST_PRINTABLE = 0x20;
 
-/** Both count from 1. `column` is in UTF-16 code units. */
-export interface Position {
+/** `line` and `column` count from 1. `column` is in UTF-16 code units. */
+export interface SyntaxFault {
   readonly line: number;
   readonly column: number;
+  /** A sentence without its capital letter and full stop. It quotes at most one character of the text, or two of an escape. */
+  readonly why: string;
 }
 
 /** Levels of nesting; a stack is deeper still. */
 const MAX_DEPTH = 1000;
 
 /**
- * Returns the position of the first error in text that JSON.parse rejects. Nesting deeper than MAX_DEPTH counts as the
- * error.
+ * Returns the first error in text that JSON.parse rejects. For an error within a string it is the position of its opening quote.
+ * Nesting deeper than MAX_DEPTH counts as the error.
  */
-export function errorPosition(text: string): Position {
+export function syntaxFault(text: string): SyntaxFault {
   let at = 0;
   let depth = 0;
+  let why: string | undefined;
   function take(pattern: RegExp): boolean {
     pattern.lastIndex = at;
     const found = pattern.exec(text);
@@ -43,7 +46,8 @@ export function errorPosition(text: string): Position {
       if (text[at] !== '\\' && text.charCodeAt(at) >= FIRST_PRINTABLE) at += 1;
       else if (!take(ESCAPE)) break;
     }
-    // The error is where the text begins: what is missing is most often its closing quote.
+    why = faultInString(text, at);
+    // What is missing is most often the closing quote, and then the error is where the string begins.
     at = start;
     return false;
   }
@@ -68,6 +72,7 @@ export function errorPosition(text: string): Position {
   }
   function takeNested(close: string): boolean {
     depth += 1;
+    if (depth > MAX_DEPTH) why = `it is nested more than ${MAX_DEPTH} deep`;
     const isWhole = depth <= MAX_DEPTH && takeMembers(close);
     depth -= 1;
     return isWhole;
@@ -80,5 +85,19 @@ export function errorPosition(text: string): Position {
   takeValue();
   take(SPACE);
   const before = text.slice(0, at).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  why ??= at >= text.length ? 'the text ends too early' : `${characterAt(text, at)} is not expected here`;
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, why };
+}
+
+function faultInString(text: string, at: number): string {
+  const isEscape = text[at] === '\\';
+  if (at + Number(isEscape) >= text.length) return 'the string that begins here has no closing quote';
+  if (isEscape) return `the string that begins here has an invalid escape, \\${text.slice(at + 1, at + 2)}`;
+  const character =
+    text[at] === '\n' ? 'a line break, which JSON writes as \\n' : `the control character ${characterAt(text, at)}`;
+  return `the string that begins here contains ${character}`;
+}
+
+function characterAt(text: string, at: number): string {
+  return JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0));
 }

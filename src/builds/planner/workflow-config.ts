@@ -2,7 +2,7 @@
 // their type is known, and passed on unchanged.
 
 import { z } from 'zod';
-import { errorPosition } from '../../lib/json-error.ts';
+import { syntaxFault } from '../../lib/json-error.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { PlanFailure, shown, shownPath } from './failure.ts';
 
@@ -122,10 +122,10 @@ function parse(path: string, content: string): unknown {
   try {
     return JSON.parse(bare) as unknown;
   } catch {
-    const { line, column } = errorPosition(bare);
+    const { line, column, why } = syntaxFault(bare);
     throw new PlanFailure(
       'ConfigurationNotJson',
-      `${path} is not valid JSON: see line ${line}, column ${column}. JSON has no comments and no comma after the last item. A Dockerfile must have "Dockerfile" in its name.`,
+      `${path} is not valid JSON at line ${line}, column ${column}: ${why}. JSON has no comments and no comma after the last item. A Dockerfile must have "Dockerfile" in its name.`,
     );
   }
 }

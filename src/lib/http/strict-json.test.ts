@@ -17,10 +17,18 @@ function refusal(text: string | Buffer): string {
 
 describe('a body', () => {
   it.each([
-    ['no JSON', '{"a":', 'The body is not valid JSON at line 1, column 6.'],
-    ['two values', '{} {}', 'The body is not valid JSON at line 1, column 4.'],
-    ['a byte order mark in the middle', '{"a":\u{feff}1}', 'The body is not valid JSON at line 1, column 6.'],
-    ['brackets without end', '['.repeat(500_000), 'The body is not valid JSON at line 1, column 1002.'],
+    ['no JSON', '{"a":', 'The body is not valid JSON at line 1, column 6: the text ends too early.'],
+    ['two values', '{} {}', 'The body is not valid JSON at line 1, column 4: "{" is not expected here.'],
+    [
+      'a byte order mark in the middle',
+      '{"a":\u{feff}1}',
+      'The body is not valid JSON at line 1, column 6: "\ufeff" is not expected here.',
+    ],
+    [
+      'brackets without end',
+      '['.repeat(500_000),
+      'The body is not valid JSON at line 1, column 1002: it is nested more than 1000 deep.',
+    ],
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8.'],
     ['a key twice', '{"name":"a","name":"b"}', 'The body has the key "name" twice in one object.'],
     ['a key twice, once escaped', '{"name":1,"n\\u0061me":2}', 'The body has the key "name" twice in one object.'],

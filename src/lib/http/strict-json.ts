@@ -1,7 +1,7 @@
 // Parses the body of a request. It is stricter than JSON.parse: it rejects duplicate keys, which parsers interpret differently
 // (RFC 8259, 4), and bodies that are expensive to process.
 
-import { errorPosition } from '../json-error.ts';
+import { syntaxFault } from '../json-error.ts';
 import { HttpError } from './http-error.ts';
 
 /** More than any valid body needs, and less than the stack allows. */
@@ -31,8 +31,8 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    const { line, column } = errorPosition(text);
-    throw new HttpError(400, `The body is not valid JSON at line ${line}, column ${column}.`);
+    const { line, column, why } = syntaxFault(text);
+    throw new HttpError(400, `The body is not valid JSON at line ${line}, column ${column}: ${why}.`);
   }
 }
 

@@ -77,7 +77,7 @@ type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
 /** Examples of `detail`. */
 const SENTENCES: Readonly<Record<Failure, string>> = {
-  400: 'The body is not valid JSON at line 3, column 12.',
+  400: 'The body is not valid JSON at line 3, column 12: the text ends too early.',
   401: 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
   403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use. If you have no role in its namespace, ask for davit-viewer or davit-editor there first.",
   404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',

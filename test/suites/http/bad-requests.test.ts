@@ -463,8 +463,20 @@ describe('POST /v2/deployments', () => {
   });
 
   it.each([
-    ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
-    ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
+    [
+      'not JSON',
+      '{"name": shop}',
+      {},
+      400,
+      'The body is not valid JSON at line 1, column 10: "s" is not expected here.',
+    ],
+    [
+      'cut off',
+      '{"name": "sh',
+      {},
+      400,
+      'The body is not valid JSON at line 1, column 10: the string that begins here has no closing quote.',
+    ],
     [
       'nested so deep that it would exhaust whoever walks it',
       `{"name":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,

@@ -103,7 +103,7 @@ describe('davit plan', () => {
   it('ends a failure with 1, and with its sentence as the termination message', async () => {
     await files({ 'workflow.json': '{"graphs": {},\n}' });
     const message =
-      'workflow.json is not valid JSON: see line 2, column 1. JSON has no comments and no comma after the last item. A Dockerfile must have "Dockerfile" in its name.';
+      'workflow.json is not valid JSON at line 2, column 1: "}" is not expected here. JSON has no comments and no comma after the last item. A Dockerfile must have "Dockerfile" in its name.';
     const { code, result } = await davitPlan();
     expect({ code, result }).toEqual({ code: 1, result: { reason: 'ConfigurationNotJson', message } });
     expect(await readFile(termination, 'utf8')).toBe(`ConfigurationNotJson: ${message}`);
