@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { placeOf } from '../lib/controller/cluster.ts';
 import { Invalid, NotFound } from '../lib/errors.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
+import { logPath } from '../lib/kube/log-path.ts';
 import { APP_LOGS, type AppLog, MOST_BYTES_OF_CONTAINER } from '../schema/app-log.ts';
 import { API_VERSION, REVISION_LABEL, TASK_LABEL } from '../schema/meta.ts';
 import { printable } from '../schema/text.ts';
@@ -70,20 +71,14 @@ async function readLog(
 
 async function lastLines(
   namespace: string,
-  { pod, container, previous, finishedAt }: EndedContainer,
+  { finishedAt, ...log }: EndedContainer,
   client: KubeClient,
 ): Promise<string> {
-  const query = new URLSearchParams({
-    container,
-    timestamps: 'true',
-    tailLines: String(LINES_KEPT),
-    ...(previous && { previous: 'true' }),
-  });
   // limitBytes would keep the first bytes of these lines.
   let kept = Buffer.alloc(0);
   let isCut = false;
   try {
-    const path = `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query.toString()}`;
+    const path = logPath(namespace, log, { tailLines: String(LINES_KEPT) });
     for await (const piece of client.stream(path, { signal: AbortSignal.timeout(READ_WITHIN_MS) })) {
       const all = Buffer.concat([kept, piece]);
       kept = all.subarray(-MOST_BYTES_OF_CONTAINER);

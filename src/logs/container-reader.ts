@@ -3,6 +3,7 @@
 import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { pause } from '../lib/http/mark.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
+import { logPath } from '../lib/kube/log-path.ts';
 import { LAST_LINES, type LogBudget } from './budget.ts';
 import type { PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';
@@ -56,14 +57,12 @@ export function makeContainerReader(needs: ReaderNeeds, signal: AbortSignal): Co
     const writer = writerOf(pod, name);
     const sink = sender.sink(writer, `${pod}/${name}`);
     const since = (sender.lastOf(writer)?.time ?? positions.floor)?.slice(0, '2026-01-01T00:00:00'.length);
-    const query = new URLSearchParams({
-      container: name,
-      timestamps: 'true',
-      ...(previous ? { previous: 'true' } : { follow: 'true' }),
+    const log = { pod, container: name, previous };
+    const path = logPath(pods.namespace, log, {
+      ...(!previous && { follow: 'true' }),
       ...(since !== undefined && { sinceTime: `${since}Z` }),
       ...(since === undefined && old?.has(id) && !fromStart && { tailLines: String(LAST_LINES) }),
     });
-    const path = `/api/v1/namespaces/${pods.namespace}/pods/${pod}/log?${query.toString()}`;
     for await (const piece of kube.stream(path, { signal, isOpenEnded: true })) {
       await pushInTurns(sink, piece);
       await budget.paceFollowed(piece.length, signal);

@@ -5,7 +5,7 @@ import { tooManyLogs } from '../lib/http/http-error.ts';
 import type { StreamEvent } from '../lib/http/server-sent-events.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { LogBudget } from './budget.ts';
-import { keyParts, type LineSink, makeLineSink, makePage } from './lines.ts';
+import { keyParts, type LineSink, makeLineSink, makePage, writerOf } from './lines.ts';
 import type { DeployLogsQuery, LogLine } from './payloads.ts';
 import { type PodsToRead, readLogs } from './pods.ts';
 import { isAfter, type Position, type Positions, startAt } from './positions.ts';
@@ -43,11 +43,6 @@ export async function readFirstLines(
   } finally {
     giveBack();
   }
-}
-
-/** `pod/container`, also of what it wrote before its last restart. */
-function writerOf(by: string): string {
-  return by.replace(/\/previous$/, '');
 }
 
 /** The same sink; notes in `seen` how far its writer is read. */

@@ -1,6 +1,7 @@
 // Builds a page of log lines from streams of containers. It keeps only lines that can still be on the page. Pure.
 
 import { HttpError } from '../lib/http/http-error.ts';
+import type { ContainerLog } from '../lib/kube/log-path.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import { makeLeveller, type Said } from './levels.ts';
 import { momentOf } from './moments.ts';
@@ -22,7 +23,7 @@ export interface LineSink {
 }
 
 export interface Page {
-  /** `by`: `pod/container`, with `/previous` for the log before its last restart, or the container alone. */
+  /** `by`: what `byOf` returns, or the container alone. */
   sink(by: string): LineSink;
   /** The time from which lines are needed, as RFC 3339. Undefined if all are. */
   since(): string | undefined;
@@ -107,9 +108,20 @@ function writerIn(key: string): Pick<LogLine, 'pod' | 'container'> {
 
 const PREVIOUS = '/previous';
 
-/** The log of the same container before its last restart, or that after. */
+/** Who wrote a log: `pod/container`, with `/previous` before the last restart of the container. */
+export function byOf({ pod, container, previous }: ContainerLog): string {
+  return `${pod}/${container}${previous ? PREVIOUS : ''}`;
+}
+
+/** `by` without the mark of the log before the last restart. */
+export function writerOf(by: string): string {
+  return by.endsWith(PREVIOUS) ? by.slice(0, -PREVIOUS.length) : by;
+}
+
+/** The other log of the same container: before its last restart, or after it. */
 function otherOf(by: string): string {
-  return by.endsWith(PREVIOUS) ? by.slice(0, -PREVIOUS.length) : `${by}${PREVIOUS}`;
+  const writer = writerOf(by);
+  return writer === by ? `${by}${PREVIOUS}` : writer;
 }
 
 interface Kept {
@@ -168,7 +180,7 @@ function sizeOf({ key, said }: Line): number {
   return 2 * (key.length + said.message.length);
 }
 
-/** What a line says, and who wrote it: `pod/container`, with `/previous` before its last restart, or the container alone. */
+/** A line as it is answered. Its key says who wrote it. */
 export function shownLine(key: string, timestamp: string, { level, message }: Said): LogLine {
   return {
     id: Buffer.from(key).toString('base64url'),

@@ -7,6 +7,7 @@ import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { tooManyLogs } from '../lib/http/http-error.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import { type ContainerLog, logPath } from '../lib/kube/log-path.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -30,7 +31,7 @@ import {
   PODS_AT_ONCE,
   STREAMS_AT_ONCE,
 } from './budget.ts';
-import type { Page } from './lines.ts';
+import { byOf, type Page } from './lines.ts';
 import { pushInTurns } from './push-in-turns.ts';
 
 export interface PodObject extends KubeObject {
@@ -129,16 +130,10 @@ export async function readPods(
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
 }
 
-interface Stream {
-  readonly pod: string;
-  readonly container: string;
-  readonly previous: boolean;
-}
-
 function streamsOf({
   metadata,
   status: { initContainerStatuses = [], containerStatuses = [] } = {},
-}: PodObject): Stream[] {
+}: PodObject): ContainerLog[] {
   return [...initContainerStatuses, ...containerStatuses].flatMap((status) => {
     const { name, restartCount = 0, containerID = '' } = status;
     const isBetween = waitsToBeRestarted(status);
@@ -158,7 +153,7 @@ function waitsToBeRestarted({ state, lastState }: ContainerStatus): boolean {
 /** Resolves to whether everything that the page needs was read. */
 async function readAll(
   kube: KubeClient,
-  streams: readonly Stream[],
+  streams: readonly ContainerLog[],
   { page, budget, tenant, signal, fromStart = false, namespace }: Reading & { readonly namespace: string },
 ): Promise<boolean> {
   const over = new AbortController();
@@ -169,13 +164,19 @@ async function readAll(
   let answered = 0;
   const failed: Unavailable[] = [];
 
-  async function read(stream: Stream): Promise<void> {
+  async function read(stream: ContainerLog): Promise<void> {
     const giveBack = await (budget.streams.take(tenant, stop) ?? tooManyLogs());
     try {
-      const sink = page.sink(`${stream.pod}/${stream.container}${stream.previous ? '/previous' : ''}`);
+      const sink = page.sink(byOf(stream));
       let bytes = 0;
       let goesOn = true;
-      for await (const piece of kube.stream(pathOf(namespace, stream, page, fromStart), { signal: stop })) {
+      const since = page.since();
+      const path = logPath(namespace, stream, {
+        ...(!fromStart && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
+        limitBytes: String(MOST_BYTES_OF_STREAM),
+        ...(since !== undefined && { sinceTime: since }),
+      });
+      for await (const piece of kube.stream(path, { signal: stop })) {
         bytes += piece.length;
         left -= piece.length;
         // oxlint-disable-next-line no-await-in-loop -- one piece after the other
@@ -193,7 +194,7 @@ async function readAll(
     }
   }
 
-  async function attempt(stream: Stream): Promise<void> {
+  async function attempt(stream: ContainerLog): Promise<void> {
     try {
       await read(stream);
     } catch (error) {
@@ -205,7 +206,7 @@ async function readAll(
     }
   }
 
-  async function work(queue: Iterator<Stream>): Promise<void> {
+  async function work(queue: Iterator<ContainerLog>): Promise<void> {
     for (let next = queue.next(); next.done !== true && !stop.aborted; next = queue.next()) {
       // oxlint-disable-next-line no-await-in-loop -- each worker reads one after another
       await attempt(next.value);
@@ -223,22 +224,4 @@ async function readAll(
     clearTimeout(timer);
     over.abort();
   }
-}
-
-function pathOf(
-  namespace: string,
-  { pod, container, previous }: Stream,
-  page: Reading['page'],
-  fromStart: boolean,
-): string {
-  const since = page.since();
-  const query = new URLSearchParams({
-    container,
-    timestamps: 'true',
-    ...(!fromStart && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
-    limitBytes: String(MOST_BYTES_OF_STREAM),
-    ...(previous && { previous: 'true' }),
-    ...(since !== undefined && { sinceTime: since }),
-  });
-  return `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query.toString()}`;
 }
