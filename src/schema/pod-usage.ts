@@ -1,11 +1,11 @@
-// What a pod uses, as the cluster's metrics say, and what it may use at most. Source: k8s.io/metrics/pkg/apis/metrics/v1beta1.
+// What a pod uses, as the cluster's metrics say, and what it may use at most. Source: k8s.io/metrics/pkg/apis/metrics/v1, which has the fields of v1beta1.
 
 import type { KubeObject } from '../lib/kube/client.ts';
 import { quantity } from './quantity.ts';
 
 type Quantities = Readonly<Record<string, string | number>>;
 
-/** The used part of PodMetrics of metrics.k8s.io/v1beta1. */
+/** The used part of PodMetrics of metrics.k8s.io/v1 and v1beta1. */
 export interface PodMetrics extends KubeObject {
   /** When it was measured. */
   readonly timestamp?: string;

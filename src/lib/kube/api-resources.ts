@@ -14,7 +14,9 @@ function clusterWide(group: string, version: string, kind: string, plural: strin
 export const NAMESPACES = clusterWide('', 'v1', 'Namespace', 'namespaces');
 export const NODES = clusterWide('', 'v1', 'Node', 'nodes');
 export const PODS = namespaced('', 'v1', 'Pod', 'pods');
-export const POD_METRICS = namespaced('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+export const POD_METRICS = namespaced('metrics.k8s.io', 'v1', 'PodMetrics', 'pods');
+/** What metrics servers for Kubernetes before 1.37 serve. */
+export const POD_METRICS_V1BETA1 = namespaced('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 export const SECRETS = namespaced('', 'v1', 'Secret', 'secrets');
 export const RESOURCE_QUOTAS = namespaced('', 'v1', 'ResourceQuota', 'resourcequotas');
 export const CONFIG_MAPS = namespaced('', 'v1', 'ConfigMap', 'configmaps');

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeploymentEvents } from '../../../src/deployments/http/events/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
-import { EVENTS, POD_METRICS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
@@ -133,9 +133,9 @@ describe('what pods use', () => {
       status: { phase: 'Running' },
     } as KubeObject);
   });
-  const measured = (labels: object): void => {
-    facade.kube.seed(POD_METRICS, {
-      apiVersion: 'metrics.k8s.io/v1beta1',
+  const measured = (labels: object, kind = POD_METRICS): void => {
+    facade.kube.seed(kind, {
+      apiVersion: `metrics.k8s.io/${kind.version}`,
       kind: 'PodMetrics',
       metadata: { name: 'shop-1', namespace: TENANT.namespace, labels },
       containers: [{ name: 'server', usage: { cpu: '12345678n', memory: '49152Ki' } }],
@@ -150,6 +150,13 @@ describe('what pods use', () => {
 
   it('stands beside what they may use', async () => {
     measured({ 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': id });
+    expect(await shown()).toEqual([200, [['shop-1', { cpu: 0.012, memory_mb: 48 }, most]]]);
+  });
+
+  it('is read from an older metrics server too', async () => {
+    measured({ 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': id }, POD_METRICS_V1BETA1);
+    const refused = [new NotFound('list pods')];
+    facade.kube.failOn(({ kind }) => (kind === 'PodMetrics' ? refused.pop() : undefined));
     expect(await shown()).toEqual([200, [['shop-1', { cpu: 0.012, memory_mb: 48 }, most]]]);
   });
 

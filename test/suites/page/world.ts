@@ -243,7 +243,7 @@ export async function makeWorld(
     const resources = { limits: { cpu: '1', memory: '1Gi' } };
     facade.kube.seed(PODS, { ...pod, spec: { containers: [{ name: 'server', resources }] } } as KubeObject);
     facade.kube.seed(POD_METRICS, {
-      apiVersion: 'metrics.k8s.io/v1beta1',
+      apiVersion: 'metrics.k8s.io/v1',
       kind: 'PodMetrics',
       metadata: { name: pod.metadata.name, namespace: TENANT.namespace, labels: pod.metadata.labels },
       containers: [{ name: 'server', usage }],

@@ -1,7 +1,7 @@
 // GET /v2/deployments/{id}/events: read from the API server with the caller's token.
 
-import { Forbidden, ServerError } from '../../../lib/errors.ts';
-import { EVENTS, POD_METRICS, PODS } from '../../../lib/kube/api-resources.ts';
+import { Forbidden, ServerError, undefinedIfNotFound } from '../../../lib/errors.ts';
+import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
 import type { EventObject } from '../../../lib/kube/event-object.ts';
 import { youngestFirst } from '../../../lib/kube/youngest-first.ts';
@@ -71,7 +71,9 @@ async function listMetrics(kube: KubeClient, { metadata }: AppDeployment): Promi
   const late = AbortSignal.timeout(METRICS_MS);
   try {
     const listing = { namespace, labelSelector: selectorOf(metadata), limit: PAGE, signal: late };
-    const { items } = await kube.list<PodMetrics>(POD_METRICS, listing);
+    const { items } =
+      (await kube.list<PodMetrics>(POD_METRICS, listing).catch(undefinedIfNotFound)) ??
+      (await kube.list<PodMetrics>(POD_METRICS_V1BETA1, listing));
     return new Map(items.map((one) => [one.metadata.name, one]));
   } catch (error) {
     if (error instanceof ServerError || late.aborted) return new Map();
