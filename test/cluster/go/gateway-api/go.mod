@@ -3,4 +3,4 @@ module davit.dev/test/cluster/gateway-api
 
 go 1.26.0
 
-require sigs.k8s.io/gateway-api v1.4.1
+require sigs.k8s.io/gateway-api v1.6.3
