@@ -2,8 +2,8 @@
 #
 # The bases are arguments. Any base to build with has Node 24, npm and a shell; any base to run on has Node 24 at
 # /nodejs/bin/node, as the distroless images do, and needs nothing else: no shell, no package manager.
-ARG BUILD_BASE=docker.io/library/node:24-bookworm-slim
-ARG RUN_BASE=gcr.io/distroless/nodejs24-debian12:nonroot
+ARG BUILD_BASE=docker.io/library/node:24-trixie-slim
+ARG RUN_BASE=gcr.io/distroless/nodejs24-debian13:nonroot
 
 # What runs beside our own code. Optional packages are the developers' Node and speed-ups that nothing here uses.
 FROM ${BUILD_BASE} AS dependencies

@@ -6,9 +6,9 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFi
 import { basename, join } from 'node:path';
 import { makeAuthority } from '../cluster/certificates.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Image, key, openDebian, readImage, systemRelease } from '../cluster/images/build.ts';
+import { type Image, key, openDebian, readImage } from '../cluster/images/build.ts';
 import { cacheRoot, whileWaiting, withLock } from '../cluster/images/cache.ts';
-import { makeRoot } from '../cluster/images/debian.ts';
+import { makeRoot, RELEASE } from '../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../cluster/images/oci.ts';
 import { ensureProgramImage } from '../cluster/images/programs.ts';
 import { basePackages, finishBase, trustPublicAuthorities } from '../cluster/images/recipes.ts';
@@ -20,8 +20,9 @@ export const BARMAN_CLOUD = 'plugin-barman-cloud';
 const SYSTEM = 'cnpg-system';
 const REQUIREMENTS = join(import.meta.dirname, 'barman-cloud.txt');
 const PACKAGES = [...basePackages, 'ca-certificates', 'python3', 'python3-psycopg2'];
-/** Compiled here, which each start would otherwise do again: it has seconds of work on a busy machine. */
-const INSTALL = '-m pip install --quiet --compile --no-deps --only-binary=:all: --require-hashes'.split(' ');
+/** For the Python of the image, which is newer than this machine's. */
+const INSTALL =
+  '-m pip install --quiet --no-compile --no-deps --only-binary=:all: --python-version 3.13 --require-hashes'.split(' ');
 const NAMED = { server: 'barman-cloud-server-tls', client: 'barman-cloud-client-tls' } as const;
 
 export interface BarmanCloud {
@@ -33,13 +34,7 @@ export async function ensureBarmanCloud(progress: Progress): Promise<BarmanCloud
   const plugin = await ensureProgramImage(BARMAN_CLOUD, { manager: 'manager' }, progress);
   const tools = await ensureTools([BARMAN_CLOUD], progress);
   const parent = join(cacheRoot(), 'program-images');
-  const parts = [
-    plugin.digest,
-    await readFile(REQUIREMENTS, 'utf8'),
-    ...PACKAGES,
-    ...INSTALL,
-    ...(await systemRelease()),
-  ];
+  const parts = [plugin.digest, await readFile(REQUIREMENTS, 'utf8'), ...PACKAGES, ...INSTALL, RELEASE];
   const entry = join(parent, `${BARMAN_CLOUD}-sidecar-${key(parts)}`);
   const known = await readImage(entry);
   if (known) return { plugin, sidecar: known };
@@ -74,6 +69,8 @@ async function makeSidecar(making: string, manager: string, progress: Progress):
   await chmod(join(root, 'manager'), 0o755);
   const packages = join(root, 'usr/local/lib/barman');
   execFileSync('python3', [...INSTALL, '--target', packages, '--requirement', REQUIREMENTS]);
+  // Each start would otherwise compile it again, which is seconds of work on a busy machine.
+  execFileSync('chroot', [root, 'python3', '-m', 'compileall', '-q', '/usr/local/lib/barman']);
   await linkPrograms(root, packages);
   await mkdir(entry);
   const layer = await writeLayer(root, join(making, 'layer.tar.zst'), () => ({ uid: 0, gid: 0 }));

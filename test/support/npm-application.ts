@@ -5,9 +5,9 @@ import { execFile } from 'node:child_process';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { contents, type Image, key, openDebian, readImage, systemRelease } from '../cluster/images/build.ts';
+import { contents, type Image, key, openDebian, readImage } from '../cluster/images/build.ts';
 import { cacheRoot, whileWaiting, withLock } from '../cluster/images/cache.ts';
-import { makeRoot } from '../cluster/images/debian.ts';
+import { makeRoot, RELEASE } from '../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../cluster/images/oci.ts';
 import { basePackages, finishBase, nodeVersion, repositoryRoot } from '../cluster/images/recipes.ts';
 import type { Progress } from '../cluster/prepared.ts';
@@ -29,7 +29,7 @@ export async function ensureNpmApplication(application: NpmApplication, progress
   const { name } = application;
   const folder = join(cacheRoot(), 'applications');
   const recipe = await contents(import.meta.dirname, ['npm-application.ts']);
-  const parts = [process.arch, await nodeVersion(), JSON.stringify(application), ...(await systemRelease()), ...recipe];
+  const parts = [process.arch, await nodeVersion(), JSON.stringify(application), RELEASE, ...recipe];
   const entry = join(folder, `${name}-${key(parts)}`);
   await mkdir(folder, { recursive: true });
   return withLock(

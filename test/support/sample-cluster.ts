@@ -24,8 +24,8 @@ export interface SampleCluster {
 
 /** What the stand-in is told to run: it never looks for an image. */
 const NAMES_ALONE: SampleImages = {
-  postgres: 'davit.local/postgres:15',
-  redis: 'davit.local/redis:7',
+  postgres: 'davit.local/postgres:17',
+  redis: 'davit.local/redis:8',
   sample: 'davit.local/sample:1',
 };
 

@@ -123,11 +123,9 @@ async function readRecord<T>(entry: string): Promise<T | undefined> {
 
 /** Hashes of what goes in. Debian's own versions are not among them: a cached image stays good until the recipe changes. */
 async function contentKeys(): Promise<Keys> {
-  const release = await systemRelease();
   const recipe = await readdir(import.meta.dirname);
   const common = [
     process.arch,
-    ...release,
     ...(await contents(
       import.meta.dirname,
       recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !OWN_KEYS.has(file)),
@@ -147,12 +145,6 @@ async function contentKeys(): Promise<Keys> {
     node: key([...common, node]),
     registry: key([...common, ...(await contents(registryModule, ['go.mod', 'go.sum']))]),
   };
-}
-
-/** Where the packages come from. */
-export async function systemRelease(): Promise<string[]> {
-  const system = await readFile('/etc/os-release', 'utf8').catch(() => '');
-  return ['ID', 'VERSION_ID'].map((name) => new RegExp(`^${name}=(.*)$`, 'm').exec(system)?.[1] ?? '');
 }
 
 export async function contents(folder: string, files: readonly string[]): Promise<string[]> {

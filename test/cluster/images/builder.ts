@@ -1,4 +1,4 @@
-// The builder's image for the tests, made by BuildKit from docs/builder/Dockerfile: on Debian packages of this machine and
+// The builder's image for the tests, made by BuildKit from docs/builder/Dockerfile: on packages of Debian and
 // programs compiled on it, since no image can be pulled. Kept in the cache outside the repository.
 import { execFile } from 'node:child_process';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -6,9 +6,9 @@ import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { ensureTools, lastLines, moduleFolder, toolPath } from '../tools.ts';
-import { contents, type Image, key, openDebian, readImage, systemRelease } from './build.ts';
+import { contents, type Image, key, openDebian, readImage } from './build.ts';
 import { cacheRoot, whileWaiting, withLock } from './cache.ts';
-import { makeRoot } from './debian.ts';
+import { makeRoot, RELEASE } from './debian.ts';
 import { basePackages, finishBase, repositoryRoot, trustPublicAuthorities } from './recipes.ts';
 
 const run = promisify(execFile);
@@ -35,7 +35,7 @@ export async function ensureBuilderImage(progress: (line: string) => void): Prom
   const parts = [...recipe, ...(await contents(builderFolder, await readdir(builderFolder)))];
   const compiled = Object.values(tools).map((folder) => basename(folder));
   const folder = join(cacheRoot(), 'builder-image');
-  const entry = join(folder, key([process.arch, ...(await systemRelease()), ...parts, ...compiled]));
+  const entry = join(folder, key([process.arch, RELEASE, ...parts, ...compiled]));
   await mkdir(folder, { recursive: true });
   return withLock(
     `builder image ${folder}`,

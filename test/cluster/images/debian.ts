@@ -1,9 +1,11 @@
 // Debian packages into a folder, without installing anything on this machine: the machine's own apt resolves and
-// downloads (from the sources it is configured with), dpkg-deb unpacks, no maintainer script runs.
+// downloads, dpkg-deb unpacks, no maintainer script runs.
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ensurePackages, type Need } from '../machine.ts';
+import { cacheRoot, withLock } from './cache.ts';
 
 const run = promisify(execFile);
 
@@ -19,17 +21,30 @@ export interface Apt {
   download(packages: readonly DebianPackage[]): Promise<string[]>;
 }
 
+/** The release whose packages the images are made of, whatever release the machine runs. */
+export const RELEASE = 'trixie';
+/** Debian's own archive, for a machine whose apt has none of Debian: Ubuntu. */
+const ARCHIVE = 'http://deb.debian.org/debian';
+const KEYS = '/usr/share/keyrings/debian-archive-keyring.gpg';
+const keyringNeeds: readonly Need[] = [{ package: 'debian-archive-keyring', found: [KEYS] }];
+
 /** `folder` takes apt's state and the downloads; the machine's own apt state is read, never written. */
 export async function openApt(folder: string): Promise<Apt> {
-  const state = join(folder, 'state');
   const downloads = join(folder, 'downloads');
-  await mkdir(state, { recursive: true });
+  // Shared by all that are opened: a second update asks whether anything has changed.
+  const lists = join(cacheRoot(), 'debian', RELEASE);
   await mkdir(downloads, { recursive: true });
+  await mkdir(join(lists, 'partial'), { recursive: true });
+  await ensurePackages(keyringNeeds, () => undefined);
+  await writeFile(join(folder, 'sources.list'), `deb [signed-by=${KEYS}] ${await archive()} ${RELEASE} main\n`);
   // An empty status file: apt then plans for an empty machine, not for this one.
-  await writeFile(join(state, 'status'), '');
+  await writeFile(join(folder, 'status'), '');
   const options = [
-    ['Dir::State::status', join(state, 'status')],
-    ['Dir::Cache', state],
+    ['Dir::State::status', join(folder, 'status')],
+    ['Dir::State::lists', lists],
+    ['Dir::Etc::sourcelist', join(folder, 'sources.list')],
+    ['Dir::Etc::sourceparts', '/dev/null'],
+    ['Dir::Cache', folder],
     ['APT::Install-Recommends', 'false'],
     ['APT::Get::AllowUnauthenticated', 'false'],
     ['APT::Sandbox::User', ''],
@@ -45,29 +60,18 @@ export async function openApt(folder: string): Promise<Apt> {
     return stdout;
   }
 
-  /** The lists may be missing (a fresh container) or name versions that the mirror has dropped since. */
-  async function withFreshLists<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-        throw new Error('apt-get is missing: the images of the test cluster are made from Debian or Ubuntu packages', {
-          cause: error,
-        });
-      }
-      // A source that has nothing to do with us may fail here; what counts is whether the work succeeds afterwards.
-      await run('apt-get', ['-qq', 'update']).catch(() => undefined);
-      return work();
-    }
-  }
-
+  await withLock(
+    `lists ${lists}`,
+    () => undefined,
+    () => apt('update'),
+  );
   return {
-    resolve(names) {
-      return withFreshLists(async () => parseUris(await apt('--print-uris', 'install', ...names)));
+    async resolve(names) {
+      return parseUris(await apt('--print-uris', 'install', ...names));
     },
     async download(packages) {
       // Named with their version: a second look at the lists must not choose otherwise.
-      await withFreshLists(() => apt('download', ...packages.map((p) => `${p.name}=${p.version}`)));
+      await apt('download', ...packages.map((p) => `${p.name}=${p.version}`));
       const files = await readdir(downloads);
       return packages.map((p) => {
         const file = files.find((f) => f.startsWith(`${p.name}_${p.version.replaceAll(':', '%3a')}_`));
@@ -76,6 +80,15 @@ export async function openApt(folder: string): Promise<Apt> {
       });
     },
   };
+}
+
+/** The archive of Debian that this machine's apt is configured with, which may be a mirror. */
+async function archive(): Promise<string> {
+  const format = ['--format', '$(REPO_URI)', 'Created-By: Packages'];
+  const { stdout } = await run('apt-get', ['indextargets', ...format]).catch((cause: unknown) => {
+    throw new Error('apt-get is missing: the images of the test cluster are made of packages of Debian', { cause });
+  });
+  return /^\S+\/debian\/?$/m.exec(stdout)?.[0] ?? ARCHIVE;
 }
 
 /** `'http://…/libc6_2.36-9_amd64.deb' libc6_2.36-9_amd64.deb 2759320 SHA256:…`, one a line. */

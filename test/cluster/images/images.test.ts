@@ -24,11 +24,11 @@ describe('parseUris', () => {
 });
 
 describe('unwantedPackages', () => {
-  it.each(['libllvm14', 'perl-base', 'libjson-perl', 'postgresql', 'postgresql-common'])('leaves out %s', (name) => {
+  it.each(['libllvm19', 'perl-base', 'libjson-perl', 'postgresql', 'postgresql-common'])('leaves out %s', (name) => {
     expect(unwantedPackages.test(name)).toBe(true);
   });
 
-  it.each(['postgresql-15', 'postgresql-client-15', 'libc6', 'libedit2', 'tzdata'])('keeps %s', (name) => {
+  it.each(['postgresql-17', 'postgresql-17-pgvector', 'libc6', 'libreadline8t64', 'tzdata'])('keeps %s', (name) => {
     expect(unwantedPackages.test(name)).toBe(false);
   });
 });

@@ -173,7 +173,7 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
   },
 
   postgres: {
-    packages: ['postgresql', 'libnss-wrapper'],
+    packages: ['postgresql', 'postgresql-17-pgvector', 'libnss-wrapper'],
     onBase: true,
     ownerOf: (path) => (/^(?:var\/lib|run)\/postgresql(?:\/|$)/.test(path) ? service : root),
     async finish(folder, packages) {
@@ -213,24 +213,24 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
   },
 
   redis: {
-    packages: ['redis-server', 'redis-tools'],
+    packages: ['valkey-server', 'valkey-tools'],
     onBase: true,
     ownerOf: (path) => (/^data(?:\/|$)/.test(path) ? service : root),
     async finish(folder, packages) {
-      const version = packages.find((p) => p.name === 'redis-server')?.version ?? '';
-      const upstream = version.replace(/^\d+:/, '');
-      await writeAccounts(folder, ['redis:x:999:999:Redis:/data:/usr/sbin/nologin']);
+      const version = packages.find((p) => p.name === 'valkey-server')?.version ?? '';
+      const upstream = version.replace(/^\d+:/, '').replace(/\+.*/, '');
+      await writeAccounts(folder, ['valkey:x:999:999:Valkey:/data:/usr/sbin/nologin']);
       await folderWithMode(join(folder, 'data'), 0o755);
-      // Debian's Redis answers to Valkey's names too: a platform may be set to either, and both keep one contract.
-      await symlink('redis-server', join(folder, 'usr/bin/valkey-server'));
-      await symlink('redis-cli', join(folder, 'usr/bin/valkey-cli'));
+      // As in the official image, which answers to the names of Redis too.
+      await symlink('valkey-server', join(folder, 'usr/bin/redis-server'));
+      await symlink('valkey-cli', join(folder, 'usr/bin/redis-cli'));
       await addEntrypoint(folder, 'redis');
       return {
         tag: upstream.split('.')[0] || '1',
         config: {
-          Env: [`PATH=${systemPath}`, `REDIS_VERSION=${upstream}`],
+          Env: [`PATH=${systemPath}`, `VALKEY_VERSION=${upstream}`],
           Entrypoint: ['docker-entrypoint.sh'],
-          Cmd: ['redis-server'],
+          Cmd: ['valkey-server'],
           WorkingDir: '/data',
           Volumes: { '/data': {} },
           ExposedPorts: { '6379/tcp': {} },

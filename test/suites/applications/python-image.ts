@@ -5,26 +5,18 @@ import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { contents, type Image, key, readImage } from '../../cluster/images/build.ts';
+import { contents, type Image, key, openDebian, readImage } from '../../cluster/images/build.ts';
 import { cacheRoot, whileWaiting, withLock } from '../../cluster/images/cache.ts';
-import { makeRoot, parseUris, unpack } from '../../cluster/images/debian.ts';
+import { makeRoot } from '../../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../../cluster/images/oci.ts';
-import {
-  basePackages,
-  finishBase,
-  leftOutFiles,
-  repositoryRoot,
-  trustPublicAuthorities,
-  unwantedPackages,
-} from '../../cluster/images/recipes.ts';
+import { basePackages, finishBase, repositoryRoot, trustPublicAuthorities } from '../../cluster/images/recipes.ts';
 import type { Progress } from '../../cluster/prepared.ts';
 import { refuseWithinTests } from '../../cluster/prepared.ts';
 
 const run = promisify(execFile);
 
 export const examples = join(repositoryRoot, 'docs/examples');
-/** The release whose Python the applications take: Aegra needs 3.12. */
-const SUITE = 'trixie';
+/** The release's. Aegra needs 3.12. */
 const PYTHON = '3.13';
 const packages = [...basePackages, 'ca-certificates', 'python3'];
 const machines: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
@@ -83,7 +75,8 @@ function copied(dockerfile: string): string[] {
 async function make(name: string, dockerfile: string, work: string): Promise<void> {
   const root = join(work, 'root');
   await makeRoot(root);
-  await unpackPython(root, join(work, 'apt'));
+  const debian = openDebian(join(work, 'apt'), () => undefined);
+  await debian.unpackInto(root, await debian.resolve(packages));
   await finishBase(root);
   await symlink('python3', join(root, 'usr/bin/python'));
   await trustPublicAuthorities(root);
@@ -125,46 +118,6 @@ function environmentOf(dockerfile: string): string[] {
 function commandOf(dockerfile: string): string[] {
   const [, text = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? [];
   return JSON.parse(text) as string[];
-}
-
-/** Debian's packages of the release, from the archive that this machine's apt is configured with. */
-async function unpackPython(root: string, folder: string): Promise<void> {
-  const downloads = join(folder, 'downloads');
-  const lists = join(folder, 'lists');
-  // oxlint-disable-next-line no-await-in-loop -- two folders
-  for (const path of [downloads, join(lists, 'partial')]) await mkdir(path, { recursive: true });
-  const { stdout } = await run('apt-get', [
-    'indextargets',
-    '--format',
-    '$(ORIGIN) $(REPO_URI)',
-    'Created-By: Packages',
-  ]);
-  const [, archive] = /^Debian (\S+\/debian\/?)$/m.exec(stdout) ?? [];
-  if (archive === undefined) throw new Error('apt has no archive of Debian: the images of the examples are made of it');
-  await writeFile(join(folder, 'sources.list'), `deb ${archive} ${SUITE} main\n`);
-  await writeFile(join(folder, 'status'), '');
-  const options = {
-    'Dir::State::status': join(folder, 'status'),
-    'Dir::State::lists': lists,
-    'Dir::Etc::sourcelist': join(folder, 'sources.list'),
-    'Dir::Etc::sourceparts': '/dev/null',
-    'Dir::Cache': folder,
-    'APT::Install-Recommends': 'false',
-    'APT::Sandbox::User': '',
-    'Debug::NoLocking': 'true',
-  };
-  const flags = Object.entries(options).flatMap(([option, value]) => ['-o', `${option}=${value}`]);
-  const apt = async (...args: readonly string[]): Promise<string> => {
-    const limits = { cwd: downloads, maxBuffer: 64 << 20 };
-    return (await run('apt-get', ['-qq', '-y', ...flags, ...args], limits)).stdout;
-  };
-  await apt('update');
-  const all = parseUris(await apt('--print-uris', 'install', ...packages));
-  const wanted = all.filter((one) => packages.includes(one.name) || !unwantedPackages.test(one.name));
-  await apt('download', ...wanted.map((one) => `${one.name}=${one.version}`));
-  // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
-  for (const file of await readdir(downloads))
-    if (file.endsWith('.deb')) await unpack(join(downloads, file), root, leftOutFiles);
 }
 
 /** What `pip install` in the image would do, by the pip of this machine for the Python there. */

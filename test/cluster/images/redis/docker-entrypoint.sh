@@ -1,17 +1,17 @@
 #!/bin/sh
-# The entrypoint of the test cluster's Redis image. It keeps the contract of the official `redis` image: flags or a
+# The entrypoint of the test cluster's Valkey image. It keeps the contract of the official `valkey` image: flags or a
 # configuration file alone mean the server, root steps down to uid 999, /data is where it writes.
 set -eu
 
 case ${1-} in
--* | *.conf) set -- redis-server "$@" ;;
+-* | *.conf) set -- valkey-server "$@" ;;
 esac
 
 case ${1-} in
 redis-server | valkey-server)
 	if [ "$(id -u)" = 0 ]; then
-		find . \! -user redis -exec chown redis:redis '{}' +
-		exec chroot --skip-chdir --userspec=redis:redis / "$0" "$@"
+		find . \! -user valkey -exec chown valkey:valkey '{}' +
+		exec chroot --skip-chdir --userspec=valkey:valkey / "$0" "$@"
 	fi
 	# The official image is built without protected mode (a container's port is private until someone publishes it);
 	# Debian's build is not. Whoever sets it, in a flag or in the file, keeps the last word.
