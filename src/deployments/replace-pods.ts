@@ -42,7 +42,7 @@ async function performResize(step: ResizeStep, target: Cluster): Promise<ActionF
   }
 }
 
-/** Another class of service, more than the node has, no right to resize, or a server before 1.33. */
+/** Another class of service, more than the node has, or no right to resize. */
 function isRefused(error: unknown): error is Invalid | Forbidden | NotFound {
   return error instanceof Invalid || error instanceof Forbidden || error instanceof NotFound;
 }

@@ -143,7 +143,7 @@ function consequenceOf(before: readonly KubeObject[], after: readonly KubeObject
   return isDeepStrictEqual(templateOf(one), templateOf(there)) ? 'scale' : 'rollout';
 }
 
-/** The pod of a StatefulSet runs, as a kubelet of Kubernetes 1.33 and newer says it. */
+/** The pod of a StatefulSet runs, as a kubelet says it. */
 function running(set: KubeObject): Observed {
   const { template } = (set as KubeObject & { spec: { template: Pod } }).spec;
   const [container] = template.spec?.containers ?? [];

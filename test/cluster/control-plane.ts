@@ -141,6 +141,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     '--profiling=false',
     // A throw-away cluster holds no old objects to compact for, and short leases keep its end quick.
     '--shutdown-delay-duration=0s',
+    // Endpoints must not be of loopback, and no pod looks for the API server there.
+    ...(address.startsWith('127.') ? ['--endpoint-reconciler-type=none'] : []),
     ...(auditLog === undefined
       ? []
       : [`--audit-log-path=${auditLog}`, `--audit-policy-file=${path('audit.yaml')}`, '--audit-log-mode=blocking']),

@@ -40,7 +40,7 @@ export type Tools = Readonly<Partial<Record<ToolModule, string>>>;
 const kubernetesReleases = {
   current: {
     folder: 'kubernetes',
-    version: 'v1.36.3',
+    version: 'v1.37.2',
     programs: [
       'etcd',
       'kube-apiserver',
@@ -53,8 +53,8 @@ const kubernetesReleases = {
   },
   // No pods run on it.
   oldest: {
-    folder: 'kubernetes-1.32',
-    version: 'v1.32.2',
+    folder: 'kubernetes-1.34',
+    version: 'v1.34.4',
     programs: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'],
   },
 } as const;

@@ -7,6 +7,7 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { OLDEST_KUBERNETES } from '../../src/app/preflight/preflight-checks.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
 const execute = promisify(execFile);
@@ -108,8 +109,10 @@ async function checkVersion(context: string, kubectl: Kubectl): Promise<void> {
     );
   });
   const { serverVersion } = JSON.parse(text) as { serverVersion: { major: string; minor: string } };
-  if (Number.parseInt(serverVersion.minor, 10) < 32)
-    throw new DemoError(`Davit needs Kubernetes 1.32 or newer; this cluster is 1.${serverVersion.minor}.`);
+  if (Number.parseInt(serverVersion.minor, 10) < OLDEST_KUBERNETES.minor)
+    throw new DemoError(
+      `Davit needs Kubernetes 1.${OLDEST_KUBERNETES.minor} or newer; this cluster is 1.${serverVersion.minor}.`,
+    );
 }
 
 function lastLine(error: unknown): string {

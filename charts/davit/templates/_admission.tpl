@@ -82,7 +82,7 @@ spec:
         {{ include .uses "object" | nindent 8 | trim }}
     - name: fresh
       expression: variables.used.filter(u, !(u in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).map(u, u.split(':')[0])
-    # The distinct names that this write adds. Kubernetes 1.32 has neither distinct() nor flatten().
+    # The distinct names that this write adds. Kubernetes 1.34 takes neither distinct() nor flatten().
     - name: added
       expression: >-
         [{{ range $i := until $listed }}{{ if $i }}, {{ end }}{{ $i }}{{ end }}].filter(i, i < variables.fresh.size() && variables.fresh.indexOf(variables.fresh[i]) == i).map(i, variables.fresh[i])

@@ -19,11 +19,11 @@ const { signal } = new AbortController();
 
 describe('the version of the API server', () => {
   it.each([
-    { gitVersion: 'v1.32.0', enough: true },
-    { gitVersion: 'v1.36.3', enough: true },
-    { gitVersion: 'v1.32.4-eks-2d5f260', enough: true },
+    { gitVersion: 'v1.34.0', enough: true },
+    { gitVersion: 'v1.37.2', enough: true },
+    { gitVersion: 'v1.34.4-eks-2d5f260', enough: true },
     { gitVersion: 'v2.0.0', enough: true },
-    { gitVersion: 'v1.31.9', enough: false },
+    { gitVersion: 'v1.33.9', enough: false },
     { gitVersion: 'v1.9.1', enough: false },
     { gitVersion: 'v0.32.0', enough: false },
   ])('$gitVersion', async ({ gitVersion, enough }) => {
@@ -31,7 +31,7 @@ describe('the version of the API server', () => {
     kube.texts.set('/version', JSON.stringify({ gitVersion }));
     const said = await kubernetesIsNewEnough(kube, signal);
     expect(said === undefined).toBe(enough);
-    if (!enough) expect(said).toMatch(`Kubernetes ${gitVersion} is too old: Davit needs 1.32 or newer`);
+    if (!enough) expect(said).toMatch(`Kubernetes ${gitVersion} is too old: Davit needs 1.34 or newer`);
   });
 
   it('is not known where the server does not answer', async () => {

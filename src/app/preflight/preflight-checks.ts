@@ -13,7 +13,7 @@ import { servedResources } from '../../lib/kube/discovery.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
 
 /** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
-export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;
+export const OLDEST_KUBERNETES = { major: 1, minor: 34 } as const;
 
 export async function kubernetesIsNewEnough(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
   const { gitVersion } = JSON.parse(await client.text('/version', { signal })) as { gitVersion: string };

@@ -118,7 +118,7 @@ export interface Resources {
 export interface ContainerStatus {
   readonly name: string;
   readonly image?: string;
-  /** What the container really has. Kubernetes before 1.33 does not say it. */
+  /** What the container has now, as its kubelet reports it. */
   readonly resources?: Resources;
   readonly ready?: boolean;
   readonly started?: boolean;

@@ -147,7 +147,6 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     { reason: 'the template has not been seen yet', there: { status: { observedGeneration: 0 } }, kept: false },
     { reason: 'it is not Ready', pod: { ready: false }, kept: false },
     { reason: 'its kubelet does not say what is in force', pod: { has: undefined }, kept: false },
-    { reason: 'its server counts no generations of pods', pod: { generation: undefined }, kept: false },
     {
       reason: 'it was admitted without a limit',
       pod: { asked: { requests: { cpu: '1', memory: '1Gi' } } },
@@ -301,7 +300,6 @@ describe('the next step', () => {
       pod: { hash: 'new', generation: 1, asked: SMALL },
       does: undefined,
     },
-    { reason: 'a server of before 1.33', pod: { hash: 'old', generation: undefined }, does: 'replace' },
     {
       reason: 'the StatefulSet replaces its pods itself',
       set: { strategy: { type: 'RollingUpdate' } },

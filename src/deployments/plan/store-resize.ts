@@ -111,17 +111,16 @@ function isNewest({ status }: Workload, { metadata }: Pod): boolean {
   return updateRevision !== undefined && metadata.labels?.[CONTROLLER_REVISION_LABEL] === updateRevision;
 }
 
-/** A resize counts the generation of a pod up. Kubernetes before 1.33 counts none, and resizes none here. */
+/** A resize increments the generation of a pod. */
 function isUntouched({ metadata }: Pod): boolean {
   return (metadata.generation ?? 1) <= 1;
 }
 
 /**
- * Whether Kubernetes gives a running pod these sizes: 1.33 and newer do, with a kubelet that reports the sizes in force. Memory is not
+ * Whether Kubernetes gives a running pod these sizes: it does where the kubelet reports the sizes in force. Memory is not
  * taken away: the kubelet refuses a limit below what is used, and PostgreSQL's page cache uses all that there is.
  */
-function canTake({ metadata, spec, status }: Pod, sizes: readonly Sized[]): boolean {
-  if (metadata.generation === undefined) return false;
+function canTake({ spec, status }: Pod, sizes: readonly Sized[]): boolean {
   return sizes.every(({ name, resources }) => {
     const asked = named(name, spec?.containers)?.resources;
     const own = named(name, status?.containerStatuses);

@@ -46,7 +46,7 @@ export interface ServerOptions {
   /** kube-controller-manager, kube-scheduler and the stand-in for a node; by default none of them. */
   readonly controllers?: boolean;
   /**
-   * For some ten thousand Services: their addresses come from a bitmap, as they did up to Kubernetes 1.32. Since then the
+   * For some ten thousand Services: their addresses come from a bitmap, as they did up to Kubernetes 1.32, on the oldest Kubernetes that is supported. Since then the
    * API server recounts all addresses whenever it gives one away (`Used` in pkg/registry/core/service/ipallocator): the
    * 30,000 of 10,000 records take more than half an hour, whoever makes them.
    */

@@ -11,7 +11,7 @@ import { applyChart, DAVIT_NAMESPACE, kubeconfigFor } from '../../support/platfo
 import { type Rendering, renderChildren } from './children.ts';
 import type { BenchServer, ServerOptions } from './measure.ts';
 
-/** The last version that lets the feature be switched off; pages of lists come from memory all the same, as since 1.34. */
+/** The last version that lets the feature be switched off, which only the oldest supported Kubernetes emulates; pages of lists come from memory all the same, as since 1.34. */
 const ADDRESSES_FROM_BITMAP = [
   '--emulated-version=1.33',
   '--feature-gates=MultiCIDRServiceAllocator=false,ListFromCacheSnapshot=true',
@@ -20,6 +20,7 @@ const ADDRESSES_FROM_BITMAP = [
 export async function startServer(options: ServerOptions): Promise<BenchServer> {
   const { tenants, values = {}, controllers = false, manyServices = false } = options;
   const apiServerArgs = manyServices ? ADDRESSES_FROM_BITMAP : [];
+  process.env['DAVIT_KUBERNETES'] = manyServices ? 'oldest' : 'current';
   const cluster = await startCluster({ pods: 'off', controllers, apiServerArgs });
   try {
     // The chart may give rights in them.

@@ -821,10 +821,10 @@ describe('for companies', () => {
 
 describe('an older Kubernetes', () => {
   it('is refused by its version', async () => {
-    await expect(render('--kube-version', '1.31.9')).rejects.toThrow(
-      'chart requires kubeVersion: >=1.32.0-0 which is incompatible with Kubernetes v1.31.9',
+    await expect(render('--kube-version', '1.33.9')).rejects.toThrow(
+      'chart requires kubeVersion: >=1.34.0-0 which is incompatible with Kubernetes v1.33.9',
     );
-    await expect(render('--kube-version', '1.32.2-eks-2d5f260')).resolves.toBeDefined();
+    await expect(render('--kube-version', '1.34.4-eks-2d5f260')).resolves.toBeDefined();
   });
   it('is the same for the chart and the processes', async () => {
     const { kubeVersion } = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as { kubeVersion: string };

@@ -199,7 +199,7 @@ describe('an API server that is too old', () => {
   });
 
   it('gets only requests for its version until it is upgraded', async () => {
-    let gitVersion = 'v1.31.4';
+    let gitVersion = 'v1.33.4';
     const asked = new Set<string>();
     server = createServer((request, response) => {
       const path = (request.url ?? '').split('?')[0] ?? '';
@@ -214,11 +214,11 @@ describe('an API server that is too old', () => {
     await eventually(async () => {
       const { status, text } = await controller.ready();
       expect(status).toBe(503);
-      expect(text).toContain('[-] kubernetes: Kubernetes v1.31.4 is too old: Davit needs 1.32 or newer');
+      expect(text).toContain('[-] kubernetes: Kubernetes v1.33.4 is too old: Davit needs 1.34 or newer');
     });
     expect([...asked]).toEqual(['/version']);
 
-    gitVersion = 'v1.32.0';
+    gitVersion = 'v1.34.0';
     await eventually(async () => {
       const { text } = await controller.ready();
       expect(text).toContain('[+] kubernetes\n');

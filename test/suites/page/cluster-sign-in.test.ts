@@ -304,7 +304,7 @@ const heading = (name: string): Promise<void> => page.getByRole('heading', { lev
 
 function authentication(): object {
   return {
-    apiVersion: 'apiserver.config.k8s.io/v1beta1',
+    apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'AuthenticationConfiguration',
     jwt: [
       {
