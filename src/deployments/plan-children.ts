@@ -25,7 +25,7 @@ import { refuseWithoutRoom } from './node-fit.ts';
 import { type Action, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from './plan/plan.ts';
 import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
-import { digestsOfHeld, digestsThere, type Rotation } from './plan/rotation.ts';
+import { digestsOfHeld, type Rotation } from './plan/rotation.ts';
 import { keepingResized } from './plan/store-resize.ts';
 import { partsOf } from './record/parts.ts';
 import { imageOf } from './record/revision-image.ts';
@@ -133,16 +133,16 @@ export async function planAllowed(
 ): Promise<AllowedPlan> {
   const { observed, latest, isComplete, guard, digests, render, dryRuns } = wanted;
   const running = heldRevision(observed, latest);
-  // Rarely needed, and expensive to render.
-  let rendered: readonly KubeObject[] | undefined;
-  const held = (): readonly KubeObject[] | undefined =>
-    running ? (rendered ??= renderEarlier(running, digestsOfHeld)) : undefined;
-  // Children of a newer version of Davit are not changed.
-  const renderEarlier = (
-    revision: AppRevision,
-    digestsFor: typeof digestsOfHeld = digestsThere,
-  ): readonly KubeObject[] =>
-    contracts.has(revision.spec.resolved.contract) ? render(revision, digestsFor(observed, revision)) : [];
+  // Rarely needed, and expensive to render. Children of a newer version of Davit are not changed.
+  const rendered = new Map<string, readonly KubeObject[]>();
+  const renderEarlier = (revision: AppRevision): readonly KubeObject[] => {
+    const { id, resolved } = revision.spec;
+    if (!contracts.has(resolved.contract)) return [];
+    const children = rendered.get(id) ?? render(revision, digestsOfHeld(observed, revision));
+    rendered.set(id, children);
+    return children;
+  };
+  const held = (): readonly KubeObject[] | undefined => running && renderEarlier(running);
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isBuilt = imageOf(latest) !== undefined;
   const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;
@@ -177,8 +177,11 @@ export async function planAllowed(
   if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
   const kept = held() ?? [];
   const others = storesAmong(kept).filter((part) => !stores.includes(part));
+  // A rotation rolls what serves, if the API server accepts its pods.
+  const keeping = plan(kept, observed, scalersUnless(kept.length === 0));
+  const keptRefused = await dryRunPods(podsToTry(keeping, kept, observed, now()), target, []);
   return {
-    actions: withoutRefused(plan(kept, observed, scalersUnless(kept.length === 0)).actions, refusals),
+    actions: withoutRefused(keeping.actions, [...keptRefused, ...withoutRoom]),
     refusals,
     lost: [...lost, ...(await guard(others))],
   };

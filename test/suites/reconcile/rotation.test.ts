@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -333,6 +334,41 @@ describe('while the newest revision cannot be rolled out', () => {
     controller.writes();
     await controller.reconcile();
     expect([controller.writes(), podsOf(kube)]).toEqual([[], after]);
+  });
+
+  it.each([
+    { what: 'rolls the pods that serve where the API server accepts them', refused: 'registry.example/shop:2' },
+    { what: 'rolls no pods that the API server refuses as well', refused: 'registry.example/shop' },
+  ])('and its pods are refused, a rotation $what', async ({ refused }) => {
+    const controller = await converged();
+    const { kube, clock, reconcile, writes } = controller;
+    // It tries the pods in each pass.
+    const passes = async (): Promise<void> => {
+      for (let pass = 0; pass < 4; pass += 1) {
+        clock.ms += 3000;
+        // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+        await reconcile();
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await makeReady(kube);
+      }
+    };
+    kube.failOn(({ kind, body }) =>
+      kind === 'Pod' && body !== undefined && JSON.stringify(body).includes(refused)
+        ? new Forbidden('create')
+        : undefined,
+    );
+    await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 1 } });
+    await passes();
+    const before = podsOf(kube);
+    putSecret(kube, { token: 'dHdv' });
+    await passes();
+    const after = podsOf(kube);
+    expect([after !== before, after.includes('registry.example/shop:1')]).toEqual([refused.endsWith(':2'), true]);
+    expect(conditionIn(kube, 'Ready')).toMatchObject({ reason: 'PodsRefused' });
+    writes();
+    await passes();
+    expect(podsOf(kube)).toBe(after);
+    expect(writes().filter((write) => write.startsWith('apply Deployment'))).toEqual([]);
   });
 
   it('values that changed with the failed revision roll the pods that returned without them', async () => {
