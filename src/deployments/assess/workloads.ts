@@ -4,7 +4,7 @@ import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, ROLES, STORE_PARTS, STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
-import { quoted } from '../../schema/text.ts';
+import { listed, quoted } from '../../schema/text.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { healthOf } from '../record/health.ts';
 import { isSingleton, partsOf } from '../record/parts.ts';
@@ -308,8 +308,17 @@ function deadlineExceeded(seen: Seen): Entry | undefined {
   const { progressDeadlineSeconds } = revision.spec.resolved;
   return stalled(
     trouble?.reason ?? 'ProgressDeadlineExceeded',
-    `The rollout of the ${role} made no progress in ${progressDeadlineSeconds} s. ${trouble?.message ?? waitingFor(seen)}`,
+    `The rollout of the ${role} made no progress in ${progressDeadlineSeconds} s. ${trouble?.message ?? waitingFor(seen)}${unstartedParts(seen)}`,
   );
+}
+
+/** The server may need a part to become ready that has no pod, because earlier revisions lack it. */
+function unstartedParts({ observed, revision, role }: Seen): string {
+  const isNew = (part: string): boolean => !workloadOf(observed, part) && awaitsServer(observed, revision, part);
+  const parts = role === 'server' ? partsOf(revision.spec.resolved).filter(isNew) : [];
+  return parts.length === 0
+    ? ''
+    : ` New parts start when the server is ready: ${listed(parts)}. If the server needs one of them, deploy that part in a revision of its own first.`;
 }
 
 function podsFail(seen: Seen): Entry | undefined {

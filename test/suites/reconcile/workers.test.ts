@@ -8,7 +8,16 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revisio
 import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import type { RuntimeWorker } from '../../../src/schema/workers.ts';
 import { aController } from '../../kit/memory/controller.ts';
-import { aServer, deleteRecord, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
+import {
+  aServer,
+  conditionIn,
+  deleteRecord,
+  edit,
+  newestRevision,
+  putRecord,
+  record,
+  says,
+} from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, takeDown } from './harness.ts';
@@ -304,6 +313,21 @@ it('no part starts a revision that has failed at the deadline of its server', as
     [],
   );
   expect(running(kube)['Deployment shop--mailer']).toBe(1);
+});
+
+it('the failure of a server at its deadline names the new workers that it may have needed', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube, reconcile } = controller;
+  await change(kube, { poster: MAILER });
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
+  await reconcile();
+  await setRolling(kube, true);
+  await reconcile();
+  expect(says(kube, 'WorkloadsReady')).toBe('False ProgressDeadlineExceeded');
+  expect(conditionIn(kube, 'WorkloadsReady')?.message).toContain(
+    'New parts start when the server is ready: poster. If the server needs one of them, deploy that part in a revision of its own first.',
+  );
+  expect(running(kube)).not.toHaveProperty('Deployment shop--poster');
 });
 
 it('a part that is deleted while it waits for the server of a new revision runs what it ran', async () => {
