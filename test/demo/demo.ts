@@ -115,7 +115,7 @@ function readOptions(): Options {
   }
 }
 
-/** A tenant that was just made is known to the API a moment later, as are its rights; until a cache is filled the answer is 503. */
+/** A tenant that was just made is known to the API a moment later, and so are its rights. */
 async function createWhenKnown(stage: Stage, image: string): Promise<Deployment> {
   const database = stage.cluster.backups && { backup: { keep: 3 } };
   const body = {
@@ -129,7 +129,7 @@ async function createWhenKnown(stage: Stage, image: string): Promise<Deployment>
     try {
       return await call(stage, 'POST', '/v2/deployments', body);
     } catch (error) {
-      if (attempt === 20 || !(error instanceof DemoError) || !/ (401|403|503) /.test(error.message)) throw error;
+      if (attempt === 20 || !(error instanceof DemoError) || !/ 40[13] /.test(error.message)) throw error;
       await sleep(250);
     }
   }

@@ -1,9 +1,11 @@
 import { mkdtemp, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { supervise } from './platform.ts';
+import { supervise, untilItAnswers } from './platform.ts';
 import { eventually } from './running-davit.ts';
 
 it('keeps what a process wrote before its exit and starts none after its stop', async () => {
@@ -18,4 +20,13 @@ it('keeps what a process wrote before its exit and starts none after its stop', 
   await eventually(async () => expect(await readFile(log, 'utf8')).toBe('ends\nlate\n'));
   await sleep(400);
   expect(supervised.starts()).toBe(1);
+});
+
+it('waits for an API that serves before its caches are filled', async () => {
+  const statuses = [503, 503, 200];
+  const server = createServer((_request, response) => response.writeHead(statuses.shift() ?? 500).end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await untilItAnswers((server.address() as AddressInfo).port);
+  server.close();
+  expect(statuses).toEqual([]);
 });

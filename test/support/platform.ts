@@ -65,7 +65,7 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-/** Applies the chart as Helm renders it and starts Davit. Resolves when both processes are ready. */
+/** Applies the chart as Helm renders it and starts Davit. Resolves when the controller has started and the API can answer. */
 export async function startPlatform(
   target: Target & Helm,
   { values = {}, ...options }: PlatformOptions & { readonly values?: Values } = {},
@@ -155,7 +155,7 @@ export async function startAgent(target: Target, namespaces: readonly string[], 
   return (await startPart('listener', target, {}, { env, source: root, main })).supervised;
 }
 
-/** Starts one more `davit api` with these settings, in YAML. Resolves when it has started. */
+/** Starts one more `davit api` with these settings, in YAML. Resolves when it can answer. */
 export async function startApi(target: Reached, settings: string): Promise<{ url: string; supervised: Supervised }> {
   const { url = '', supervised } = await startPart(
     'api',
@@ -223,7 +223,14 @@ async function startPart(
     throw new Error(`davit ${part} did not start; see ${target.logsDir}/davit-${part}.log`);
   });
   await Promise.race([ready, failed]);
+  if (part === 'api') await Promise.race([untilItAnswers(healthPort), failed]);
   return { supervised, url, healthPort };
+}
+
+/** It serves before its caches are filled, and a Service sends it no requests until then. */
+export async function untilItAnswers(healthPort: number | undefined): Promise<void> {
+  // oxlint-disable-next-line no-await-in-loop -- until it is ready
+  while ((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status !== 200) await sleep(50);
 }
 
 interface LogLine {

@@ -23,8 +23,8 @@ beforeAll(async () => {
   const { url, supervised } = await startFacade(wire.port);
   process2 = supervised;
   other = attach({ ...inject('davit'), apiUrl: url });
-  // Before its caches are filled it answers 503, as a Service would never let a caller see.
-  await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+  // Before its caches are filled it answers 503, which a Service never lets a caller see.
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
 });
 afterAll(async () => {
   await process2.stop();
