@@ -225,7 +225,7 @@ const REST_PROPERTIES: readonly RestProperty[] = [
     name: 'a deleted record is gone on both sides',
     broken(of) {
       const record = recordOf(of);
-      if (!canRenew(of)) return undefined;
+      if (!canRenew(of) || (record && isPaused(record))) return undefined;
       const isOlder = (id: string): boolean => {
         const there = thereOf(of);
         const work = worksOf(of).find(({ metadata }) => metadata.name === id);

@@ -105,7 +105,10 @@ export function anAgent({ kube, scene }: LiveScene, clock: Clock): Promise<Actor
     } as typeof hub.watch;
     const caches = makeAgentCaches({ ...here, hub: { ...hub, watch: gated }, log: SILENT, metrics: METRICS });
     for (const cache of caches.all) void cache.run(stopping.signal);
-    await Promise.all(caches.all.map((cache) => cache.waitForSync(stopping.signal)));
+    // One that starts while the link is cut sees nothing of the hub yet.
+    const reached = (): typeof caches.all =>
+      caches.all.filter((cache) => (cache as unknown) !== caches.works || reachesHub(scene));
+    await Promise.all(reached().map((cache) => cache.waitForSync(stopping.signal)));
     const controller = 'works';
     const addAfter = (key: string, delayMs: number): void => add(controller, key, delayMs);
     const queue = { ...makeWorkQueue({ name: controller }), add: (key: string) => addAfter(key, 0), addAfter };
@@ -114,11 +117,7 @@ export function anAgent({ kube, scene }: LiveScene, clock: Clock): Promise<Actor
     return {
       reconcilers: new Map([[controller, reconcile]]),
       wake: () => wakeWorks(caches, queue),
-      settled: () =>
-        caughtUp(
-          kube,
-          caches.all.filter((cache) => (cache as unknown) !== caches.works || reachesHub(scene)),
-        ),
+      settled: () => caughtUp(kube, reached()),
       stop: () => stopping.abort(),
     };
   });

@@ -29,6 +29,7 @@ const is = ({ status }: AppDeployment, type: string): boolean =>
 const readyOf = (scene: Scene, one: WithTemplate) => podsOf(scene, one).filter(isReady);
 
 const ROLLS_NOTHING: ReadonlySet<string> = new Set(['VolumeMissing', 'PasswordMissing']);
+const REFUSALS: readonly string[] = ['webhook', 'quota', 'rights'];
 
 const PROPERTIES: readonly Property[] = [
   {
@@ -87,10 +88,11 @@ const PROPERTIES: readonly Property[] = [
   {
     name: 'what serves has the values that its Secrets have',
     broken(scene, record, own) {
-      // No pod starts while its database is lost.
-      const isLost = ROLLS_NOTHING.has(conditionOf(record.status?.conditions, 'DatabaseReady')?.reason ?? '');
-      if (!is(record, 'ReferencesResolved') || isLost) return undefined;
       const { namespace = '' } = record.metadata;
+      // No pod starts while its database is lost, or while the API server refuses what would roll it.
+      const isLost = ROLLS_NOTHING.has(conditionOf(record.status?.conditions, 'DatabaseReady')?.reason ?? '');
+      const isRefused = REFUSALS.some((mark) => scene.mark(namespace, mark) !== undefined);
+      if (!is(record, 'ReferencesResolved') || isLost || isRefused) return undefined;
       for (const one of own)
         for (const pod of readyOf(scene, one)) {
           const old = Object.entries(valuesOf(pod)).find(
