@@ -893,6 +893,15 @@ describe('logs of pods that are gone', () => {
     expect(err).toMatch(/^Container main of pod shop--\S+-pod exited with code 3\. Its last lines:$/);
   });
 
+  it('have a run whose pod goes while they are listed', async () => {
+    const labels = { 'davit.dev/component': 'task', 'davit.dev/task': 'clean' };
+    const lists = [[{ metadata: { name: 'shop--clean-1-pod', labels } }], []];
+    const kubectl: Kubectl = (args, input) =>
+      args[1] === 'pods' ? Promise.resolve(JSON.stringify({ items: lists.shift() })) : answers()(args, input);
+    const { code, out } = await runCli(['logs', 'shop', '--task', 'clean'], { kubectl });
+    expect([code, out.split('\n'), lists]).toEqual([0, ['first', 'last of shop--clean-1'], []]);
+  });
+
   it('are none of a pod that is still there, and of a task that never failed', async () => {
     const there = { metadata: { name: 'shop--11111111-pod', labels: {} } };
     const again = await runCli(['logs', 'shop', '--revision', '1111'], { kubectl: answers([there]) });

@@ -15,12 +15,12 @@ export interface KeptOf {
 
 export type KeptContainer = AppLogSpec['containers'][number];
 
-/** Oldest first, without those of pods that are still there. Empty also where the caller may not read them. */
+/** Oldest first, without those of the pods in `but`. Empty also where the caller may not read them. */
 export async function keptContainers(
   kubectl: Kubectl,
   name: string,
   { revision, task, component }: KeptOf,
-  pods: readonly string[] = [],
+  but: readonly string[] = [],
 ): Promise<readonly KeptContainer[]> {
   const logs = await listOf<AppLog>(kubectl, `applogs.${GROUP}`, name).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -36,7 +36,7 @@ export async function keptContainers(
     })
     .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1))
     .flatMap(({ spec }) => spec.containers)
-    .filter((one) => !pods.includes(one.pod) && (component === undefined || one.component === component));
+    .filter((one) => !but.includes(one.pod) && (component === undefined || one.component === component));
 }
 
 /** The last lines of its log, without their times. */

@@ -78,7 +78,10 @@ async function podLogs(context: Context): Promise<number> {
   if (task !== undefined && flags.has('component')) throw new Misuse('--task and --component exclude each other.');
   const component = task === undefined ? componentOf(flags, KNOWN_COMPONENTS) : TASK;
   const record = await readRecord(kubectl, name);
-  const hasKept = (task !== undefined || revision !== undefined) && (await printKept(context));
+  const isKept = task !== undefined || revision !== undefined;
+  const there = isKept ? await listOf<Pod>(kubectl, 'pods', name) : [];
+  const printed = isKept ? await printKept(context, namesOf(there)) : [];
+  const hasKept = printed.length > 0;
   // A revision that failed may be gone from the history.
   const revisions = revision === undefined ? [] : await readRevisions(kubectl, record);
   if (hasKept && revision !== undefined && !revisions.some((one) => isMeant(one, revision))) return 0;
@@ -90,21 +93,31 @@ async function podLogs(context: Context): Promise<number> {
   const onLine = terminal.isShown
     ? (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
     : undefined;
-  const tools = { kubectl, run: (args: readonly string[]) => onTerminal(args, { onLine }) };
+  const tools: PodLogTools = {
+    kubectl,
+    async run(args) {
+      const ran = await onTerminal(args, { onLine });
+      if (ran === 0) printed.push(args[1] ?? '');
+      return ran;
+    },
+  };
+  const labels = {
+    [COMPONENT_LABEL]: component,
+    ...(id !== undefined && { [REVISION_LABEL]: id }),
+    ...(task !== undefined && { [TASK_LABEL]: task }),
+  };
+  const isMeantPod = ({ metadata }: Pod): boolean =>
+    Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value);
   const code = await printPodLogs(tools, name, {
     component,
-    hasKept,
+    hasKept: hasKept || there.some(isMeantPod),
     needPart() {
       if (task !== undefined)
         throw new Failure(`${name} has no run of a task "${task}". See: ${PROGRAM} tasks ${name}`);
       needPart(record, component, KNOWN_COMPONENTS);
       needScale(record, component);
     },
-    labels: {
-      [COMPONENT_LABEL]: component,
-      ...(id !== undefined && { [REVISION_LABEL]: id }),
-      ...(task !== undefined && { [TASK_LABEL]: task }),
-    },
+    labels,
     follow: flags.has('follow'),
     previous: flags.has('previous'),
     tail: flags.number('tail') ?? 100,
@@ -112,21 +125,29 @@ async function podLogs(context: Context): Promise<number> {
     signal: ended.signal,
   });
   process.off('SIGINT', onInterrupt);
-  return code;
+  // A pod may have gone since they were listed.
+  const others = there.filter((pod) => !isMeantPod(pod));
+  const late = isKept ? await printKept(context, [...printed, ...namesOf(others)]) : [];
+  return late.length > 0 ? 0 : code;
 }
 
-/** What Davit has kept of pods that are gone. Resolves to whether there is any. */
-async function printKept({ words: [name = ''], flags, kubectl, say, warn, terminal }: Context): Promise<boolean> {
+function namesOf(pods: readonly Pod[]): string[] {
+  return pods.map(({ metadata }) => metadata.name);
+}
+
+/** What Davit has kept of pods that are gone. `but`: names of pods whose logs are printed otherwise. Resolves to the names of the pods. */
+async function printKept(
+  { words: [name = ''], flags, kubectl, say, warn, terminal }: Context,
+  but: readonly string[],
+): Promise<string[]> {
   const [revision, task] = [flags.text('revision'), flags.text('task')];
-  const pods = await listOf<Pod>(kubectl, 'pods', name);
-  const there = pods.map(({ metadata }) => metadata.name);
-  const kept = await keptContainers(kubectl, name, { revision, task, component: flags.text('component') }, there);
+  const kept = await keptContainers(kubectl, name, { revision, task, component: flags.text('component') }, but);
   for (const container of kept) {
     warn(headingOf(container));
     for (const line of linesOf(container, flags.number('tail') ?? 100))
       say(terminal.isShown ? forTerminal(line) : line);
   }
-  return kept.length > 0;
+  return kept.map(({ pod }) => pod);
 }
 
 export interface PodLogOptions {
