@@ -18,6 +18,11 @@ const FINAL: ReadonlySet<RevisionState> = new Set([
   'INTERRUPTED',
 ]);
 
+const FINISHED = 'The rollout of this revision has finished.';
+
+/** Before the message of a revision that failed, which says how things are and not how they were. */
+const UNTIL_REPLACED = 'Until a newer revision replaced this one: ';
+
 /** What the deployment's reconciler writes of a status. */
 type OwnStatus = Omit<AppRevisionStatus, 'build'>;
 
@@ -54,7 +59,7 @@ export function latestStatus(
   const failure = rollout.final ? { reason: rollout.reason, message: shortened(rollout.message) } : undefined;
   if (ready.is !== 'pass' && (state !== 'DEPLOYED' || ready.is === 'stalled'))
     return withState(revision, state, ready.message, now, failure);
-  const message = state === 'DEPLOYED' ? 'The rollout of this revision has finished.' : rollout.message;
+  const message = state === 'DEPLOYED' ? FINISHED : rollout.message;
   return withState(revision, state, message, now);
 }
 
@@ -70,11 +75,14 @@ export function unplannedStatus(revision: AppRevision, planned: OwnStatus): OwnS
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
 export function overtakenStatus(revision: AppRevision, served: () => boolean, now: Date): OwnStatus {
   const { build, ...status } = revision.status ?? {};
+  // What was in its way then is no longer.
+  if (status.state === 'DEPLOYED') return { ...status, message: FINISHED };
+  if (status.state === 'DEPLOY_FAILED' && status.message && !status.message.startsWith(UNTIL_REPLACED))
+    return { ...status, message: shortened(`${UNTIL_REPLACED}${status.message}`) };
   if (status.state !== undefined && FINAL.has(status.state)) return status;
   if (build && build.phase !== 'Built' && FINAL_PHASES.has(build.phase))
     return withState(revision, STATES_OF_BUILDS[build.phase], build.message ?? '', now);
-  if (served())
-    return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
+  if (served()) return withState(revision, 'DEPLOYED', FINISHED, now);
   // What was in its way is shown nowhere else any more.
   const lastMessage = status.message ? ` Until then: ${status.message}` : '';
   const message = `A newer revision replaced this one before it was deployed.${lastMessage}`;

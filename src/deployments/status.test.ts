@@ -821,13 +821,20 @@ describe('overtakenStatus', () => {
     expect(overtakenStatus(revision, () => false, NOW)).toMatchObject({ state, message: 'Why the build ended.' });
   });
 
-  it('keeps the message of one that failed', () => {
-    const made = aRevision(record, 'DEPLOY_FAILED');
-    const failed = {
-      ...made,
-      status: { ...made.status, message: 'Container server exits with code 3.' },
-    } as AppRevision;
-    expect(overtakenStatus(failed, () => false, NOW)).toEqual(failed.status);
+  it.each([
+    [
+      'DEPLOY_FAILED',
+      'The pods of revision 1 still serve.',
+      'Until a newer revision replaced this one: The pods of revision 1 still serve.',
+    ],
+    ['DEPLOYED', 'Missing: Secret values.', 'The rollout of this revision has finished.'],
+    ['BUILD_FAILED', 'The build failed.', 'The build failed.'],
+  ] as const)('does not say of one that is %s how things are now', (state, message, want) => {
+    const made = aRevision(record, state);
+    const before = { ...made, status: { ...made.status, message } } as AppRevision;
+    const status = overtakenStatus(before, () => false, NOW);
+    expect(status).toEqual({ ...before.status, message: want });
+    expect(overtakenStatus({ ...before, status } as AppRevision, () => false, NOW)).toEqual(status);
   });
 });
 
