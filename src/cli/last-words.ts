@@ -1,6 +1,7 @@
 // The last lines of what failed: of the build of the newest revision, or of a container that exited.
 
-import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
+import { endedContainers } from '../deployments/assess/ended-containers.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
 import { runsBeside } from '../schema/listed-events.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { LAST_LINES, NoBuildLog, printBuildLog } from './build-log.ts';
@@ -43,9 +44,9 @@ async function printBuild(context: Context, name: string, revision: string): Pro
 async function printCrash({ kubectl, warn, suggested }: Context, name: string, pods: readonly Pod[]): Promise<boolean> {
   // Those of an earlier revision may still be there, and say what was corrected since.
   const newestFirst = pods.filter(isOfDeployment).toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
-  const [crashed] = newestFirst.flatMap((pod) => crashesOf(pod));
+  const [crashed] = newestFirst.flatMap((pod) => endedContainers(pod));
   if (crashed === undefined) return false;
-  const { pod, container, component, isBefore } = crashed;
+  const { pod, container, component, previous: isBefore } = crashed;
   const previous = isBefore ? ['--previous'] : [];
   const text = (
     await kubectl(['logs', pod, `--container=${container}`, `--tail=${LAST_LINES}`, ...previous])
@@ -82,36 +83,11 @@ async function printKept({ kubectl, clock, warn, suggested }: Context, name: str
   }
 }
 
-/** Runs of commands, backups and proofs fail for reasons of their own. */
+/** Runs of commands, backups and proofs fail for reasons of their own. The log of a pod that is being deleted is read from what Davit keeps. */
 function isOfDeployment({ metadata }: Pod): boolean {
-  return !runsBeside(metadata.labels?.[COMPONENT_LABEL]);
-}
-
-interface Crash {
-  readonly pod: string;
-  readonly container: string;
-  readonly component: string | undefined;
-  /** It was started again: the log is that of the container before. */
-  readonly isBefore: boolean;
+  return metadata.deletionTimestamp === undefined && !runsBeside(metadata.labels?.[COMPONENT_LABEL]);
 }
 
 function madeAt({ metadata }: Pod): string {
   return metadata.creationTimestamp ?? '';
-}
-
-function crashesOf({ metadata, status }: Pod): Crash[] {
-  if (metadata.deletionTimestamp !== undefined) return [];
-  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return containers.filter(hasCrashed).map(({ name, state }) => ({
-    pod: metadata.name,
-    container: name,
-    component: metadata.labels?.[COMPONENT_LABEL],
-    isBefore: state?.running !== undefined,
-  }));
-}
-
-function hasCrashed({ ready, state, lastState }: ContainerStatus): boolean {
-  if (state?.running && ready) return false;
-  const ended = state?.terminated ?? lastState?.terminated;
-  return ended !== undefined && ended.exitCode !== 0;
 }

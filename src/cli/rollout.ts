@@ -18,7 +18,7 @@ import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { withShortIds } from './short-ids.ts';
-import { servesMeanwhile } from './wait.ts';
+import { servesMeanwhile, wordsOnBlocked } from './wait.ts';
 
 export interface RolloutOptions {
   readonly timeoutMs: number;
@@ -89,7 +89,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       const blocked = stalledMessage(deployment);
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
-        throw new Failure(needsPerson(before.name, blocked, last), {
+        throw new Failure(wordsOnBlocked(before.name, blocked), {
           result: 'failed',
           reason: conditionIn(deployment, 'Stalled')?.reason ?? null,
           message: blocked ?? null,
@@ -109,12 +109,6 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(everyMs);
   }
-}
-
-/** `last`: what was printed last, which is not repeated. */
-function needsPerson(name: string, blocked: string | undefined, last: string): string {
-  const why = blocked === undefined || last.includes(withShortIds(blocked)) ? '' : ` ${blocked}`;
-  return `${name} needs a change by a person.${why} See: ${PROGRAM} status ${name}`;
 }
 
 /** Prints the new lines of the build's log, until the build has ended. Without the right to read it, prints that once. */
@@ -184,7 +178,7 @@ async function crashed(
 ): Promise<Failure> {
   for (const line of await lastLines(api, id, revision)) say(line);
   const { status_message: message } = deployment;
-  return new Failure(needsPerson(name, message, ''), {
+  return new Failure(wordsOnBlocked(name, message), {
     result: 'failed',
     reason: conditionIn(deployment, 'Ready')?.reason ?? null,
     message,

@@ -118,7 +118,8 @@ describe('what wait makes of a failure', () => {
       'failed',
       [secret],
       {
-        error: 'shop needs a change by a person. See: kubectl davit status --namespace=staging shop',
+        error:
+          'shop will not become ready on its own: SecretMissing it is. See: kubectl davit status --namespace=staging shop',
         result: 'failed',
         reason: 'SecretMissing',
         message: 'SecretMissing it is.',
@@ -214,8 +215,8 @@ describe('a container of a deployed revision that exits again and again, whose e
     expect(ran.err.split('\n')).toEqual([
       'The last lines of container server of pod shop-1:',
       'no licence',
-      'More of its log: kubectl davit logs shop',
-      'shop needs a change by a person. See: kubectl davit status shop',
+      'More of its log: kubectl davit logs shop --previous',
+      'shop will not become ready on its own: Container server exited. See: kubectl davit status shop',
     ]);
   });
 
@@ -260,10 +261,28 @@ describe('wait', () => {
       args[0] === 'logs' ? Promise.resolve('no licence\nbye\n') : kubectl(args, input);
 
   it.each<[string, object, string[]]>([
-    ['that waits', { waiting: { reason: 'CrashLoopBackOff' } }, []],
-    ['that runs again', { running: {} }, ['--previous']],
-  ])('ends with the last lines of a container %s', async (_what, state, previous) => {
-    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [crashed(state)] } }));
+    ['that waits', { state: { waiting: { reason: 'CrashLoopBackOff' } } }, ['--previous']],
+    ['that runs again', { state: { running: {} } }, ['--previous']],
+    [
+      'that ended well, although it was to run',
+      { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: { exitCode: 0 } } },
+      ['--previous'],
+    ],
+    ['that has just ended well', { state: { terminated: { exitCode: 0 } }, lastState: {} }, []],
+    [
+      'that ended well and runs again',
+      { state: { running: {} }, lastState: { terminated: { exitCode: 0 } } },
+      ['--previous'],
+    ],
+  ])('ends with the last lines of a container %s', async (_what, seen, previous) => {
+    const pod = {
+      metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'server' } },
+      status: {
+        initContainerStatuses: [{ name: 'prepare', ready: true, state: { terminated: { exitCode: 0 } } }],
+        containerStatuses: [{ name: 'server', ready: false, lastState: { terminated: { exitCode: 3 } }, ...seen }],
+      },
+    };
+    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } }));
     const ran = await runCli(['wait', 'shop'], { kubectl });
     expect(ran).toMatchObject({
       code: 1,
@@ -273,7 +292,8 @@ describe('wait', () => {
       'The last lines of container server of pod shop-1:',
       'no licence',
       'bye',
-      'shop needs a change by a person. See: kubectl davit status shop',
+      `More of its log: kubectl davit logs shop${previous.map((flag) => ` ${flag}`).join('')}`,
+      'shop will not become ready on its own: Why. See: kubectl davit status shop',
     ]);
     expect(ran.asked.at(-1)).toBe(['logs shop-1 --container=server --tail=20', ...previous].join(' '));
   });
@@ -323,7 +343,7 @@ describe('wait', () => {
       };
       const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } }));
       expect((await runCli(['wait', 'shop'], { kubectl })).err).toBe(
-        'shop needs a change by a person. See: kubectl davit status shop',
+        'shop will not become ready on its own: Why. See: kubectl davit status shop',
       );
     },
   );
@@ -360,7 +380,7 @@ describe('wait', () => {
     const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [] } }));
     const ran = await runCli(['wait', 'shop', '-n', 'staging', '--context=far'], { kubectl });
     expect(ran.err).toBe(
-      'shop needs a change by a person. See: kubectl davit status --namespace=staging --context=far shop',
+      'shop will not become ready on its own: Why. See: kubectl davit status --namespace=staging --context=far shop',
     );
     const scaled = await runCli(['scale', 'shop', 'server=2', '-n', 'staging'], {
       kubectl: answering({ [RECORDS]: aRecord() }),
@@ -423,7 +443,7 @@ describe('wait', () => {
     };
     expect((await runCli(['wait', 'shop'], { kubectl })).err.split('\n')).toEqual([
       'The last lines of its log cannot be read: pods is forbidden',
-      'shop needs a change by a person. See: kubectl davit status shop',
+      'shop will not become ready on its own: Why. See: kubectl davit status shop',
     ]);
   });
 });

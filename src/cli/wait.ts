@@ -130,7 +130,14 @@ function mayBeOld(milliseconds: number): string {
 
 function needsPerson(name: string, { reason, message }: Verdict): NotReady {
   const hint = `${PROGRAM} status ${name}`;
-  return new NotReady(`${name} needs a change by a person. See: ${hint}`, { result: 'failed', reason, message, hint });
+  return new NotReady(wordsOnBlocked(name, message), { result: 'failed', reason, message, hint });
+}
+
+/** The last line for a deployment that waits for a person: the cause, which may stand far above, and a command. */
+export function wordsOnBlocked(name: string, message: string | null | undefined): string {
+  const why = message ? `: ${withShortIds(message)}` : '.';
+  const see = message?.includes(`${PROGRAM} `) ? '' : ` See: ${PROGRAM} status ${name}`;
+  return `${name} will not become ready on its own${why}${see}`;
 }
 
 /** Within this time the controller has looked again at what a watch tells it, in milliseconds. */

@@ -4,25 +4,15 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { MOST_CONTAINERS } from '../../schema/app-log.ts';
 import { runsBeside } from '../../schema/listed-events.ts';
 import { COMPONENT_LABEL, JOB_NAME_LABEL, REVISION_LABEL, TASK, TASK_LABEL } from '../../schema/meta.ts';
+import { type EndedContainer, endedContainers } from './ended-containers.ts';
 import { jobEnd, runsOf } from './jobs.ts';
-import { type ContainerStatus, isOurs, type ObservedChildren, type Pod } from './observed.ts';
+import { isOurs, type ObservedChildren, type Pod } from './observed.ts';
 import { isControlled } from './terminating-pods.ts';
 
 const KEPT_MS = 7 * 24 * 3_600_000;
 /** AppLogs of the revisions of one record, and as many of the runs of its tasks. */
 export const MOST_OF_RECORD = 10;
 export const MOST_OF_NAMESPACE = 200;
-
-export interface EndedContainer {
-  readonly pod: string;
-  readonly component: string;
-  readonly container: string;
-  readonly exitCode: number;
-  readonly reason?: string;
-  readonly finishedAt?: string;
-  /** Whether the container runs again or waits to: the log is the one before. */
-  readonly previous: boolean;
-}
 
 /** A log that an AppLog of this name shall keep. */
 export interface EndedLog {
@@ -113,38 +103,13 @@ function logOf(
   pods: readonly Pod[],
   since: string | undefined,
 ): EndedLog[] {
-  const newestFirst = pods.flatMap(endedIn).toSorted((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
+  const newestFirst = pods
+    .flatMap(endedContainers)
+    .toSorted((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
   // Pods of one part end in the same way.
   const containers = [
     ...new Map(newestFirst.toReversed().map((one) => [`${one.component}/${one.container}`, one])).values(),
   ].slice(-MOST_CONTAINERS);
   const at = Date.parse(since ?? newestFirst[0]?.finishedAt ?? '');
   return containers.length > 0 && !Number.isNaN(at) ? [{ ...about, at, containers }] : [];
-}
-
-function endedIn({ metadata, status }: Pod): EndedContainer[] {
-  const component = metadata.labels?.[COMPONENT_LABEL] ?? '';
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.flatMap((container) => {
-    const ended = failedEnd(container);
-    if (ended === undefined) return [];
-    const { exitCode, reason, finishedAt } = ended;
-    return [
-      {
-        pod: metadata.name,
-        component,
-        container: container.name,
-        exitCode,
-        ...(reason !== undefined && { reason }),
-        ...(finishedAt !== undefined && { finishedAt }),
-        previous: container.state?.terminated === undefined,
-      },
-    ];
-  });
-}
-
-/** How it ended last. Undefined if it has not, did what it was to do, or is ready again. */
-function failedEnd({ state, lastState, ready }: ContainerStatus): NonNullable<ContainerStatus['state']>['terminated'] {
-  const ended = state?.terminated ?? (state?.running && ready ? undefined : lastState?.terminated);
-  return ended?.exitCode === 0 && state?.waiting?.reason !== 'CrashLoopBackOff' ? undefined : ended;
 }

@@ -339,7 +339,9 @@ withPods('an image that exits, and was deployed at a scale of zero', () => {
     expect(ran).toMatchObject({
       code: 1,
       out: expect.stringContaining('ContainerCrashed. Container server exited (Error, exit code 3)'),
-      err: expect.stringMatching(/:\nno licence\nMore of its log: .*\nexits needs a change by a person\. See: /),
+      err: expect.stringMatching(
+        /:\nno licence\nMore of its log: .*\nexits will not become ready on its own: Container server exited/,
+      ),
     });
     const path = `/v2/deployments/${created.body.id}`;
     await davit.call(stopped, 'DELETE', path);

@@ -351,7 +351,16 @@ describe('deploy', () => {
         source_config: { resource_spec: bounds, runtime: { workers: { jobs: bounds } } },
       });
       expect(scaled.status).toBe(200);
-      expect((await run(finish, { file })).error).toBeUndefined();
+      const again = await run(finish, { file });
+      expect([again.error, changes(again)]).toEqual([
+        undefined,
+        [
+          'Changed resource_spec.max_scale: 3 -> 2',
+          'Changed resource_spec.min_scale: 3 -> 1',
+          'Changed runtime.workers.jobs.max_scale: 3 -> 2',
+          'Changed runtime.workers.jobs.min_scale: removed: 3',
+        ],
+      ]);
       const { resourceSpec, runtime } = record().spec.sourceConfig;
       expect([resourceSpec, runtime?.workers]).toEqual([{ maxScale: 2 }, { jobs: { command: ['jobs'], maxScale: 2 } }]);
     });
@@ -631,7 +640,7 @@ Or set them first:
     );
     expect([code, asked]).toEqual([1, 4]);
     expect(said.slice(-2)).toEqual(['UNKNOWN  ContainerCrashed it is.', '[shop-1] no licence']);
-    expect(error).toBe('shop needs a change by a person. ContainerCrashed it is. See: kubectl davit status shop');
+    expect(error).toBe('shop will not become ready on its own: ContainerCrashed it is. See: kubectl davit status shop');
   });
 
   it('does not take a block from before the change for one of now', async () => {
