@@ -70,11 +70,8 @@ async function readLog(
   };
 }
 
-async function lastLines(
-  namespace: string,
-  { finishedAt, ...log }: EndedContainer,
-  client: KubeClient,
-): Promise<string> {
+async function lastLines(namespace: string, ended: EndedContainer, client: KubeClient): Promise<string> {
+  const { finishedAt, ...log } = ended;
   // limitBytes would keep the first bytes of these lines.
   let kept = Buffer.alloc(0);
   let isCut = false;
@@ -90,10 +87,18 @@ async function lastLines(
     if (!(error instanceof NotFound) && !(error instanceof Invalid)) throw error;
   }
   const text = withoutControls(kept);
+  // The kubelet has restarted the container since its status was read.
+  if (!log.previous && (text === '' || (finishedAt !== undefined && seconds(text) > seconds(finishedAt))))
+    return (await lastLines(namespace, { ...ended, previous: true }, client)) || text;
   if (!isCut) return text;
   const whole = text.slice(text.indexOf('\n') + 1);
   // The end of one line that is longer than all that is kept, whose time is cut off.
   return whole === '' ? `${finishedAt ?? new Date(0).toISOString()} ${text.slice(ROOM_FOR_TIME)}` : whole;
+}
+
+/** RFC 3339 to the second, which is how exactly the end of a container is known. */
+function seconds(time: string): string {
+  return time.slice(0, '2026-01-01T00:00:00'.length);
 }
 
 /** No more bytes than before: a control character takes six in JSON, and an escape sequence would reach a terminal. */

@@ -74,6 +74,18 @@ it('of a revision that failed, before its pods go, and once', async () => {
   expect([...controller.writes(), ...again.writes()]).toEqual([]);
 });
 
+it.each(['', '2026-02-02T02:00:02.1Z hello again\n'])(
+  'of a container that is restarted before it is read: %j',
+  async (now) => {
+    const { kube, reconcile } = await failed('2026-02-02T02:00:00Z bye\n');
+    const state = { terminated: { exitCode: 1, reason: 'Error', finishedAt: '2026-02-02T02:00:00Z' } };
+    putPod(kube, 'server', newestRevision(kube).spec.id, { restartCount: 3, state });
+    kube.texts.set(LOG_OF_SERVER.replace('&previous=true', ''), now);
+    await reconcile();
+    expect(kept(kube)[0]?.spec.containers[0]?.log).toBe('2026-02-02T02:00:00Z bye\n');
+  },
+);
+
 it('the last bytes of long lines, without the one that is cut', async () => {
   const { kube, reconcile } = await failed(
     `2026-02-02T02:00:00Z ${'x'.repeat(MOST_BYTES_OF_CONTAINER)}\n2026-02-02T02:00:01Z bye\n`,
