@@ -1,4 +1,4 @@
-// A record's own PostgreSQL as a Cluster of CloudNativePG. Source: postgresql.cnpg.io/v1, "Cluster", of version 1.29.
+// A record's own PostgreSQL as a Cluster of CloudNativePG. Source: postgresql.cnpg.io/v1, "Cluster", of version 1.30.
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
