@@ -60,6 +60,8 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   return (data: unknown) => {
     const findings: FieldError[] = [];
     if (part === 'body') clean(data, [part], findings);
+    // Rules judge keys one by one, which would take half a second for a body of a megabyte.
+    if (findings.some(({ type }) => type === TOO_MANY)) return { value: new Findings(findings) };
     const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
     if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part], schema));
     return { value: findings.length > 0 ? new Findings(findings) : parsed.data };
@@ -88,6 +90,10 @@ export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (d
   // Fastify sends a Buffer unchanged, though its types do not allow one.
   data instanceof JsonText ? (data.text as unknown as string) : JSON.stringify(data);
 
+/** Keys of one object of a body. No schema allows more. */
+const MOST_KEYS = 1000;
+const TOO_MANY = 'too_long';
+
 /** Limits the size of an answer to a body with many errors. */
 const MOST_FINDINGS = 100;
 
@@ -112,7 +118,8 @@ function isMerged(loc: readonly (string | number)[]): boolean {
 }
 
 /**
- * Removes nulls without a meaning and `__proto__` keys from a parsed body, and finds text that cannot be stored. The body's depth
+ * Removes nulls without a meaning and `__proto__` keys from a parsed body, and finds text that cannot be stored and objects with too many
+ * keys. The body's depth
  * is limited when it is parsed (strict-json.ts).
  */
 function clean(value: unknown, loc: readonly (string | number)[], findings: FieldError[]): void {
@@ -132,7 +139,9 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Fiel
   }
   const object = value as Record<string, unknown>;
   const keepsNulls = isMerged(loc);
-  for (const key of Object.keys(object)) {
+  const keys = Object.keys(object);
+  if (keys.length > MOST_KEYS) findings.push({ loc, msg: `must have at most ${MOST_KEYS} keys`, type: TOO_MANY });
+  for (const key of keys.slice(0, MOST_KEYS)) {
     if (key === '__proto__' || (object[key] === null && !keepsNulls)) delete object[key];
     else if (!isText(key))
       findings.push({
