@@ -17,7 +17,7 @@ import { registerLogs } from '../logs/routes.ts';
 import { makeApp } from '../organization/facade/app.ts';
 import type { Collection, FacadeContext } from '../organization/facade/collection.ts';
 import { type HookOptions, type Hooks, registerHooks } from '../organization/facade/hooks.ts';
-import { registerDocs } from '../organization/facade/openapi.ts';
+import { registerDocument } from '../organization/facade/openapi.ts';
 import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
 import { registerProbes } from '../organization/facade/probes.ts';
 import { type OrganizationNeeds, registerOrganization } from '../organization/http/routes.ts';
@@ -87,7 +87,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         if (prefix !== basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, caches, answers);
-        await registerDocs(scope);
+        registerDocument(scope);
         registerFileSchema(scope);
         registerPage(scope, page, prefix, signIn);
         for (const register of COLLECTIONS) register(scope, context, prefix);

@@ -1,5 +1,5 @@
-// The page at `/`, for browsers. Its files are in memory, and it is static: what it shows it asks the HTTP API for, with a
-// token that is typed into it, or that the browser gets from the cluster's issuer.
+// The pages for browsers: `/` and `/docs`. Their files are in memory, and they are static: the first shows what it asks the HTTP
+// API for, with a token that is typed into it, or that the browser gets from the cluster's issuer; the second the OpenAPI document.
 
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -39,12 +39,11 @@ export function registerPage(
 ): void {
   const hidden = { schema: { hide: true } };
   const assets = [...(files ?? [])].map(([name, text]) => ({ name, bytes: Buffer.from(text), hash: hashOf(text) }));
-  const policy = policyOf(signIn);
-  const page = files && documentOf(prefix, files, signIn);
-  const tag = page && `"${hashOf(page)}"`;
+  const page = files && pageOf(prefix, files, signIn);
+  const docs = files && documentOf(prefix, files, 'docs.js', `<div id="page">${NEEDS_SCRIPTS}</div>`);
   const links = {
     service: 'Davit: deployments on a Kubernetes cluster of your own.',
-    docs: `${prefix}/docs`,
+    ...(files && { docs: `${prefix}/docs` }),
     openapi: `${prefix}/openapi.json`,
     deployments: `${prefix}/v2/deployments`,
     documents: 'README.md, docs/README.md and docs/api.md of the version that is installed.',
@@ -52,11 +51,9 @@ export function registerPage(
 
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
-    if (page === undefined || tag === undefined || !prefersHtml(request)) return links;
-    reply.headers({ 'content-security-policy': policy, 'cache-control': 'no-cache', etag: tag });
-    if (request.headers['if-none-match'] === tag) return reply.code(304).send();
-    return reply.type('text/html; charset=utf-8').send(page);
+    return page !== undefined && prefersHtml(request) ? sendPage(request, reply, page, signIn) : links;
   });
+  if (docs !== undefined) app.get('/docs', hidden, async (request, reply) => sendPage(request, reply, docs, undefined));
 
   // The address that published clients print.
   app.get('/o/:tenant/host/deployments/:id', hidden, async (request, reply) => {
@@ -66,6 +63,18 @@ export function registerPage(
   for (const asset of assets) {
     app.get(`/assets/${asset.name}`, hidden, async (request, reply) => sendAsset(request, reply, asset));
   }
+}
+
+function sendPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: string,
+  signIn: SignInSetup | undefined,
+): FastifyReply {
+  const etag = `"${hashOf(page)}"`;
+  reply.headers({ 'content-security-policy': policyOf(signIn), 'cache-control': 'no-cache', etag });
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  return reply.type('text/html; charset=utf-8').send(page);
 }
 
 interface Asset {
@@ -104,9 +113,22 @@ function qualityOf(type: string, ranges: readonly string[]): number {
   return Number(/^q=([\d.]+)$/.exec(parameters.at(-1)?.trim() ?? '')?.[1] ?? 1);
 }
 
-function documentOf(prefix: string, files: PageFiles, signIn: SignInSetup | undefined): string {
-  const urlOf = (name: string): string => `${prefix}/assets/${name}?${hashOf(files.get(name) ?? '')}`;
-  const oidc = signIn && ` data-oidc="${attribute(JSON.stringify({ ...signIn, script: urlOf('oidc.js') }))}"`;
+const NEEDS_SCRIPTS = '<noscript>This page needs JavaScript.</noscript>';
+
+function pageOf(prefix: string, files: PageFiles, signIn: SignInSetup | undefined): string {
+  const oidc = signIn && { ...signIn, script: addressOf(prefix, files, 'oidc.js') };
+  const attributes = [
+    `data-create="${addressOf(prefix, files, 'create.js')}"`,
+    ...(oidc ? [`data-oidc="${attribute(JSON.stringify(oidc))}"`] : []),
+  ];
+  return documentOf(prefix, files, 'page.js', `<div id="page" ${attributes.join(' ')}>${NEEDS_SCRIPTS}</div>`);
+}
+
+function addressOf(prefix: string, files: PageFiles, name: string): string {
+  return `${prefix}/assets/${name}?${hashOf(files.get(name) ?? '')}`;
+}
+
+function documentOf(prefix: string, files: PageFiles, script: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -114,12 +136,12 @@ function documentOf(prefix: string, files: PageFiles, signIn: SignInSetup | unde
 <title>Davit</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<link rel="icon" href="${urlOf('icon.svg')}">
-<link rel="stylesheet" href="${urlOf('page.css')}">
-<script type="module" src="${urlOf('page.js')}"></script>
+<link rel="icon" href="${addressOf(prefix, files, 'icon.svg')}">
+<link rel="stylesheet" href="${addressOf(prefix, files, 'page.css')}">
+<script type="module" src="${addressOf(prefix, files, script)}"></script>
 </head>
 <body>
-<div id="page" data-create="${urlOf('create.js')}"${oidc ?? ''}><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
+${body}
 </body>
 </html>
 `;

@@ -1,11 +1,11 @@
-// The files of the page at `/`, which `npm run bundle` writes to dist/page.
+// The files of the pages, which `npm run bundle` writes to dist/page.
 
 import { readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { PageFiles } from './page-routes.ts';
 
-const NAMES = ['page.js', 'create.js', 'oidc.js', 'page.css', 'icon.svg'];
+const NAMES = ['page.js', 'create.js', 'oidc.js', 'docs.js', 'page.css', 'icon.svg'];
 
 /** Undefined where they have not been written, as in a start from source in a new clone. */
 export async function readPage(): Promise<PageFiles | undefined> {

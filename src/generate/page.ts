@@ -1,4 +1,4 @@
-// Bundles the page at `/` of the HTTP API: `npm run bundle:page` writes it to dist/page, or to
+// Bundles the pages at `/` and `/docs` of the HTTP API: `npm run bundle:page` writes it to dist/page, or to
 // another folder that is its argument.
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -23,11 +23,12 @@ const withoutUnshownTexts: Plugin = {
       : undefined,
 };
 
-/** By name. All but the first are loaded when they are wanted, at the addresses that the document has. */
+/** By name. The second and third are loaded when they are wanted, at the addresses that the document has; the last is for `/docs`. */
 const SCRIPTS = [
   ['page.js', 'main.tsx'],
   ['create.js', 'create.tsx'],
   ['oidc.js', 'oidc.ts'],
+  ['docs.js', 'docs.tsx'],
 ] as const;
 
 /** One script, which shares no module with another: the browser would load it a second time, under a URL without its hash. */

@@ -40,10 +40,11 @@ export function Shell({ deployment, namespace, parts, say }: ShellProps): VNode 
 
 interface CommandProps extends Pick<ShellProps, 'say'> {
   readonly text: string;
+  /** Completes the label "Copy the command for". */
   readonly of: string;
 }
 
-function Command({ text, of, say }: CommandProps): VNode {
+export function Command({ text, of, say }: CommandProps): VNode {
   const code = useRef<HTMLElement>(null);
   async function copy(): Promise<void> {
     try {

@@ -1,7 +1,6 @@
-// The OpenAPI 3.1 document, generated from the routes' zod schemas, and the page to try the API. Works without a network.
+// The OpenAPI 3.1 document, generated from the routes' zod schemas.
 
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import { type JsonSchema, simplify } from './json-schema.ts';
@@ -114,7 +113,7 @@ export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
 const ABOUT = `Deployments on a Kubernetes cluster of your own.
 
 **Authentication**: a Kubernetes token, for example from \`kubectl create token ACCOUNT -n TEAM --duration=1h\`. Davit acts
-with the rights of its owner only. Press *Authorize* and enter it as \`bearer\` or as \`apiKey\`.
+with the rights of its owner only. Send it as \`Authorization: Bearer TOKEN\` or as \`X-Api-Key: TOKEN\`.
 
 **Tenant**: the header \`X-Tenant-Id\` with a tenant's id or its namespace's name. A caller who may use only one tenant can omit it.
 
@@ -305,27 +304,11 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
   });
 }
 
-/** The page loads everything from this server, and its scripts set styles. It must also work over plain HTTP on loopback. */
-const PAGE_POLICY =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
-
-/** The document, and the page to try the endpoints at. */
-export async function registerDocs(app: FastifyInstance): Promise<void> {
+export function registerDocument(app: FastifyInstance): void {
   // One buffer for all answers, however many wait to be read.
   let document: Buffer | undefined;
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
     document ??= Buffer.from(JSON.stringify(app.swagger()));
     return reply.type('application/json').send(document);
-  });
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: true,
-    transformStaticCSP: () => PAGE_POLICY,
-    uiConfig: { tryItOutEnabled: true, persistAuthorization: false, docExpansion: 'list', deepLinking: true },
-    theme: {
-      title: 'Davit API',
-      // The bar has a logo and a field for the document's URL. There is only one document.
-      css: [{ filename: 'davit.css', content: '.swagger-ui .topbar { display: none }' }],
-    },
   });
 }

@@ -143,10 +143,9 @@ it.each(['', '/api-host'])('%s/ lists the documents and endpoints', async (prefi
   const answer = await facade.app.inject(`${prefix}/`);
   expect([answer.statusCode, answer.json()]).toEqual([
     200,
-    expect.objectContaining({ docs: `${prefix}/docs`, openapi: `${prefix}/openapi.json` }),
+    expect.objectContaining({ openapi: `${prefix}/openapi.json` }),
   ]);
-  for (const path of [answer.json<{ docs: string }>().docs, answer.json<{ openapi: string }>().openapi])
-    expect((await facade.app.inject(path)).statusCode).toBe(200);
+  expect((await facade.app.inject(answer.json<{ openapi: string }>().openapi)).statusCode).toBe(200);
 });
 
 it("the page's example deployment needs no other object", async () => {
@@ -158,23 +157,6 @@ it("the page's example deployment needs no other object", async () => {
   const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8');
   expect(readme).toContain(`\`${body.source_revision_config.image_uri}\``);
 });
-
-it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {
-  const page = await facade.app.inject(path);
-  expect(page.statusCode).toBe(200);
-  for (const [, asset = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) {
-    expect(asset).toMatch(/^\//);
-    expect((await facade.app.inject(asset)).statusCode).toBe(200);
-  }
-});
-
-it.each(['..%2fx', 'a%5c..%5cb', '%00', 'nothing', '.hidden', ''])(
-  'the page does not serve the file %s',
-  async (file) => {
-    const answer = await facade.app.inject(`/docs/static/${file}`);
-    expect([answer.statusCode, answer.json()]).toEqual([404, { detail: expect.stringMatching(/^Not Found: /) }]);
-  },
-);
 
 it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(
   'answers at %s',

@@ -49,7 +49,8 @@ describe('the bundle', () => {
     try {
       for (const [path, type] of [
         ['/openapi.json', 'application/json'],
-        ['/docs/static/swagger-ui.css', 'text/css'],
+        ['/docs', 'text/html'],
+        ['/assets/docs.js', 'text/javascript'],
         ['/', 'text/html'],
         ['/assets/page.js', 'text/javascript'],
         ['/assets/page.css', 'text/css'],

@@ -1,4 +1,4 @@
-// `GET /` and the files of the page, without a browser. test/suites/page has the page in one.
+// `GET /`, `GET /docs` and the files of both, without a browser. test/suites/page has them in one.
 
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,8 +44,8 @@ describe('GET /', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
-  it('lets the page load and ask nothing but this host, and nothing of it be inline', async () => {
-    const { headers, body } = await get('/', { accept: BROWSER });
+  it.each(['/', '/docs'])('lets %s load and ask nothing but this host, and has nothing inline', async (path) => {
+    const { headers, body } = await get(path, { accept: BROWSER });
     const policy = String(headers['content-security-policy']);
     for (const directive of [
       "default-src 'none'",
@@ -100,9 +100,9 @@ describe('GET /', () => {
     await signing.app.close();
   });
 
-  it('is 304 for who has it', async () => {
-    const { etag } = (await get('/', { accept: BROWSER })).headers;
-    const again = await get('/', { accept: BROWSER, 'if-none-match': String(etag) });
+  it.each(['/', '/docs'])('%s is 304 for a browser that has it', async (path) => {
+    const { etag } = (await get(path, { accept: BROWSER })).headers;
+    const again = await get(path, { accept: BROWSER, 'if-none-match': String(etag) });
     expect([again.statusCode, again.body]).toEqual([304, '']);
     expect(again.headers['content-security-policy']).toBeDefined();
   });
@@ -115,17 +115,24 @@ describe('GET /', () => {
   it('is JSON for everybody where the page was not bundled', async () => {
     const without = await makeFacade();
     const answer = await without.app.inject({ method: 'GET', url: '/', headers: { accept: BROWSER } });
-    expect(answer.json()).toMatchObject({ docs: '/docs' });
+    expect(answer.json()).toMatchObject({ openapi: '/openapi.json' });
+    expect(answer.json()).not.toHaveProperty('docs');
+    expect((await without.app.inject('/docs')).statusCode).toBe(404);
     await without.app.close();
   });
 });
 
 describe('the files of the page', () => {
-  it.each(['/', '/api-host/'])('that %s names are there, for ever under their hash', async (path) => {
+  it.each([
+    { path: '/', prefix: '/', script: 'page.js' },
+    { path: '/api-host/', prefix: '/api-host/', script: 'page.js' },
+    { path: '/docs', prefix: '/', script: 'docs.js' },
+    { path: '/api-host/docs', prefix: '/api-host/', script: 'docs.js' },
+  ])('that $path names are there, for ever under their hash', async ({ path, prefix, script }) => {
     const { body } = await get(path, { accept: BROWSER });
     const named = [...body.matchAll(/(?:href|src)="([^"]*\/assets\/[^"]+)"/g)].map(([, url = '']) => url);
     expect(named.map((url) => url.replace(/\?[0-9a-f]{16}$/, ''))).toEqual(
-      ['icon.svg', 'page.css', 'page.js'].map((name) => `${path}assets/${name}`),
+      ['icon.svg', 'page.css', script].map((name) => `${prefix}assets/${name}`),
     );
     for (const url of named) {
       const { statusCode, headers } = await get(url);
@@ -163,6 +170,7 @@ describe('the files of the page', () => {
     expect(reasons.filter(({ meaning }) => page.includes(meaning))).toEqual([]);
     expect((await get('/assets/oidc.js')).body.length).toBeLessThan(30_000);
     expect((await get('/assets/create.js')).body.length).toBeLessThan(30_000);
+    expect((await get('/assets/docs.js')).body.length).toBeLessThan(20_000);
   });
 
   it('are counted with the pages, apart from the requests of callers', async () => {
