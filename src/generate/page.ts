@@ -32,13 +32,13 @@ const SCRIPTS = [
 ] as const;
 
 /** One script, which shares no module with another: the browser would load it a second time, under a URL without its hash. */
-async function bundled(entry: string): Promise<string> {
+async function bundled(entry: string, plugins: readonly Plugin[]): Promise<string> {
   const bundle = await rolldown({
     input: join(source, entry),
     platform: 'browser',
     tsconfig: join(source, 'tsconfig.json'),
     logLevel: 'silent',
-    plugins: [withoutUnshownTexts],
+    plugins: [withoutUnshownTexts, ...plugins],
   });
   const { output } = await bundle.generate({
     format: 'esm',
@@ -50,18 +50,20 @@ async function bundled(entry: string): Promise<string> {
 }
 
 /** The page's files by name. */
-export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
+export async function bundlePage(plugins: readonly Plugin[] = []): Promise<ReadonlyMap<string, string>> {
   const assets = await Promise.all(
     ['page.css', 'icon.svg'].map(async (name) => [name, await readFile(join(source, name), 'utf8')] as const),
   );
-  const scripts = await Promise.all(SCRIPTS.map(async ([name, entry]) => [name, await bundled(entry)] as const));
+  const scripts = await Promise.all(
+    SCRIPTS.map(async ([name, entry]) => [name, await bundled(entry, plugins)] as const),
+  );
   return new Map([...scripts, ...assets]);
 }
 
-if (import.meta.main) {
-  const folder = process.argv[2] ?? join(import.meta.dirname, '../../dist/page');
+/** Bundles the pages into `folder`. */
+export async function writePage(folder: string, plugins: readonly Plugin[] = []): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const files = [...(await bundlePage())];
+  const files = [...(await bundlePage(plugins))];
   // Renamed into place, because another process may read them.
   await Promise.all(
     files.map(async ([name, text]) => {
@@ -71,3 +73,5 @@ if (import.meta.main) {
     }),
   );
 }
+
+if (import.meta.main) await writePage(process.argv[2] ?? join(import.meta.dirname, '../../dist/page'));

@@ -1,5 +1,5 @@
 // The address of the API server and Davit's credentials. @kubernetes/client-node is only used, and only loaded, for kubeconfig
-// files: even its config.js imports every generated model (85 MB), which a pod in the cluster never needs.
+// files: even its config.js imports every generated model (85 MB), which a pod in the cluster never needs. The image lacks it.
 
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
@@ -130,7 +130,11 @@ interface KubeConfigSource {
 }
 
 async function openKubeConfig({ path, context }: { path: string; context?: string }): Promise<KubeConfigSource> {
-  const { KubeConfig: Config } = await import('@kubernetes/client-node/dist/config.js');
+  const { KubeConfig: Config } = await import('@kubernetes/client-node/dist/config.js').catch((cause: unknown) => {
+    const why =
+      'the image of Davit cannot read kubeconfig files, because it has no package @kubernetes/client-node. Unset DAVIT_KUBECONFIG to use the service account of the pod, or start Davit from a clone of its repository';
+    throw new Error(`load ${path}: ${why}`, { cause });
+  });
   const config = new Config();
   config.loadFromFile(path);
   if (context !== undefined) config.setCurrentContext(context);

