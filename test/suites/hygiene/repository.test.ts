@@ -91,6 +91,7 @@ describe('tracked files', () => {
     'knip.json',
     'package-lock.json',
     'package.json',
+    'renovate.json',
     'src',
     'test',
     'tsconfig.json',
