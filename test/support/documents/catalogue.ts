@@ -77,9 +77,10 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl explain appd.spec.sourceConfig.resourceSpec': 'integration',
   'kubectl describe appd shop': 'integration',
   'npm run build': {
-    notRun: 'it writes into the working copy; test/suites/integration/cli.test.ts makes the plugin likewise',
+    notRun: 'it writes into the working copy; test/suites/http/bundle.test.ts writes the same to another folder',
   },
 
+  'npm run audit': { notRun: 'test/suites/hygiene/audit.test.ts runs its parts, against a registry of its own' },
   'npm test': THIS_RUN,
   'npm test -- --whole': THIS_RUN,
   'npm run e2e': THIS_RUN,
