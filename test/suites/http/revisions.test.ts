@@ -221,7 +221,12 @@ describe('diff', () => {
       secrets: [{ name: 'API_KEY', value: 'two-canary' }],
       source_config: {
         resource_spec: { db_storage_gi: 20, max_scale: 4, labels: { costCenter: 'a' } },
-        runtime: { server: { health_path: '/live' }, env_names: { MY_DB: 'postgres_uri' } },
+        runtime: {
+          server: { health_path: '/live' },
+          workers: { jobs: { command: ['jobs'], memory_mb: 256 } },
+          env_names: { MY_DB: 'postgres_uri' },
+        },
+        tasks: [{ name: 'clean', command: ['clean'], timeout_seconds: 60 }],
       },
     });
     const newest = facade.snapshot(DEPLOYED);
@@ -233,6 +238,8 @@ describe('diff', () => {
       { field: 'resource_spec.labels.costCenter', kind: 'removed', from: 'a', to: null },
       { field: 'runtime.env_names.MY_DB', kind: 'removed', from: 'postgres_uri', to: null },
       { field: 'runtime.server.health_path', kind: 'removed', from: '/live', to: null },
+      { field: 'runtime.workers.jobs.command', kind: 'removed', from: '["jobs"]', to: null },
+      { field: 'runtime.workers.jobs.memory_mb', kind: 'removed', from: '256', to: null },
       { field: 'secrets.API_KEY', kind: 'changed', from: null, to: null },
       {
         field: 'source_revision_config.image_uri',
@@ -240,10 +247,12 @@ describe('diff', () => {
         from: 'registry.example/app:2',
         to: 'registry.example/app:1',
       },
+      { field: 'tasks[clean].command', kind: 'removed', from: '["clean"]', to: null },
+      { field: 'tasks[clean].timeout_seconds', kind: 'removed', from: '60', to: null },
     ]);
     expect(JSON.stringify(body)).not.toContain('canary');
     const back = await get(`/${newest.spec.id}/diff?from=${old.spec.id}`);
-    expect(back.body.changes).toHaveLength(6);
+    expect(back.body.changes).toHaveLength(10);
     expect((await get(`/${newest.spec.id}/diff`)).body.changes).toEqual([]);
   });
 

@@ -72,7 +72,7 @@ function presentFile(revision: AppRevision): Revision['from_file'] {
 
 /** The part of a field's path that the API has in its own case. Below it are names of the record and of Kubernetes. */
 const OWN_NAMES =
-  /^(?:(?:sourceRevisionConfig|resourceSpec)\.\w+|runtime\.(?:server|queue|orchestrator|executor|migrate|queueDepth)[\w.]*|runtime\.\w+|\w+)/;
+  /^(?:(?:sourceRevisionConfig|resourceSpec)\.\w+|runtime\.(?:server|queue|orchestrator|executor|migrate|queueDepth)[\w.]*|runtime\.workers\.[^.]+\.[\w.]*|runtime\.\w+|tasks\[[^\]]+\]\.\w+|database[\w.]*|\w+)/;
 
 /** What is different in `to`, under the API's names. Values of secrets are not read. */
 export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
