@@ -79,7 +79,7 @@ const NO_BUILDS = 'This platform builds nothing. Deploy an image, or have the pl
 const NO_INTEGRATION =
   'This tenant may use no integration with a code host. The platform team creates one (CodeHostIntegration).';
 const NO_REGISTRY =
-  'This platform has no registry to push to. Deploy an image of another one, or have the platform team configure a registry.';
+  'This platform has no registry to push to. Deploy an image of another one, or ask the platform team to set builds.registry.';
 const NO_TEMPLATE = 'The catalogue has no template. The platform team adds one (AppTemplate).';
 
 /** The sources of the platform that this form can make a deployment of, in the order of the form. */

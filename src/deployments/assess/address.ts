@@ -118,7 +118,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
     case 'unconfigured':
       return fail(
         'NoAddressConfigured',
-        `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or have settings.address configured.`,
+        `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or ask the platform team to set settings.address.kind.`,
       );
     case 'not allowed':
       return stalled(
