@@ -10,6 +10,7 @@ import { addProcessMetrics } from '../../../src/lib/controller/process-metrics.t
 import { isFailure, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../../../src/schema/build.ts';
 import { customResourceDefinitions } from '../../../src/schema/crd.ts';
+import { compatibilityPage } from '../../cluster/tested-versions.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
 import {
   commandsOf,
@@ -139,6 +140,10 @@ it('docs/reference.md names every variable of the environment, and no other', ()
 
 it('docs/api.md is what the OpenAPI document says; if not: npm run generate', async () => {
   expect(await apiPage()).toBe(readFileSync(join(root, 'docs/api.md'), 'utf8'));
+});
+
+it('docs/compatibility.md has the versions that are tested; if not: npm run generate', () => {
+  expect(compatibilityPage()).toBe(readFileSync(join(root, 'docs/compatibility.md'), 'utf8'));
 });
 
 it.each([
