@@ -28,7 +28,7 @@ export const execCommand: Command = {
   about: `Standard input is passed on; where it is a terminal, the command gets one. The exit code is that of the command.
 
   PROGRAM exec shop -- sh
-  PROGRAM exec shop -c postgres -- psql -h 127.0.0.1 -U postgres`,
+  PROGRAM exec shop -c postgres -- psql -U postgres app`,
   async run({ kubectl, onTerminal, words: [name = ''], rest, flags, terminal }) {
     if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} exec ${name} -- sh`);
     const component = componentOf(flags, COMPONENTS);

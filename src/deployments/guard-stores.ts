@@ -27,7 +27,7 @@ import { settleAll } from './cluster/settle-all.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
 import { ensurePasswords, lostPassword } from './passwords.ts';
 import { planAdoption } from './plan/adoption.ts';
-import { driverOf, driverOfRevisions } from './record/database-driver.ts';
+import { driverOf, postgresOfRevisions } from './record/database-driver.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { nextForThere, type SharedView } from './record/shared-database.ts';
 
@@ -45,9 +45,12 @@ export async function guardStores(
   // Not even a password is made: the driver may still change while there is neither that nor data.
   const isMissing = hasPostgres && lacksCloudNativePg(observed, latest);
   const others = isMissing ? stores.filter((part) => part !== 'postgres') : stores;
-  const known = driverOfRevisions([latest, ...observed.revisions]) ?? 'pod';
-  const driver = known === 'shared' ? 'pod' : known;
-  const passwords = await ensurePasswords(observed, others, driver, target);
+  const passwords = await ensurePasswords(
+    observed,
+    others,
+    postgresOfRevisions([latest, ...observed.revisions]),
+    target,
+  );
   if (isMissing) return [...passwords, cloudNativePgMissing(observed)];
   return [...passwords, ...(hasPostgres ? await volumeRefusals(observed, target) : [])];
 }

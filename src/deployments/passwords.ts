@@ -5,7 +5,6 @@ import { placeOf } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
 import { SECRETS } from '../lib/kube/api-resources.ts';
 import type { ObjectRef } from '../lib/kube/client.ts';
-import type { DatabaseDriver } from '../schema/database.ts';
 import type { StorePart } from '../schema/meta.ts';
 import { type ActionFailure, isOurs, type ObservedChildren } from './assess/observed.ts';
 import { postgresSecret, redisSecret } from './children/secrets.ts';
@@ -15,17 +14,16 @@ import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
 import { passwordLost, passwordState } from './plan/passwords.ts';
 import { nameConflict } from './plan/plan.ts';
+import type { MadeFor } from './record/database-driver.ts';
 
-type OwnDriver = Exclude<DatabaseDriver, 'shared'>;
-
-/** Creates the passwords of these stores, and returns failures. */
+/** Creates the passwords of these stores, and returns failures. `postgres`: the PostgreSQL that they are for. */
 export function ensurePasswords(
   observed: ObservedChildren,
   stores: readonly StorePart[],
-  driver: OwnDriver,
+  postgres: MadeFor,
   target: Cluster,
 ): Promise<ActionFailure[]> {
-  return settleFailures(stores.map((part) => ensurePassword(part, observed, driver, target)));
+  return settleFailures(stores.map((part) => ensurePassword(part, observed, postgres, target)));
 }
 
 /** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
@@ -41,21 +39,25 @@ export async function lostPassword(observed: ObservedChildren, target: Cluster):
 async function ensurePassword(
   store: StorePart,
   observed: ObservedChildren,
-  driver: OwnDriver,
+  postgres: MadeFor,
   target: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
   const { record } = observed;
-  const password = randomBytes(24).toString('base64url');
+  const [password, superuserPassword] = [newPassword(), newPassword()];
   const secret =
     store === 'postgres'
-      ? postgresSecret(record, password, driver, observed.names.databaseNumber)
+      ? postgresSecret(record, { password, superuserPassword }, postgres, observed.names.databaseNumber)
       : redisSecret(record, password);
   if (state === 'foreign') return nameConflict(secret);
   if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, target);
   const made = await makeOnce(secret, record, target);
   return 'reason' in made ? made : undefined;
+}
+
+function newPassword(): string {
+  return randomBytes(24).toString('base64url');
 }
 
 // The cache of Secrets may lag behind that of volumes, and contains only labelled ones.

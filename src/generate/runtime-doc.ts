@@ -174,7 +174,7 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
     effects: ['POSTGRES_URI', 'DATABASE_URI'].map((name) => ({
       object: SERVER,
       at: `${POD}.containers[server].env[${name}].value`,
-      is: 'postgresql+asyncpg://postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres',
+      is: 'postgresql+asyncpg://app:$(davit.postgres-password)@shop--postgres.team.svc:5432/app',
     })),
   },
   {

@@ -11,6 +11,7 @@ import {
   DatabaseOffer,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
+  EXTENSIONS_DRIVER_MESSAGE,
   ONE_POD_MESSAGE,
   SharedDatabaseStatus,
 } from './database.ts';
@@ -114,6 +115,11 @@ export const SourceConfig = z.object({
         rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.instances) || self.instances == 1",
         message: ONE_POD_MESSAGE,
         fieldPath: '.instances',
+      },
+      {
+        rule: "!has(self.driver) || self.driver != 'shared' || !has(self.extensions) || size(self.extensions) == 0",
+        message: EXTENSIONS_DRIVER_MESSAGE,
+        fieldPath: '.extensions',
       },
       {
         rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.archive) || (has(self.archive.enabled) && !self.archive.enabled)",
@@ -244,6 +250,9 @@ function fixedRules(): CelRule[] {
 export const RESTORE_AT_CREATION_MESSAGE =
   'can be set only when the deployment is created: create another deployment that begins with the backup';
 
+export const EXTENSIONS_AT_CREATION_MESSAGE =
+  "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/database-drivers.md, 'Extensions')";
+
 export const REBUILD_SERIAL_MESSAGE =
   'must not be above revisionSerial: to request a revision of the newest commit, set both to the same number';
 
@@ -331,6 +340,11 @@ export const AppDeploymentSpec = z
         rule: '!has(self.sourceConfig.database) || !has(self.sourceConfig.database.restore) || (has(oldSelf.sourceConfig.database) && has(oldSelf.sourceConfig.database.restore))',
         message: RESTORE_AT_CREATION_MESSAGE,
         fieldPath: '.sourceConfig.database.restore',
+      },
+      {
+        rule: '!has(self.sourceConfig.database) || !has(self.sourceConfig.database.extensions) || (has(oldSelf.sourceConfig.database) && has(oldSelf.sourceConfig.database.extensions) && self.sourceConfig.database.extensions == oldSelf.sourceConfig.database.extensions)',
+        message: EXTENSIONS_AT_CREATION_MESSAGE,
+        fieldPath: '.sourceConfig.database.extensions',
       },
       ...RUNTIME_RULES,
       ...PLAIN_VARIABLE_RULES,

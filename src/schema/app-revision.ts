@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
-import { DATA_DURABILITIES, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
+import { DATA_DURABILITIES, Extensions, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
 import { BACKUP_NAME_PATTERN, MOST_NEVER_LOADED } from './database-names.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
@@ -89,6 +89,13 @@ export const Resolved = z
         storageGi: z.int().min(1).max(65_536).describe('Size of the volume, in gibibytes.'),
         maxConnections: z.int().min(1).max(100_000).describe('max_connections of PostgreSQL.'),
         driver: z.literal('cloudnative-pg').describe('What runs it. Absent if it is one pod of Davit.').optional(),
+        user: z
+          .literal('app')
+          .describe(
+            'Role of the application and its database in one pod of Davit; it is no superuser. Absent in older databases, where the application is the superuser postgres, and of other drivers.',
+          )
+          .optional(),
+        extensions: Extensions.describe('Extensions that the new database gets.').optional(),
         instances: Instances.describe('Number of instances of driver cloudnative-pg.').optional(),
         dataDurability: z
           .enum(DATA_DURABILITIES)

@@ -23,6 +23,11 @@ export const Instances = z.int().min(1).max(MOST_INSTANCES);
 export const ONE_POD_MESSAGE =
   'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
+export const EXTENSIONS_DRIVER_MESSAGE =
+  'driver shared has no extensions of Davit: leave extensions out, or set driver to pod or cloudnative-pg';
+/** A person without the superuser's rights cannot make them. Others, such as dblink, would give their owner these rights. */
+export const Extensions = z.array(z.enum(['vector'])).max(1);
+
 export const ARCHIVE_DRIVER_MESSAGE =
   'only driver cloudnative-pg has an archive: leave archive out, or set driver to cloudnative-pg';
 export const ARCHIVE_RESTORE_MESSAGE =
@@ -143,6 +148,9 @@ export const Database = z.object({
     .optional(),
   instances: Instances.describe(
     'Number of instances of driver cloudnative-pg: a primary, and replicas that can take its place. Default: settings.database.instances. A change creates a revision.',
+  ).optional(),
+  extensions: Extensions.describe(
+    'Extensions of PostgreSQL that Davit makes in the new database, because only its superuser can: vector (pgvector). The image must have them. It can be set only when the deployment is created.',
   ).optional(),
   backup: DatabaseBackup.meta({
     'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule'),

@@ -144,6 +144,8 @@ export const MOVING_BY_ANNOTATION = 'davit.dev/moving-database-by';
 export const CLONING_ANNOTATION = 'davit.dev/cloning';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
+/** On a PostgreSQL volume: role of the application. Absent: it is the superuser. */
+export const POSTGRES_USER_ANNOTATION = 'davit.dev/postgres-user';
 /** On a record: id of the revision whose build is to end. */
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a record: who asked for its spec, for one generation alone (deployments/record/requester.ts). */

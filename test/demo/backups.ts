@@ -64,6 +64,6 @@ export function backupCommands({ id }: Deployment, name: string, kubectl: string
     `  ${kubectl} get appd ${name} -o wide   # how old the last backup is`,
     `  curl -s -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' "$API/v2/deployments/${id}/clone" -d '{"name":"${name}-2"}'   # another one, which begins with it`,
     `  ${kubectl} get appd ${name}-2 -w`,
-    `  ${kubectl} exec ${name}-2--postgres-0 -- psql -U postgres -c 'select * from items'   # once it is READY: what the demo has written`,
+    `  ${kubectl} exec ${name}-2--postgres-0 -- psql -U postgres app -c 'select * from items'   # once it is READY: what the demo has written`,
   ];
 }

@@ -1,27 +1,31 @@
 // Freezes what the newest version of the pod contract makes: `node test/golden/freeze.ts`, once, when a version is added.
-// It takes the stored revisions of the version before, and overwrites nothing: what is frozen stays.
+// It takes stored revisions of the version before, and overwrites nothing: what is frozen stays. What the version makes as the one before
+// did is not frozen twice (src/deployments/children/contracts.test.ts).
 
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { newestOf, POD_CONTRACTS } from '../../src/deployments/children/contracts.ts';
 import { desiredChildren } from '../../src/deployments/children/desired.ts';
 import { frozenFile, frozenText, type Given, heldParts, inputsOf, readFrozen } from './frozen.ts';
 
 type Spec = Given['revision'];
 
+type Postgres = NonNullable<Spec['resolved']['postgres']>;
+
+function withPostgres({ resolved, ...spec }: Spec, values: Partial<Postgres>): Spec {
+  return {
+    ...spec,
+    resolved: { ...resolved, ...(resolved.postgres && { postgres: { ...resolved.postgres, ...values } }) },
+  };
+}
+
 /** What a version can make that the one before could not: by version, a file, the file of which its revision is made, and the difference. */
-const ADDED: Readonly<Record<number, readonly [file: string, from: string, change: (spec: Spec) => Spec]>> = {
-  2: [
-    'agent.yaml',
-    'everything.yaml',
-    ({ requested, resolved, ...spec }) => ({
-      ...spec,
-      requested: {
-        ...requested,
-        runtime: { ...requested.runtime, apiToken: true, migrate: { args: ['migrate'] } },
-      },
-      resolved: { ...resolved, api: { url: 'https://davit-api.davit-system.svc', caConfigMap: 'authorities' } },
-    }),
+const ADDED: Readonly<
+  Record<number, readonly (readonly [file: string, from: string, change: (spec: Spec) => Spec])[]>
+> = {
+  3: [
+    ['owned.yaml', 'plain.yaml', (spec) => withPostgres(spec, { user: 'app' })],
+    ['vector.yaml', 'plain.yaml', (spec) => withPostgres(spec, { user: 'app', extensions: ['vector'] })],
   ],
 };
 
@@ -39,11 +43,8 @@ async function freeze(name: string, given: Given): Promise<void> {
 }
 
 await mkdir(frozenFile(`contract-${version}`), { recursive: true });
-// oxlint-disable-next-line no-await-in-loop -- a few files, in their order
-for (const name of await readdir(frozenFile(before))) await freeze(name, readFrozen(`${before}/${name}`).given);
-const added = ADDED[version];
-if (added) {
-  const [name, from, change] = added;
+for (const [name, from, change] of ADDED[version] ?? []) {
   const { given } = readFrozen(`${before}/${from}`);
+  // oxlint-disable-next-line no-await-in-loop -- a few files, in their order
   await freeze(name, { ...given, revision: change(given.revision) });
 }

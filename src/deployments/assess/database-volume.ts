@@ -114,7 +114,7 @@ export function volumeTrouble(observed: ObservedChildren): ActionFailure | undef
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
+      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"'), and do not restart the pod before.`,
     };
   if (claim.status?.phase === 'Lost')
     return {

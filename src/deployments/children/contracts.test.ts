@@ -9,7 +9,8 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { POD_CONTRACT } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
-import { CONTRACT_V2, PARTS_V2 } from './contracts/v2.ts';
+import { PARTS_V2 } from './contracts/v2.ts';
+import { CONTRACT_V3 } from './contracts/v3.ts';
 import { newestOf, POD_CONTRACTS } from './contracts.ts';
 import { desiredChildren } from './desired.ts';
 import { makeWorkload } from './workload.ts';
@@ -25,6 +26,8 @@ const FROZEN: Readonly<Record<string, string>> = {
   'contract-2/external.yaml': '9a8a2eb6eb9cab56f4b8fdc9f66aa46181f304743c893860cc46246b84139464',
   'contract-2/plain.yaml': '8514bdad6ab8d460ef568d48df6d87a7edbeea2739ac39d4c1856c925f784761',
   'contract-2/restricted.yaml': 'cc315ef30b14558182d08ae274896e52ce21bea0027a728a97dd7a94c773ec41',
+  'contract-3/owned.yaml': '17be36c05eddc58aa98be80cc297097a5268442764b0bb993a8efbad46a1dd7e',
+  'contract-3/vector.yaml': '4ae83ae68a0bb5fa2fee0eae25f39b75ebdfd5e92e6eee34885065f44cb0420d',
 };
 const NO_CHANGE =
   'is frozen: the pods of every revision stored with this version would be restarted. Leave what it makes as it was, and give the new pods a new version of the pod contract (CONTRIBUTING.md, "Changing what a pod gets").';
@@ -57,11 +60,14 @@ it.each(files)('%s is what is made of the revision in it', (file) => {
   expect(heldParts(desiredChildren(inputsOf(given))), `test/golden/${file} ${NO_CHANGE}`).toStrictEqual(want);
 });
 
-it.each(files.filter((file) => file.startsWith('contract-2/')))(
-  '%s is what a revision of version 1 has too',
-  (file) => {
+const OF_TWO = files.filter((file) => file.startsWith('contract-2/'));
+
+// Version 3 differs by a new PostgreSQL in one pod alone.
+it.each([1, 3].flatMap((contract) => OF_TWO.map((file) => ({ contract, file }))))(
+  '$file is what a revision of version $contract has too',
+  ({ contract, file }) => {
     const { given, want } = readFrozen(file);
-    const revision = { ...given.revision, resolved: { ...given.revision.resolved, contract: 1 } };
+    const revision = { ...given.revision, resolved: { ...given.revision.resolved, contract } };
     expect(heldParts(desiredChildren(inputsOf({ ...given, revision })))).toStrictEqual(want);
   },
 );
@@ -88,13 +94,13 @@ describe('a second version', () => {
     [
       newestOf(POD_CONTRACTS) + 1,
       {
-        ...CONTRACT_V2,
+        ...CONTRACT_V3,
         workload: (inputs, role, size, image) =>
           makeWorkload(inputs, role, size, image, {
             ...PARTS_V2,
             waitScripts: { ...PARTS_V2.waitScripts, redis: 'exit 0' },
           }),
-      } satisfies typeof CONTRACT_V2,
+      } satisfies typeof CONTRACT_V3,
     ],
   ]);
 

@@ -3,11 +3,13 @@
 
 import type { PodContracts } from './contracts/contract.ts';
 import { CONTRACT_V2 } from './contracts/v2.ts';
+import { CONTRACT_V3 } from './contracts/v3.ts';
 
 export const POD_CONTRACTS: PodContracts = new Map([
   // Its revisions have no token of the API, by which alone the two differed.
   [1, CONTRACT_V2],
   [2, CONTRACT_V2],
+  [3, CONTRACT_V3],
 ]);
 
 /** The version of new revisions. */

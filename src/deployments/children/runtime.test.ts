@@ -267,12 +267,12 @@ describe('names of variables', () => {
     expect(env.filter(({ name }) => name.startsWith('X_'))).toEqual([
       { name: 'X_JOBS', value: jobs },
       { name: 'X_PORT', value: '8000' },
-      { name: 'X_POSTGRES_DATABASE', value: 'postgres' },
+      { name: 'X_POSTGRES_DATABASE', value: 'app' },
       { name: 'X_POSTGRES_HOST', value: 'shop--postgres.team.svc' },
       { name: 'X_POSTGRES_PASSWORD', ...fromSecret(POSTGRES, 'password') },
       { name: 'X_POSTGRES_PORT', value: '5432' },
       { name: 'X_POSTGRES_URI', ...fromSecret(POSTGRES, 'uri') },
-      { name: 'X_POSTGRES_USER', value: 'postgres' },
+      { name: 'X_POSTGRES_USER', value: 'app' },
       { name: 'X_REDIS_HOST', value: 'shop--redis.team.svc' },
       { name: 'X_REDIS_PASSWORD', ...fromSecret(REDIS, 'password') },
       { name: 'X_REDIS_PORT', value: '6379' },
@@ -297,7 +297,7 @@ describe('names of variables', () => {
   });
 
   const PASSWORD = { name: 'davit.postgres-password', ...fromSecret(POSTGRES, 'password') };
-  const OWN = 'postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres';
+  const OWN = 'app:$(davit.postgres-password)@shop--postgres.team.svc:5432/app';
   it.each([
     ['postgres', '?sslmode=disable'],
     ['postgresql', '?sslmode=disable'],

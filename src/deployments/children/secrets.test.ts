@@ -15,8 +15,10 @@ const labels = (component: string): Record<string, string> => ({
 
 const NOT_PRUNED = { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' };
 
+const PASSWORDS = { password: 'a/b@c', superuserPassword: 'of postgres' };
+
 it('keeps the password of PostgreSQL, and belongs to nobody', () => {
-  expect(postgresSecret(aRecord(), 'a/b@c')).toEqual({
+  expect(postgresSecret(aRecord(), PASSWORDS, {})).toEqual({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'shop--postgres', namespace: 'team', labels: labels('postgres'), annotations: NOT_PRUNED },
@@ -25,6 +27,14 @@ it('keeps the password of PostgreSQL, and belongs to nobody', () => {
       password: 'a/b@c',
       uri: 'postgresql://postgres:a%2Fb%40c@shop--postgres.team.svc:5432/postgres?sslmode=disable',
     },
+  });
+});
+
+it('keeps the passwords of owner and superuser apart', () => {
+  expect(postgresSecret(aRecord(), PASSWORDS, { user: 'app' }).stringData).toEqual({
+    password: 'a/b@c',
+    'superuser-password': 'of postgres',
+    uri: 'postgresql://app:a%2Fb%40c@shop--postgres.team.svc:5432/app?sslmode=disable',
   });
 });
 

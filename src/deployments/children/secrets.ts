@@ -4,7 +4,7 @@
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { SharedDatabase } from '../../schema/app-revision.ts';
-import { accessOf } from '../record/database-driver.ts';
+import { accessOf, driverOf, type MadeFor, SUPERUSER_PASSWORD_KEY } from '../record/database-driver.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
@@ -39,18 +39,19 @@ export function sharedDatabaseSecret(
 }
 
 /**
- * Keys `password` and `uri`; for a Cluster `username` too, and the type that CloudNativePG asks for. sslmode=disable: the image of a pod
+ * Keys `password` and `uri`; for a Cluster `username` too, and the type that CloudNativePG asks for; for a pod whose application is no
+ * superuser also the superuser's password, which no pod of the application gets. sslmode=disable: the image of a pod
  * serves no TLS, a Cluster has an authority of its own that no client knows, and only pods of this record reach either (network.ts).
  */
 export function postgresSecret(
   record: AppDeployment,
-  password: string,
-  driver: 'pod' | 'cloudnative-pg' = 'pod',
+  { password, superuserPassword }: Readonly<Record<'password' | 'superuserPassword', string>>,
+  postgres: MadeFor,
   databaseNumber = 0,
 ): Secret {
   const { postgresSecret: name } = names(record.metadata.name, databaseNumber);
-  const { user, database } = accessOf(driver);
-  const isCluster = driver === 'cloudnative-pg';
+  const { user, database } = accessOf(postgres);
+  const isCluster = driverOf(postgres) === 'cloudnative-pg';
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -59,6 +60,7 @@ export function postgresSecret(
     stringData: {
       ...(isCluster && { username: user }),
       password,
+      ...(postgres.user && { [SUPERUSER_PASSWORD_KEY]: superuserPassword }),
       uri: `postgresql://${user}:${encodeURIComponent(password)}@${postgresHost(record, databaseNumber)}:${POSTGRES_PORT}/${database}?sslmode=disable`,
     },
   };

@@ -2,7 +2,7 @@
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Resolved } from '../../schema/app-revision.ts';
-import { accessOf, type DatabaseAccess, driverOf } from '../record/database-driver.ts';
+import { accessOf, type DatabaseAccess } from '../record/database-driver.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { sharedDatabaseName } from '../record/shared-database.ts';
@@ -29,7 +29,7 @@ export function databasePlace(
 ): DatabasePlace {
   if (sharedDatabase === undefined)
     return {
-      ...accessOf(driverOf(postgres ?? {})),
+      ...accessOf(postgres ?? {}),
       host: postgresHost(record, movedDatabase?.number),
       port: POSTGRES_PORT,
       sslMode: 'disable',

@@ -4,9 +4,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import { asObject, isSet } from '../../lib/json-value.ts';
+import { asArray, asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
-import { type AppDeployment, RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
+import {
+  type AppDeployment,
+  EXTENSIONS_AT_CREATION_MESSAGE,
+  RESTORE_AT_CREATION_MESSAGE,
+} from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
@@ -22,6 +26,7 @@ import {
   DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
+  EXTENSIONS_DRIVER_MESSAGE,
   ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -92,10 +97,11 @@ export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatu
 
 export function presentDatabase(database: Readonly<Database> | undefined): z.output<typeof DatabaseResponse> | null {
   if (database === undefined) return null;
-  const { driver, instances, backup, archive, restore } = database;
+  const { driver, instances, extensions, backup, archive, restore } = database;
   return {
     driver: driver ?? null,
     instances: instances ?? null,
+    extensions: extensions ?? null,
     backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup),
     archive: archive === undefined ? null : toSnake(DatabaseArchive.shape, archive),
     restore: restore === undefined ? null : toSnake(DatabaseRestore.shape, restore),
@@ -142,10 +148,11 @@ export function mergedDatabase(
       : (mergedPart(DatabaseArchive.shape, before?.archive ?? {}, sent.archive) as DatabaseArchive | undefined);
   const restore = sent.restore === undefined ? before?.restore : restoreFrom(sent.restore);
   // An unset one is not sent, and null takes one away.
-  const { driver = before?.driver, instances = before?.instances } = sent;
+  const { driver = before?.driver, instances = before?.instances, extensions = before?.extensions } = sent;
   const after: Database = {
     ...(driver !== undefined && driver !== null && { driver }),
     ...(instances !== undefined && instances !== null && { instances }),
+    ...(extensions !== undefined && extensions !== null && { extensions }),
     ...(backup !== undefined && { backup }),
     ...(archive !== undefined && { archive }),
     ...(restore !== undefined && { restore }),
@@ -167,9 +174,10 @@ export function* restoreRule(draft: Draft): Generator<FieldError> {
 
 /** What the schema does not say of drivers, in the words of the CRD. */
 export function* driverRule(draft: Draft): Generator<FieldError> {
-  const { driver, instances, archive, restore } = databaseIn(draft);
+  const { driver, instances, extensions, archive, restore } = databaseIn(draft);
   if (!isSet(driver) || driver === 'cloudnative-pg') return;
   if (typeof instances === 'number' && instances > 1) yield ofDatabase('instances', ONE_POD_MESSAGE);
+  if (driver === 'shared' && asArray(extensions).length > 0) yield ofDatabase('extensions', EXTENSIONS_DRIVER_MESSAGE);
   if (isSet(archive) && asObject(archive)['enabled'] !== false) yield ofDatabase('archive', ARCHIVE_DRIVER_MESSAGE);
   if (asObject(restore)['archive'] === true) yield ofDatabase('restore', ARCHIVE_RESTORE_MESSAGE);
 }
@@ -221,8 +229,10 @@ export function* oneBackupRule(fields: Draft, at: FieldError['loc'] = []): Gener
     yield { loc: [...at, 'archive'], msg: ARCHIVE_OR_BACKUP_MESSAGE, type: 'value_error' };
 }
 
-/** A restore that a record does not have cannot be added to it. */
-export function* laterRestore(before: Database | undefined, after: Database | undefined): Generator<FieldError> {
+/** A restore and extensions that a record does not have cannot be added to it. */
+export function* laterThanCreation(before: Database | undefined, after: Database | undefined): Generator<FieldError> {
+  if (after?.extensions !== undefined && !isDeepStrictEqual(after.extensions, before?.extensions))
+    yield { ...ofDatabase('extensions', EXTENSIONS_AT_CREATION_MESSAGE), type: 'frozen_field' };
   if (after?.restore !== undefined && before?.restore === undefined)
     yield { loc: [...RESTORE], msg: RESTORE_AT_CREATION_MESSAGE, type: 'frozen_field' };
 }

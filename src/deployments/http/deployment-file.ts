@@ -192,11 +192,12 @@ export function fileOf({ metadata, spec, status }: AppDeployment): Readonly<Reco
     secrets: spec.secrets.map((one) => one.name),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),
   };
-  const { driver, instances, backup, archive, restore } = presentDatabase(database) ?? {};
+  const { driver, instances, extensions, backup, archive, restore } = presentDatabase(database) ?? {};
   // An empty one asks for backups, or an archive. What was loaded is over: another deployment from this file begins empty.
   const asked = {
     ...(driver && { driver }),
     ...(instances && { instances }),
+    ...(extensions && { extensions }),
     ...(backup && { backup: withoutUnset(backup) }),
     ...(archive && { archive: withoutUnset(archive) }),
     ...(restore && status?.databaseRestore?.restoredAt === undefined && { restore: withoutUnset(restore) }),

@@ -22,7 +22,7 @@ import { hostOf } from '../record/hostnames.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { driverRule, laterRestore, mergedDatabase, otherDriver, restoreRule } from './database.ts';
+import { driverRule, laterThanCreation, mergedDatabase, otherDriver, restoreRule } from './database.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
@@ -260,7 +260,7 @@ function* findPatch(record: AppDeployment, patch: Patch, after: AppDeploymentSpe
   ]);
   yield* newFindings(sizeRule, spec, after);
   yield* restoreRule({ ...patch });
-  yield* laterRestore(spec.sourceConfig.database, after.sourceConfig.database);
+  yield* laterThanCreation(spec.sourceConfig.database, after.sourceConfig.database);
   if (patch.source_config?.database) yield* driverRule({ source_config: after.sourceConfig });
   yield* otherDriver(record, after.sourceConfig.database?.driver);
   yield* variableFindings(spec, after);

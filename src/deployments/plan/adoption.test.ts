@@ -5,6 +5,7 @@ import {
   ADOPT_DATABASE_ANNOTATION,
   DEPLOYMENT_UID_LABEL,
   POSTGRES_IMAGE_ANNOTATION,
+  POSTGRES_USER_ANNOTATION,
   USED_LAST_ANNOTATION,
 } from '../../schema/meta.ts';
 import { dataThere, planAdoption } from './adoption.ts';
@@ -120,9 +121,11 @@ it('knows by which PostgreSQL the data was last run, and its size, whoever it be
   const of = (children: readonly KubeObject[]): unknown => dataThere(anObserved(aRecord(), { children }));
   const annotations = { [POSTGRES_IMAGE_ANNOTATION]: 'postgres:16' };
   const sized = { ...claim(EARLIER, { annotations }), spec: { resources: { requests: { storage: '1536Mi' } } } };
-  expect([of([]), of([claim(UID)]), of([sized])]).toEqual([
+  const owned = claim(UID, { annotations: { [POSTGRES_USER_ANNOTATION]: 'app' } });
+  expect([of([]), of([claim(UID)]), of([sized]), of([owned])]).toEqual([
     {},
-    { storageGi: 0, driver: 'pod' },
-    { image: 'postgres:16', storageGi: 2, driver: 'pod' },
+    { storageGi: 0, driver: 'pod', user: 'postgres' },
+    { image: 'postgres:16', storageGi: 2, driver: 'pod', user: 'postgres' },
+    { storageGi: 0, driver: 'pod', user: 'app' },
   ]);
 });

@@ -9,6 +9,7 @@ import {
   DEPLOYMENT_UID_LABEL,
   EXTERNAL_POSTGRES_VARIABLE,
   POSTGRES_IMAGE_ANNOTATION,
+  POSTGRES_USER_ANNOTATION,
   USED_LAST_ANNOTATION,
 } from '../../schema/meta.ts';
 import {
@@ -72,6 +73,7 @@ export function dataThere(observed: ObservedChildren): DataThere {
   return {
     ...numbered,
     ...(image !== undefined && { image }),
+    user: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? 'postgres' : 'app',
     storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
     driver: driverOfHolder(holder),
   };

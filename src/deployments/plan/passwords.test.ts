@@ -95,7 +95,7 @@ describe('passwordLost', () => {
     {
       store: 'postgres',
       found: false,
-      says: 'while it runs: kubectl exec shop--postgres-0 -n team -- printenv POSTGRES_PASSWORD',
+      says: 'while it runs: kubectl exec shop--postgres-0 -n team -- printenv APP_PASSWORD POSTGRES_PASSWORD',
     },
     {
       store: 'postgres',

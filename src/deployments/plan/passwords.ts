@@ -63,7 +63,7 @@ function fromPod(store: StorePart, observed: ObservedChildren): string {
   if (store === 'redis') return `kubectl exec ${names.redis}-0 -n ${namespace} -- printenv REDISCLI_AUTH`;
   return isInCluster(observed)
     ? `kubectl exec deploy/${name} -n ${namespace} -- printenv POSTGRES_URI`
-    : `kubectl exec ${names.postgres}-0 -n ${namespace} -- printenv POSTGRES_PASSWORD`;
+    : `kubectl exec ${names.postgres}-0 -n ${namespace} -- printenv APP_PASSWORD POSTGRES_PASSWORD`;
 }
 
 function secretName(store: StorePart, { names }: ObservedChildren): string {

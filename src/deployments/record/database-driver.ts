@@ -6,6 +6,9 @@ import type { Database, DatabaseDriver, RequestedDatabase } from '../../schema/d
 
 type Postgres = NonNullable<Resolved['postgres']>;
 
+/** What decides how a PostgreSQL is reached. */
+export type MadeFor = Pick<Postgres, 'driver' | 'user'>;
+
 /** The driver of a PostgreSQL. Without a word it is one pod. */
 export function driverOf({ driver }: Pick<Postgres, 'driver'>): 'pod' | 'cloudnative-pg' {
   return driver ?? 'pod';
@@ -16,6 +19,11 @@ export function driverOfRevisions(revisions: readonly AppRevision[]): DatabaseDr
   const found = revisions.find(({ spec }) => spec.resolved.postgres ?? spec.resolved.sharedDatabase);
   const { postgres, sharedDatabase } = found?.spec.resolved ?? {};
   return sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+}
+
+/** The own PostgreSQL of the newest of these revisions that has one; empty if none has. `revisions`: newest first. */
+export function postgresOfRevisions(revisions: readonly AppRevision[]): MadeFor {
+  return revisions.find(({ spec }) => spec.resolved.postgres)?.spec.resolved.postgres ?? {};
 }
 
 /** What a revision has of `database` of a record; undefined if nothing is asked for. */
@@ -31,15 +39,15 @@ export interface DatabaseAccess {
   readonly database: string;
 }
 
-const ACCESS: Readonly<Record<Exclude<DatabaseDriver, 'shared'>, DatabaseAccess>> = {
-  // The superuser of the pod's own server.
-  pod: { user: 'postgres', database: 'postgres' },
-  // The owner of one database, and no superuser.
-  'cloudnative-pg': { user: 'app', database: 'app' },
-};
+/** The superuser of a pod's server: the application itself in databases of pod contracts before 3. */
+export const SUPERUSER: DatabaseAccess = { user: 'postgres', database: 'postgres' };
+/** Key of its password, where the application is not the superuser. */
+export const SUPERUSER_PASSWORD_KEY = 'superuser-password';
+/** The owner of one database, and no superuser. */
+export const OWNER: DatabaseAccess = { user: 'app', database: 'app' };
 
-export function accessOf(driver: keyof typeof ACCESS): DatabaseAccess {
-  return ACCESS[driver];
+export function accessOf(postgres: MadeFor): DatabaseAccess {
+  return driverOf(postgres) === 'pod' && postgres.user === undefined ? SUPERUSER : OWNER;
 }
 
 /** Why a driver is not changed, and the way to the other one. */

@@ -18,6 +18,8 @@ it.each([
   { reference: 'docker.io/library/postgres:17', want: 17 },
   { reference: 'postgres:17.2-alpine', want: 17 },
   { reference: 'postgres:v16', want: 16 },
+  { reference: 'docker.io/pgvector/pgvector:0.8.6-pg17-trixie', want: 17 },
+  { reference: 'pgvector/pgvector:pg18', want: 18 },
   { reference: 'postgres:18beta1', want: undefined },
   { reference: 'postgres:latest', want: undefined },
   { reference: 'localhost:5000/postgres', want: undefined },
@@ -53,6 +55,9 @@ it.each([
   { a: 'postgres:17-bookworm', b: 'postgres:17-alpine3.20', same: false, reason: 'another C library' },
   { a: 'postgres:17-bullseye', b: 'postgres:17-bookworm', same: false, reason: 'another release of the C library' },
   { a: 'postgres:17', b: 'example/postgresql:17', same: false, reason: 'somebody else builds it' },
+  { a: 'pgvector:0.8.5-pg17-trixie', b: 'pgvector:0.8.6-pg17-trixie', same: true, reason: 'another extension' },
+  { a: 'pgvector:0.8.6-pg17-bookworm', b: 'pgvector:0.8.6-pg17-trixie', same: false, reason: 'another C library' },
+  { a: 'postgres:17-trixie', b: 'pgvector:0.8.6-pg17-trixie', same: false, reason: 'another name' },
   { a: 'postgres:17-alpine', b: 'postgres:17-alpine@sha256:1', same: true, reason: 'a digest beside the tag' },
 ])('$a and $b are of one base: $same ($reason)', ({ a, b, same }) => {
   expect(imageBase(a) === imageBase(b)).toBe(same);

@@ -30,9 +30,16 @@ export function fromRegistry(registry: string | undefined, reference: string): s
   return `${registry}/${namesRegistry ? reference.slice(slash + 1) : reference}`;
 }
 
-/** Major version in an image's tag (`postgres:17.2-alpine` → 17); undefined if the tag does not begin with one. */
+/** A tag that begins with the version of an extension has the one of PostgreSQL as a word. */
+const OF_POSTGRES = /(?:^|-)pg(\d{1,4})(?=-|$)/;
+
+/**
+ * Major version of PostgreSQL in an image's tag (`postgres:17.2-alpine` → 17, `pgvector:0.8.6-pg17-trixie` → 17); undefined if the tag has
+ * no such word and does not begin with a version.
+ */
 export function majorVersion(reference: string): number | undefined {
-  const major = /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(parseImage(reference).tag ?? '')?.[1];
+  const { tag = '' } = parseImage(reference);
+  const major = (OF_POSTGRES.exec(tag) ?? /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(tag))?.[1];
   return major === undefined ? undefined : Number(major);
 }
 
@@ -44,7 +51,7 @@ export function majorVersion(reference: string): number | undefined {
 export function imageBase(reference: string): string {
   const { repository, tag = '' } = parseImage(reference);
   const name = repository.slice(repository.lastIndexOf('/') + 1);
-  const words = tag.toLowerCase().split('-').slice(1);
+  const words = tag.toLowerCase().replace(OF_POSTGRES, '').split('-').slice(1);
   // Alpine's C library sorts text in the same way in all releases. Debian's does not, and each release has a name.
   return [name, ...words.map((word) => (word.startsWith('alpine') ? 'alpine' : word))].join(' ');
 }

@@ -46,7 +46,7 @@ const prod = {
 
 it('resolves a plain record', () => {
   expect(resolve(aSpec(), SETTINGS)).toEqual({
-    contract: 2,
+    contract: 3,
     image: 'registry.example/shop:1',
     pullPolicy: 'IfNotPresent',
     port: 8000,
@@ -59,6 +59,7 @@ it('resolves a plain record', () => {
       memoryMb: 256,
       memoryLimitMb: 1024,
       image: 'docker.io/library/postgres:17',
+      user: 'app',
       storageGi: 10,
       maxConnections: 100,
     },

@@ -19,7 +19,7 @@ import { type NamesSecrets, referencesOf } from './secret-references.ts';
  * Redis. A change that would restart the pods of existing revisions needs a new version. The makers of every version are
  * kept (deployments/children/contracts.ts).
  */
-export const POD_CONTRACT = 2;
+export const POD_CONTRACT = 3;
 
 /**
  * Every value in force for `spec` under `settings`. CPU in cores, memory in MiB, storage in GiB, as in the record.
@@ -103,16 +103,17 @@ function sharedOf(asked: Given, { database: { shared }, images, sizes }: Setting
   };
 }
 
-/** What the driver adds to PostgreSQL. A record of one pod has nothing of it. */
+/** What the driver adds to PostgreSQL. */
 function ofDriver(
   { sourceConfig: { database = {} } }: Readonly<AppDeploymentSpec>,
   { database: defaults, images }: Settings,
 ): Partial<NonNullable<Resolved['postgres']>> {
-  const { driver = defaults.driver, instances = defaults.instances } = database;
-  if (driver !== 'cloudnative-pg') return {};
+  const { driver = defaults.driver, instances = defaults.instances, extensions = [] } = database;
+  const made = extensions.length > 0 && { extensions };
+  if (driver !== 'cloudnative-pg') return { user: 'app', ...made };
   const { dataDurability, userId } = defaults.cloudNativePg;
   const image = fromRegistry(images.registry, images.cloudNativePg);
-  return { driver, instances, image, dataDurability, userId };
+  return { driver, instances, image, dataDurability, userId, ...made };
 }
 
 function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): Pick<Resolved, 'api'> {

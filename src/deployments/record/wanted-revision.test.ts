@@ -321,6 +321,39 @@ it.each([
   });
 });
 
+describe('the role of the application and the extensions', () => {
+  const ask = { sourceConfig: { database: { extensions: ['vector' as const] } } };
+  const record = aRecord(withImage('a:2', ask), { generation: 2 });
+  const before = made(aRecord(withImage('a:1', ask)));
+  const { user: _user, extensions: _extensions, ...superuser } = before.spec.resolved.postgres ?? {};
+  const old = {
+    ...before,
+    spec: { ...before.spec, resolved: { ...before.spec.resolved, contract: 2, postgres: superuser } },
+  } as AppRevision;
+  const none = { user: undefined, extensions: undefined };
+  it.each([
+    { name: 'of a new database', own: [], data: {}, want: { user: 'app', extensions: ['vector'] } },
+    { name: 'stay', own: [before], data: {}, want: { user: 'app', extensions: ['vector'] } },
+    { name: 'of a database of contract 2 stay', own: [old], data: {}, want: none },
+    {
+      name: 'of a retained database of contract 2 stay',
+      own: [],
+      data: { image: 'postgres:17', user: 'postgres' as const },
+      want: none,
+    },
+    {
+      name: 'of a retained database of contract 3 stay, and what it has is not made again',
+      own: [],
+      data: { image: 'postgres:17', user: 'app' as const },
+      want: { ...none, user: 'app' },
+    },
+  ])('$name', ({ own, data, want }) => {
+    const wanted = wantedRevision(record, own, SETTINGS, data);
+    const { user, extensions } = ('create' in wanted && wanted.create.resolved.postgres) || {};
+    expect({ user, extensions }).toEqual(want);
+  });
+});
+
 describe('another scale', () => {
   const scaled = (resourceSpec: ResourceSpec): Partial<AppDeploymentSpec> =>
     withImage('a:1', { sourceConfig: { resourceSpec } });

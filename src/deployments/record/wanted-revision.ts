@@ -168,7 +168,7 @@ export function wantedRevision(
   const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
   const resolved = keepDatabase(
     withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
-    { ...data, ...imageOfDatabase(own, moved), shared: sharedOfDatabase(own) },
+    { ...data, ...madeOfDatabase(own, moved), shared: sharedOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
   const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
@@ -354,6 +354,9 @@ function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolea
 export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
+  /** Role of the application in a pod's server. */
+  readonly user?: 'app' | 'postgres';
+  readonly extensions?: NonNullable<Resolved['postgres']>['extensions'] | undefined;
   readonly driver?: DatabaseDriver;
   /** Its number among the databases of the record. */
   readonly number?: number;
@@ -425,18 +428,33 @@ export function hasMigrated({ spec, status }: AppRevision): boolean {
 
 /**
  * A record keeps its major version of PostgreSQL: an image of another or unknown major version could not read the data. It
- * also keeps its base: another C library sorts text differently, which corrupts indexes. Otherwise the setting's image
+ * also keeps its base: another C library sorts text differently, which corrupts indexes. And it keeps the role of the application. Otherwise the setting's image
  * is used. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(resolved: Resolved, { image, shared }: DataThere, smallestGi: number): Resolved {
+function keepDatabase(
+  resolved: Resolved,
+  { image, user, extensions, shared }: DataThere,
+  smallestGi: number,
+): Resolved {
   const { postgres, sharedDatabase } = resolved;
   if (sharedDatabase && shared) {
     const { installation, host, port, sslMode } = shared;
     return { ...resolved, sharedDatabase: { ...sharedDatabase, installation, host, port, sslMode } };
   }
   if (postgres === undefined) return resolved;
+  const { user: own, extensions: asked, ...values } = postgres;
+  const made = image === undefined ? asked : extensions;
   const storageGi = Math.max(postgres.storageGi, smallestGi);
-  return { ...resolved, postgres: { ...postgres, image: imageFor(postgres.image, image), storageGi } };
+  return {
+    ...resolved,
+    postgres: {
+      ...values,
+      ...(own !== undefined && user !== 'postgres' && { user: own }),
+      ...(made !== undefined && { extensions: made }),
+      image: imageFor(postgres.image, image),
+      storageGi,
+    },
+  };
 }
 
 /**
@@ -505,11 +523,11 @@ function sharedOfDatabase(own: readonly AppRevision[]): SharedDatabase | undefin
 }
 
 /** A database that is new has no image yet. */
-function imageOfDatabase(own: readonly AppRevision[], moved: Moved): DataThere {
+function madeOfDatabase(own: readonly AppRevision[], moved: Moved): DataThere {
   const number = moved?.number ?? 0;
   const known = own.find((one) => one.spec.resolved.postgres !== undefined && databaseNumberOf(one) === number);
-  const image = known?.spec.resolved.postgres?.image;
-  return image === undefined ? {} : { image };
+  const { image, user = 'postgres', extensions } = known?.spec.resolved.postgres ?? {};
+  return image === undefined ? {} : { image, user, extensions };
 }
 
 /** Equality as in JSON: the order of keys has no meaning, and an undefined field is absent. */

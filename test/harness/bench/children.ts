@@ -73,7 +73,10 @@ export function renderChildren(settings: Settings): Rendering {
   if (!('create' in wanted)) throw new Error('the fixture wants no revision');
   const revision = makeRevision(record, wanted.create);
   const project = makeTracingProject(record);
-  const secrets = [postgresSecret(record, FIXTURE.password), redisSecret(record, FIXTURE.password)];
+  const secrets = [
+    postgresSecret(record, { password: FIXTURE.password, superuserPassword: FIXTURE.password }, {}),
+    redisSecret(record, FIXTURE.password),
+  ];
   const { digests } = rotationOf(anObserved(record, { revisions: [revision] }), revision);
   const children = desiredChildren({
     record,

@@ -805,8 +805,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/deployments/children/contracts.ts',
-        from: '[2, CONTRACT_V2]',
-        to: "[2, CONTRACT_V2], [3, { ...CONTRACT_V2, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V2.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]",
+        from: '[3, CONTRACT_V3]',
+        to: "[3, CONTRACT_V3], [4, { ...CONTRACT_V3, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V3.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]",
       },
       {
         file: 'src/deployments/children/desired.ts',

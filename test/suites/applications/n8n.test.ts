@@ -82,7 +82,7 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
   const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', NAMESPACE, ...args]);
   /** Rows of n8n's database, a column each time. */
   const query = async (sql: string): Promise<string[]> =>
-    (await kubectl('exec', 'n8n--postgres-0', '-c', 'postgres', '--', 'psql', '-U', 'postgres', '-At', '-c', sql))
+    (await kubectl('exec', 'n8n--postgres-0', '-c', 'postgres', '--', 'psql', '-U', 'app', '-At', '-c', sql))
       .split('\n')
       .filter((line) => line !== '');
 

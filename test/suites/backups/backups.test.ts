@@ -272,7 +272,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
           reason: 'Serving',
         });
       }, READY_MS);
-      const psql = ['exec', 'copy--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', SUM];
+      const psql = ['exec', 'copy--postgres-0', '--', 'psql', '-U', 'app', '-Atc', SUM];
       expect((await there(...psql)).trim()).toBe(await sql(SUM));
       expect(await there('exec', 'deploy/copy', '--', 'sh', '-c', 'echo $WORD')).toContain('from the team');
       expect(await there('get', 'secrets', '-o', 'name')).not.toContain('davit-backup-store');

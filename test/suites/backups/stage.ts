@@ -106,8 +106,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     says,
     serves: async () => void (await says('Ready', 'True', 'Serving')),
     plugin: async (...args) => (await runPlugin(cluster, [...args, '--namespace=team'])).stdout.trim(),
-    inPod: async (pod, statement) =>
-      (await kubectl('exec', pod, '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement)).trim(),
+    inPod: async (pod, statement) => (await kubectl('exec', pod, '--', 'psql', '-U', 'app', '-Atc', statement)).trim(),
     async restart(further) {
       await platform.stop();
       platform = await start(further);

@@ -28,7 +28,7 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
   /** Of a database of driver pod. */
   const inPod = (name: string, statement: string): Promise<string> =>
     stage
-      .kubectl('exec', `${name}--postgres-0`, '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement)
+      .kubectl('exec', `${name}--postgres-0`, '--', 'psql', '-U', 'app', '-Atc', statement)
       .then((text) => text.trim());
 
   it('are made and proven by the Jobs that there are', async () => {

@@ -28,6 +28,7 @@ async function apply(dbMaxConnections: number, annotations: object = {}): Promis
       sourceRevisionConfig: { imageUri: davit.images.sample },
       databaseDeletionPolicy: 'Retain',
       sourceConfig: {
+        database: { extensions: ['vector'] },
         resourceSpec: {
           cpu: 0.2,
           memoryMb: 256,
@@ -66,8 +67,9 @@ async function ask(path: string, body?: object): Promise<any> {
   return response.json();
 }
 
-function sql(statement: string): Promise<string> {
-  return inTenant('exec', 'keeper--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement);
+async function sql(statement: string, user = 'app'): Promise<string> {
+  const psql = ['psql', '-U', user, '-d', 'app', '-Atc', statement];
+  return (await inTenant('exec', 'keeper--postgres-0', '--', ...psql)).trim();
 }
 
 withPods('what a deployment has stored', () => {
@@ -75,10 +77,18 @@ withPods('what a deployment has stored', () => {
     await apply(40);
     await ready();
     const item = await ask('/items', { text: 'phoenix' });
+    const about = `select pg_get_userbyid(datdba), rolsuper, pg_encoding_to_char(encoding), coalesce(to_jsonb(d) ->> 'datlocale', datcollate)
+      from pg_database d join pg_roles r on r.oid = datdba where datname = current_database()`;
+    expect(await sql(about)).toBe('app|f|UTF8|C.UTF-8');
+    await expect(sql("copy (select 1) to program 'true'")).rejects.toThrow(/permission denied|must be superuser/);
+    await expect(sql('create extension dblink')).rejects.toThrow(/Must be superuser to create this extension/);
+    await sql('create extension if not exists vector; create table near (place vector(3))');
+    expect(await sql('select rolsuper from pg_roles where rolname = current_user', 'postgres')).toBe('t');
+    expect(await sql("select count(*) from items where text = 'phoenix'")).toBe('1');
 
     await apply(60);
     await ready();
-    expect((await sql('show max_connections')).trim()).toBe('60');
+    expect(await sql('show max_connections')).toBe('60');
     await eventually(async () => expect(await ask(`/items/${item.id}`)).toMatchObject({ text: 'phoenix' }), 60_000);
 
     await inTenant('delete', 'appd', 'keeper', '--timeout=120s');

@@ -331,11 +331,14 @@ withPods('the sample with queue workers', () => {
         '-U',
         'postgres',
         '-w',
+        '-d',
+        'app',
         '-Atc',
         'show max_connections',
       ]);
-    expect((await ask('127.0.0.1')).trim()).toBe('100');
-    await expect(ask('shop--postgres')).rejects.toThrow(/no password supplied/);
+    expect((await ask('/var/run/postgresql')).trim()).toBe('100');
+    // oxlint-disable-next-line no-await-in-loop -- one connection after the other
+    for (const host of ['127.0.0.1', 'shop--postgres']) await expect(ask(host)).rejects.toThrow(/no password supplied/);
   });
 
   it('no password stands on a command line of any container', async () => {

@@ -40,7 +40,6 @@ export function sizedRecord(davit: Attached, namespace: string): Sized {
         expect(status?.observedGeneration).toBe(metadata.generation);
         expect(status?.conditions.find((condition) => condition.type === type)).toMatchObject(wanted);
       }, 120_000),
-    sql: (statement) =>
-      inTenant('exec', 'sized--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement),
+    sql: (statement) => inTenant('exec', 'sized--postgres-0', '--', 'psql', '-U', 'app', '-Atc', statement),
   };
 }

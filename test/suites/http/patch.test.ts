@@ -966,6 +966,32 @@ describe('an archive', () => {
   });
 });
 
+describe('extensions', () => {
+  const database = (fields: unknown): object => ({ source_config: { database: fields } });
+  const BY = ['body', 'source_config', 'database', 'extensions'];
+
+  it('are made with the database, and cannot be added to one', async () => {
+    const id = await made(database({ extensions: ['vector'] }));
+    expect(stored().spec.sourceConfig.database).toEqual({ extensions: ['vector'] });
+    const same = await facade.call('PATCH', `/v2/deployments/${id}`, database({ extensions: ['vector'] }));
+    expect(same.status).toBe(200);
+    expect((await facade.call('PATCH', `/v2/deployments/${id}`, database({ extensions: null }))).status).toBe(200);
+    const late = await facade.call('PATCH', `/v2/deployments/${id}`, database({ extensions: ['vector'] }));
+    expect([late.status, late.body.detail]).toMatchObject([
+      422,
+      [{ loc: BY, type: 'frozen_field', msg: expect.stringContaining('in a database that exists') as string }],
+    ]);
+  });
+
+  it.each([
+    [{ extensions: ['dblink'] }, /vector/],
+    [{ driver: 'shared', extensions: ['vector'] }, /driver shared has no extensions/],
+  ])('%j are refused', async (asked, words) => {
+    const { status, body } = await facade.call('POST', '/v2/deployments', aBody(database(asked)));
+    expect([status, JSON.stringify(body.detail)]).toEqual([422, expect.stringMatching(words)]);
+  });
+});
+
 describe('a restore', () => {
   const restore = (fields: unknown): object => ({ source_config: { database: { restore: fields } } });
 
@@ -975,6 +1001,7 @@ describe('a restore', () => {
     expect(body.source_config.database).toEqual({
       driver: null,
       instances: null,
+      extensions: null,
       backup: null,
       archive: null,
       restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null, archive: null },

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
-import { CONTRACT_V2, PARTS_V2 } from '../../../src/deployments/children/contracts/v2.ts';
+import { PARTS_V2 } from '../../../src/deployments/children/contracts/v2.ts';
+import { CONTRACT_V3 } from '../../../src/deployments/children/contracts/v3.ts';
 import { newestOf, POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
 import { makeWorkload } from '../../../src/deployments/children/workload.ts';
 import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
@@ -22,14 +23,14 @@ const UPGRADED: PodContracts = new Map([
   [
     NEXT,
     {
-      ...CONTRACT_V2,
+      ...CONTRACT_V3,
       workload: (inputs, role, size, image) =>
         makeWorkload(inputs, role, size, image, {
           ...PARTS_V2,
-          waitScripts: { database: 'exit 0', redis: 'exit 0' },
+          waitScripts: { database: ': upgraded', redis: ': upgraded' },
         }),
       postgres: (inputs, postgres) => {
-        const made = CONTRACT_V2.postgres(inputs, postgres);
+        const made = CONTRACT_V3.postgres(inputs, postgres);
         return { ...made, ...(made.spec && { spec: { ...made.spec, minReadySeconds: 3 } }) };
       },
     },
@@ -122,11 +123,11 @@ describe('an upgrade', () => {
     await edit(kube, { revisionSerial: 2 });
     await during(kube, UPGRADED, converge);
     expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT]);
-    expect(workloads(kube)).toContain('exit 0');
+    expect(workloads(kube)).toContain(': upgraded');
   });
 
   it('leaves the pods that a change of another part does not concern, where the new version makes the same', async () => {
-    const same: PodContracts = new Map([...POD_CONTRACTS, [NEXT, CONTRACT_V2]]);
+    const same: PodContracts = new Map([...POD_CONTRACTS, [NEXT, CONTRACT_V3]]);
     const kube = await running(POD_CONTRACTS, { sourceConfig: { resourceSpec: { queueCpu: 1 } } });
     const templateOf = (name: string): unknown =>
       (kube.objects(DEPLOYMENTS).find(({ metadata }) => metadata.name === name) as { spec?: { template?: unknown } })
@@ -145,11 +146,11 @@ describe('an upgrade', () => {
     const before = kube.objects(STATEFUL_SETS).map(specOf);
     await edit(kube, { revisionSerial: 2 });
     await during(kube, UPGRADED, converge);
-    expect(workloads(kube)).toContain('exit 0');
+    expect(workloads(kube)).toContain(': upgraded');
     await edit(kube, { revisionSerial: 3, rollbackTo: first?.spec.id });
     await during(kube, UPGRADED, converge);
     expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT, NEXT - 1]);
-    expect(workloads(kube)).not.toContain('exit 0');
+    expect(workloads(kube)).not.toContain(': upgraded');
     expect(kube.objects(STATEFUL_SETS)).toHaveLength(before.length);
   });
 });
@@ -199,7 +200,7 @@ describe('rolled back, Davit', () => {
     await edit(kube, { revisionSerial: 3 });
     await during(kube, POD_CONTRACTS, converge);
     expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT, NEXT - 1]);
-    expect(workloads(kube)).not.toContain('exit 0');
+    expect(workloads(kube)).not.toContain(': upgraded');
     expect(says(kube, 'Ready')).toBe('True Serving');
   });
 

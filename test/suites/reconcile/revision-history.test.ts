@@ -238,7 +238,7 @@ describe('a rollback', () => {
       const queue = kube.objects<WithProbes>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop--queue');
       const [container] = queue?.spec.template.spec.containers ?? [];
       const isChecked = JSON.stringify(container?.livenessProbe).includes('/tmp/alive');
-      return [isChecked, JSON.stringify(container).match(/[a-z+]+:\/\/postgres:\$\(/g)];
+      return [isChecked, JSON.stringify(container).match(/[a-z+]+:\/\/app:\$\(/g)];
     };
     const kube = aServer();
     const runtime = { queue: { heartbeatFile: '/tmp/alive', healthRestart: true }, postgresUriScheme: 'postgres' };
@@ -248,7 +248,7 @@ describe('a rollback', () => {
     const [first] = revisions(kube);
     if (!first) throw new Error('There was no revision.');
     const given = seen(kube);
-    expect(given).toEqual([true, ['postgres://postgres:$(', 'postgres://postgres:$(']]);
+    expect(given).toEqual([true, ['postgres://app:$(', 'postgres://app:$(']]);
     await change(kube, { revisionSerial: 2, sourceConfig: { runtime: null } });
     await converge(controller);
     expect(seen(kube)).toEqual([false, null]);

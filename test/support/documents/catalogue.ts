@@ -25,8 +25,8 @@ const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X
 const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
 const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
 const STOPPED = `STOPPED='.items |= map(if .kind == "AppDeployment" then .spec.sourceConfig.resourceSpec += {minScale: 0, maxScale: 0} else . end)'`;
-const LOAD =
-  'kubectl exec -i NAME--postgres-0 -n NAMESPACE -- psql -h 127.0.0.1 -U postgres -q -v ON_ERROR_STOP=1 --single-transaction < NAME.sql';
+const DUMP_BY_HAND = `kubectl exec NAME--postgres-0 -n NAMESPACE -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"' > NAME.sql`;
+const LOAD = `kubectl exec -i NAME--postgres-0 -n NAMESPACE -- sh -c 'psql -U "$POSTGRES_DB" -q -v ON_ERROR_STOP=1 --single-transaction' < NAME.sql`;
 const SCALE_TO_ZERO = `kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"spec":{"sourceConfig":{"resourceSpec":{"minScale":0,"maxScale":0}}}}'`;
 
 /** By its first line. */
@@ -209,7 +209,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit run NAME --task TASK': RUNS,
   'kubectl davit run agent --task clean': RUNS,
   'kubectl davit run agent --timeout 600 -- sh -c \'pg_dump "$POSTGRES_URI" | wc -c\'': RUNS,
-  'kubectl davit exec agent -c postgres -- psql -h 127.0.0.1 -U postgres': REAL_PODS,
+  'kubectl davit exec agent -c postgres -- psql -U postgres app': REAL_PODS,
 
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
   'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
@@ -231,7 +231,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get secrets -n NAMESPACE -o json | jq "$AS_NEW" > secrets.json': 'install',
   'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json':
     'install',
-  'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql': 'install',
+  [DUMP_BY_HAND]: 'install',
   'kubectl get apptemplates,oauthproviders,codehostintegrations -n davit-org -o json | jq "$AS_NEW" > organization.json':
     'install',
   'kubectl get secrets -n davit-org -o json | jq "$AS_NEW" > organization-secrets.json': 'install',
@@ -246,7 +246,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   [LOAD]: 'install',
   [SCALE_TO_ZERO]: 'install',
   'kubectl annotate appd NAME -n NAMESPACE --overwrite davit.dev/empty-database=UID': 'install',
-  'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD': 'install',
+  'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv APP_PASSWORD POSTGRES_PASSWORD': 'install',
   'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf': 'install',
   'kubectl scale deployment/davit-controller -n davit-system --replicas=0': 'install',
   'kubectl apply --server-side -f key.json': 'install',

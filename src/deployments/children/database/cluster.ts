@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { HIBERNATION_ANNOTATION, POSTGRES_IMAGE_ANNOTATION } from '../../../schema/meta.ts';
-import { accessOf } from '../../record/database-driver.ts';
+import { OWNER } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { selectorLabels } from '../../record/labels.ts';
 import { resourcesFor } from '../containers.ts';
@@ -11,6 +11,7 @@ import type { Inputs } from '../inputs.ts';
 import { keptMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
+import { makeExtensions } from './extensions.ts';
 import { clusterArchive } from './wal-archive.ts';
 
 export interface PostgresCluster extends KubeObject {
@@ -32,8 +33,8 @@ export function makePostgresCluster(inputs: Inputs, postgres: NonNullable<Resolv
   const { record, revision, settings } = inputs;
   const { resolved } = revision.spec;
   const { postgres: name, postgresSecret } = databaseNames(record, revision);
-  const { user, database } = accessOf('cloudnative-pg');
-  const { instances = 1, dataDurability = 'off', userId } = postgres;
+  const { user, database } = OWNER;
+  const { instances = 1, dataDurability = 'off', userId, extensions } = postgres;
   const { storageClassName } = settings.database;
   const { nodeSelector, tolerations, ...placement } = placementFor(resolved, 'postgres', record.metadata.name);
   const archive = clusterArchive(inputs);
@@ -66,6 +67,7 @@ export function makePostgresCluster(inputs: Inputs, postgres: NonNullable<Resolv
           encoding: 'UTF8',
           localeCollate: LOCALE,
           localeCType: LOCALE,
+          ...(extensions && { postInitApplicationSQL: [makeExtensions(extensions)] }),
         },
       },
       postgresql: {

@@ -7,7 +7,7 @@ import type { Resolved } from '../../../schema/app-revision.ts';
 import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
-import { accessOf, driverOf } from '../../record/database-driver.ts';
+import { driverOf, SUPERUSER } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
@@ -19,8 +19,6 @@ import { databasePlace } from '../store-hosts.ts';
 
 /** Shared by the containers of a pod. */
 export const FOLDER = '/backup';
-/** In the pod's own server, whatever runs that of the record. */
-const OWN = accessOf('pod');
 const CREDENTIALS = '/store';
 /** The pods' own sizes: pg_dump streams, and an upload holds one part of the file. */
 const SIZES = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
@@ -124,8 +122,8 @@ export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
     restartPolicy: 'Always',
     ...(driverOf(postgres) === 'pod' ? { args: settings } : withoutEntrypoint(postgres, settings)),
     env: [
-      { name: 'POSTGRES_USER', value: OWN.user },
-      { name: 'POSTGRES_DB', value: OWN.database },
+      { name: 'POSTGRES_USER', value: SUPERUSER.user },
+      { name: 'POSTGRES_DB', value: SUPERUSER.database },
       // Only containers of this pod reach it.
       { name: 'POSTGRES_HOST_AUTH_METHOD', value: 'trust' },
       { name: 'PGDATA', value: `${SERVER_DATA}/pgdata` },
@@ -183,8 +181,8 @@ const SERVER_SETTINGS = [
 const SERVER_DATA = '/var/lib/postgresql/data';
 const OWN_SERVER_ENV = [
   { name: 'PGHOST', value: '127.0.0.1' },
-  { name: 'PGUSER', value: OWN.user },
-  { name: 'PGDATABASE', value: OWN.database },
+  { name: 'PGUSER', value: SUPERUSER.user },
+  { name: 'PGDATABASE', value: SUPERUSER.database },
   { name: 'PGCONNECT_TIMEOUT', value: '10' },
 ];
 

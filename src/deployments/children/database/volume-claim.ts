@@ -2,7 +2,7 @@
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import type { Resolved } from '../../../schema/app-revision.ts';
-import { POSTGRES_IMAGE_ANNOTATION } from '../../../schema/meta.ts';
+import { POSTGRES_IMAGE_ANNOTATION, POSTGRES_USER_ANNOTATION } from '../../../schema/meta.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
@@ -24,7 +24,14 @@ export function makeVolumeClaim(
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: { ...metadata, annotations: { ...metadata.annotations, [POSTGRES_IMAGE_ANNOTATION]: postgres.image } },
+    metadata: {
+      ...metadata,
+      annotations: {
+        ...metadata.annotations,
+        [POSTGRES_IMAGE_ANNOTATION]: postgres.image,
+        ...(postgres.user && { [POSTGRES_USER_ANNOTATION]: postgres.user }),
+      },
+    },
     spec: {
       accessModes: ['ReadWriteOnce'],
       ...(storageClassName !== undefined && { storageClassName }),

@@ -7,7 +7,7 @@ import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import { type ArchivePlan, archivePlanOf } from '../../../schema/database.ts';
 import { ARCHIVE_AT_ANNOTATION, ARCHIVE_SERVER_ANNOTATION, BARMAN_CLOUD_PLUGIN } from '../../../schema/meta.ts';
 import type { BackupStore } from '../../../schema/settings.ts';
-import { accessOf, driverOf } from '../../record/database-driver.ts';
+import { driverOf, OWNER } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import {
   type ArchiveOrigin,
@@ -161,7 +161,7 @@ export interface ClusterArchive {
 export function clusterArchive(inputs: Inputs): ClusterArchive {
   const { record, revision, settings, archives } = inputs;
   const { postgres: server, postgresSecret } = databaseNames(record, revision);
-  const { user, database } = accessOf('cloudnative-pg');
+  const { user, database } = OWNER;
   const origin = backupMeans(settings) && archives?.origin;
   const ofPlugin = (parameters: object): object => ({ name: BARMAN_CLOUD_PLUGIN, enabled: true, parameters });
   return {

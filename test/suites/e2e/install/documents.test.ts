@@ -67,8 +67,7 @@ async function ask<T>(path: string, body?: object): Promise<T> {
   return (await answer.json()) as T;
 }
 
-const LOAD =
-  'kubectl exec -i NAME--postgres-0 -n NAMESPACE -- psql -h 127.0.0.1 -U postgres -q -v ON_ERROR_STOP=1 --single-transaction < NAME.sql';
+const LOAD = `kubectl exec -i NAME--postgres-0 -n NAMESPACE -- sh -c 'psql -U "$POSTGRES_DB" -q -v ON_ERROR_STOP=1 --single-transaction' < NAME.sql`;
 const SCALE_TO_ZERO = `kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"spec":{"sourceConfig":{"resourceSpec":{"minScale":0,"maxScale":0}}}}'`;
 
 function serverPods(): Promise<string> {
@@ -163,7 +162,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     await inTeam('wait', '--for=condition=Ready', 'appd/shop', '--timeout=150s');
     item = await ask('/items', { text: 'kept' });
     const passwords = [
-      'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD',
+      'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv APP_PASSWORD POSTGRES_PASSWORD',
       'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf',
     ];
     expect(await type(passwords)).toMatch(/^\S{20,}\n(.*\n)*requirepass \S{20,}/);
@@ -180,7 +179,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       'kubectl get apptemplates,oauthproviders,codehostintegrations -n davit-org -o json | jq "$AS_NEW" > organization.json',
       'kubectl get secrets -n davit-org -o json | jq "$AS_NEW" > organization-secrets.json',
       'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json',
-      'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql',
+      `kubectl exec NAME--postgres-0 -n NAMESPACE -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"' > NAME.sql`,
     ]);
     const files = ['records.json', 'secrets.json', 'key.json', 'shop.sql'];
     const [records, secrets, key, dump] = await Promise.all(

@@ -714,6 +714,21 @@ describe('immutable fields', () => {
       );
     });
   });
+  it('extensions cannot be added or changed, and can be taken away', async () => {
+    const asking = (extensions: string[] | null): object => ({ spec: { sourceConfig: { database: { extensions } } } });
+    const refused = {
+      field: 'spec.sourceConfig.database.extensions',
+      message: expect.stringContaining('can be set only when the deployment is created') as string,
+    };
+    const late = await door.call('PATCH', `${RECORDS}/${name}?dryRun=All`, asking(['vector']));
+    expect(late.causes).toContainEqual(expect.objectContaining(refused));
+    const begun = docker({ sourceConfig: { database: { extensions: ['vector'] } } });
+    await door.call('POST', RECORDS, aRecord(begun, 'begun-with-vector'));
+    const place = `${RECORDS}/begun-with-vector?dryRun=All`;
+    expect((await door.call('PATCH', place, asking([]))).causes).toContainEqual(expect.objectContaining(refused));
+    expect((await door.call('PATCH', place, asking(null))).status).toBe(200);
+  });
+
   it('a restore cannot be added, and can be changed and taken away', async () => {
     const asking = (restore: object | null): object => ({ spec: { sourceConfig: { database: { restore } } } });
     const late = await door.call('PATCH', `${RECORDS}/${name}?dryRun=All`, asking({ from: 'shop' }));
