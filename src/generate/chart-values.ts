@@ -84,6 +84,7 @@ export const ChartValues = z.strictObject({
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     pullSecrets: z.array(z.strictObject({ name: z.string().min(1) })),
   }),
+  imageDigests: z.record(z.string().min(1).max(512), z.string().regex(/^sha256:[0-9a-f]{64}$/)),
   caBundle: z.strictObject({ configMap: z.string().max(253), key: z.string().min(1).max(253) }),
   commonLabels: z.record(z.string(), z.string()),
   workloads: z.strictObject({ enabled: z.boolean() }),

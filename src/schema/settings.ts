@@ -520,13 +520,13 @@ export const Settings = z.strictObject({
         .max(10)
         .default([])
         .describe("Pull secrets in the record's namespace, in addition to those that the record names."),
-      postgres: ImageReference.default('docker.io/library/postgres:17').describe(
+      postgres: ImageReference.default('docker.io/pgvector/pgvector:0.8.6-pg17-trixie').describe(
         'Image of PostgreSQL. Only new records use a new major version.',
       ),
-      cloudNativePg: ImageReference.default('ghcr.io/cloudnative-pg/postgresql:17-standard-bookworm').describe(
+      cloudNativePg: ImageReference.default('ghcr.io/cloudnative-pg/postgresql:17.11-standard-trixie').describe(
         'Image of PostgreSQL for driver cloudnative-pg. Its tag must begin with the major version. Only new records use a new one.',
       ),
-      redis: ImageReference.default('docker.io/valkey/valkey:8').describe('Image of Redis or Valkey.'),
+      redis: ImageReference.default('docker.io/valkey/valkey:8.1.10-trixie').describe('Image of Redis or Valkey.'),
       pullPolicy: z
         .enum(['Always', 'IfNotPresent', 'Never'])
         .default('IfNotPresent')

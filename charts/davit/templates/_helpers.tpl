@@ -38,10 +38,34 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 {{- end }}
 
-{{/* A name of an image with the registry of global.imageRegistry: a list of the root context and the name. */}}
+{{/* A name of an image with its digest, if imageDigests has one: a list of the root context and the name. */}}
+{{- define "davit.pinned" -}}
+{{- $name := index . 1 -}}
+{{- with get (index . 0).Values.imageDigests $name }}{{ $name }}@{{ . }}{{ else }}{{ $name }}{{ end -}}
+{{- end }}
+
+{{/* The names of this chart's images, by their values, as YAML. */}}
+{{- define "davit.namedImages" -}}
+{{- with .Values.settings -}}
+{{- range $field, $name := pick .images "postgres" "cloudNativePg" "redis" }}
+settings.images.{{ $field }}: {{ $name | quote }}
+{{- end }}
+{{- with dig "shared" "image" "" .database }}
+settings.database.shared.image: {{ . | quote }}
+{{- end }}
+{{- with .builds.images.builder }}
+settings.builds.images.builder: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- if .Values.registry.enabled }}
+registry.image: {{ .Values.registry.image | quote }}
+{{- end }}
+{{- end }}
+
+{{/* A name of an image with its digest and the registry of global.imageRegistry: a list of the root context and the name. */}}
 {{- define "davit.mirrored" -}}
 {{- $registry := dig "imageRegistry" "" ((index . 0).Values.global | default dict) -}}
-{{- $name := index . 1 -}}
+{{- $name := include "davit.pinned" . -}}
 {{- if $registry -}}
 {{- $first := splitList "/" $name | first -}}
 {{- if and (contains "/" $name) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) -}}
@@ -325,6 +349,11 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- with dig "imageRegistry" "" (.Values.global | default dict) -}}
 {{- if not $settings.images.registry -}}
 {{- $_ := set $settings.images "registry" . -}}
+{{- end -}}
+{{- end -}}
+{{- range $field := list "postgres" "cloudNativePg" "redis" -}}
+{{- with get $settings.images $field -}}
+{{- $_ := set $settings.images $field (include "davit.pinned" (list $ .)) -}}
 {{- end -}}
 {{- end -}}
 {{- with $settings.builds.images.builder -}}

@@ -93,6 +93,14 @@ it.each([
   ).toContain(says);
 });
 
+it.each(['postgres', 'redis', 'wait-for-database', 'wait-for-redis'])('%s has an image of the platform', (name) => {
+  const state = { waiting: { reason: 'ErrImagePull', message: 'manifest unknown' } };
+  const pod = aPod('postgres', REVISION, { main: [{ name, image: 'postgres:17.99-trixie', state }] });
+  expect(podFailure([pod])?.message).toMatch(
+    /^Image postgres:17\.99-trixie of .* cannot be pulled: manifest unknown\. Check its name and tag\. The platform team sets this image in the chart: settings\.images\.$/,
+  );
+});
+
 it('an image of a step of a restore is said to be that of the step', () => {
   const state = { waiting: { reason: 'ImagePullBackOff', message: 'not found' } };
   const pod = aPod('restore', REVISION, { main: [{ name: 'davit-fetch', image: 'davit:1', state }] });

@@ -6,6 +6,7 @@ import {
   isOfStores,
   MIGRATION_CONTAINER,
   REVISION_LABEL,
+  STORE_PARTS,
   TASK_CONTAINER,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
@@ -105,12 +106,15 @@ function firstTrouble<T>(items: readonly T[], check: (item: T) => Trouble | unde
   return undefined;
 }
 
+const OF_PLATFORM: ReadonlySet<string> = new Set([...STORE_PARTS, WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
+const SET_BY_PLATFORM = ' The platform team sets this image in the chart: settings.images.';
+
 function pullTrouble(container: ContainerStatus): Trouble | undefined {
   if (!failsToPull(container)) return undefined;
   const { cause, todo } = pullFailureOf(container);
   return {
     reason: 'ImagePullFailed',
-    message: `Image ${shortened(container.image ?? '', 512)} of ${containerText(container.name)} cannot be pulled${cause === '' ? '' : `: ${cause}`}. ${todo}`,
+    message: `Image ${shortened(container.image ?? '', 512)} of ${containerText(container.name)} cannot be pulled${cause === '' ? '' : `: ${cause}`}. ${todo}${OF_PLATFORM.has(container.name) ? SET_BY_PLATFORM : ''}`,
   };
 }
 

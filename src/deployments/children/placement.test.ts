@@ -79,10 +79,10 @@ it("the platform's images come from its registry, the record's from where it say
     ...(made.get(part)?.initContainers ?? []).map(({ image }) => image),
     made.get(part)?.containers[0]?.image,
   ];
-  expect(images('postgres')).toEqual(['mirror.example/hub/library/postgres:17']);
+  expect(images('postgres')).toEqual(['mirror.example/hub/pgvector/pgvector:0.8.6-pg17-trixie']);
   expect(images('server')).toEqual([
-    'mirror.example/hub/library/postgres:17',
-    'mirror.example/hub/valkey/valkey:8',
+    'mirror.example/hub/pgvector/pgvector:0.8.6-pg17-trixie',
+    'mirror.example/hub/valkey/valkey:8.1.10-trixie',
     'registry.example/shop:1',
   ]);
   expect(made.get('server')?.imagePullSecrets).toEqual([{ name: 'hub' }, { name: 'mine' }, { name: 'mirror' }]);

@@ -58,14 +58,23 @@ it('resolves a plain record', () => {
       cpuLimit: 1,
       memoryMb: 256,
       memoryLimitMb: 1024,
-      image: 'docker.io/library/postgres:17',
+      image: 'docker.io/pgvector/pgvector:0.8.6-pg17-trixie',
       user: 'app',
       storageGi: 10,
       maxConnections: 100,
     },
-    redis: { cpu: 0.05, cpuLimit: 0.5, memoryMb: 128, memoryLimitMb: 128, image: 'docker.io/valkey/valkey:8' },
+    redis: {
+      cpu: 0.05,
+      cpuLimit: 0.5,
+      memoryMb: 128,
+      memoryLimitMb: 128,
+      image: 'docker.io/valkey/valkey:8.1.10-trixie',
+    },
     autoscaling: { cpuPercent: 75, memoryPercent: 75, scaleDownWindowSeconds: 1800 },
-    waitImages: { postgres: 'docker.io/library/postgres:17', redis: 'docker.io/valkey/valkey:8' },
+    waitImages: {
+      postgres: 'docker.io/pgvector/pgvector:0.8.6-pg17-trixie',
+      redis: 'docker.io/valkey/valkey:8.1.10-trixie',
+    },
   });
 });
 

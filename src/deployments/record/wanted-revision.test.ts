@@ -276,7 +276,10 @@ it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentS
   expect(sameRequested(requestedOf(aSpec(a)), requestedOf(aSpec(b)))).toBe(same);
 });
 
-const other = Settings.parse({ images: { postgres: 'postgres:17.4', redis: 'redis:9' }, pods: { port: 9000 } });
+const other = Settings.parse({
+  images: { postgres: 'pgvector:0.9.0-pg17-trixie', redis: 'redis:9' },
+  pods: { port: 9000 },
+});
 
 it('takes the resolved values of the revision that is rolled back to', () => {
   const record = aRecord(withImage('a:1', { revisionSerial: 2, rollbackTo: first.spec.id.toUpperCase() }), {
@@ -479,19 +482,24 @@ it('leaves its arguments alone', () => {
 });
 
 it.each([
-  { reason: 'nothing is there', spec: {}, data: {}, want: ['docker.io/library/postgres:17', 10] },
+  { reason: 'nothing is there', spec: {}, data: {}, want: ['docker.io/pgvector/pgvector:0.8.6-pg17-trixie', 10] },
   {
     reason: 'a larger volume, and no size asked for',
     spec: {},
     data: { storageGi: 30 },
-    want: ['docker.io/library/postgres:17', 30],
+    want: ['docker.io/pgvector/pgvector:0.8.6-pg17-trixie', 30],
   },
-  { reason: 'a smaller one grows', spec: {}, data: { storageGi: 5 }, want: ['docker.io/library/postgres:17', 10] },
+  {
+    reason: 'a smaller one grows',
+    spec: {},
+    data: { storageGi: 5 },
+    want: ['docker.io/pgvector/pgvector:0.8.6-pg17-trixie', 10],
+  },
   {
     reason: 'what is asked for is said, and refused later',
     spec: { dbStorageGi: 20 },
     data: { storageGi: 30 },
-    want: ['docker.io/library/postgres:17', 20],
+    want: ['docker.io/pgvector/pgvector:0.8.6-pg17-trixie', 20],
   },
   { reason: 'data of an older major version', spec: {}, data: { image: 'postgres:15' }, want: ['postgres:15', 10] },
 ])('the data that is there: $reason', ({ spec, data, want }) => {

@@ -125,7 +125,7 @@ it('the plugin prints it, one line for each part', async () => {
     `Tenant         team-a, id ${TENANT.id}`,
     'Sources        external_docker',
     'Image          listens on 8000, answers GET /ok; pods are baseline',
-    'Databases      docker.io/library/postgres:17 and docker.io/valkey/valkey:8, external ones, or none',
+    'Databases      docker.io/pgvector/pgvector:0.8.6-pg17-trixie and docker.io/valkey/valkey:8.1.10-trixie, external ones, or none',
     '  drivers      pod',
     '  backups      no: the platform has no store for them',
     '  archives     no: the platform has no store for them',

@@ -450,6 +450,50 @@ it.each([
   expect(await notes(set)).toContain(says);
 });
 
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+it.each([
+  ['registry.enabled=true,registry.host=davit-registry.davit-system.svc', []],
+  ['settings.images.postgres=docker.io/library/postgres:17', ['settings.images.postgres']],
+  ['settings.images.postgres=postgres:17.11', ['settings.images.postgres']],
+  ['settings.images.postgres=postgres:17.11-trixie', []],
+  ['settings.images.postgres=postgres', ['settings.images.postgres']],
+  [`settings.images.postgres=postgres:17@${DIGEST}`, []],
+  [
+    'settings.images.redis=valkey/valkey:8.1-trixie,settings.images.cloudNativePg=mirror:5000/pg:17-standard-trixie',
+    ['settings.images.cloudNativePg', 'settings.images.redis'],
+  ],
+  [
+    'registry.enabled=true,registry.host=davit-registry.davit-system.svc,registry.image=registry:3,settings.builds.images.builder=builder:latest',
+    ['registry.image', 'settings.builds.images.builder'],
+  ],
+  [`settings.images.redis=valkey:8,imageDigests.valkey:8=${DIGEST}`, []],
+])('warns of the images whose tags move: %s', async (set, named) => {
+  const warned = [...(await notes(set)).matchAll(/WARNING: (\S+) is \S+\. Its tag moves/g)].map(([, value]) => value);
+  expect(warned).toEqual(named);
+});
+
+it('gives each image the digest that imageDigests has of its name', async () => {
+  const values = join(home, 'digests.yaml');
+  const of = {
+    'docker.io/library/registry:3.1.1': DIGEST,
+    'docker.io/pgvector/pgvector:0.8.6-pg17-trixie': DIGEST,
+    'docker.io/a/builder:1.0.0': DIGEST,
+  };
+  await writeFile(values, JSON.stringify({ imageDigests: of }));
+  const set =
+    'global.imageRegistry=r.example/hub,registry.enabled=true,registry.host=davit-registry.davit-system.svc,settings.builds.images.builder=docker.io/a/builder:1.0.0';
+  const manifests = await render(`--values=${values}`, '--set', set);
+  expect(JSON.stringify(manifests)).toContain(`r.example/hub/library/registry:3.1.1@${DIGEST}`);
+  const { data } = named(manifests, 'ConfigMap', 'davit-settings') as unknown as { data: Record<string, string> };
+  expect(parse(data['settings.yaml'] ?? '')).toMatchObject({
+    images: {
+      postgres: `docker.io/pgvector/pgvector:0.8.6-pg17-trixie@${DIGEST}`,
+      redis: defaultSettings().images.redis,
+    },
+    builds: { images: { builder: `r.example/hub/a/builder:1.0.0@${DIGEST}` } },
+  });
+});
+
 it.each([
   ['', true],
   ['settings.namespaces={team}', false],
@@ -813,6 +857,7 @@ describe('for companies', () => {
       'api.httpRoute.enabled needs settings.http.insecure, or api.httpRoute.backendTls',
     ],
     ['global.imageRegistry=https://r.example', 'imageRegistry'],
+    ['imageDigests.valkey:8=sha256:short', 'imageDigests'],
     ['controller.extraEnv[0].value=x', 'extraEnv'],
   ])('%s is refused, with what is missing', async (values, message) => {
     await expect(render('--set', values)).rejects.toThrow(message);

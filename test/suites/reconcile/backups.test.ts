@@ -130,7 +130,7 @@ describe('a record that asks for backups', () => {
     const pod = job?.spec.jobTemplate.spec.template.spec;
     const [dump] = pod?.initContainers ?? [];
     const [upload] = pod?.containers ?? [];
-    expect(dump?.image).toBe('docker.io/library/postgres:17');
+    expect(dump?.image).toBe('docker.io/pgvector/pgvector:0.8.6-pg17-trixie');
     expect(JSON.stringify(dump?.env)).toContain('"secretKeyRef":{"name":"shop--postgres"');
     expect(JSON.stringify(dump)).not.toContain('"store"');
     expect(upload?.image).toBe('registry.example/davit:1');

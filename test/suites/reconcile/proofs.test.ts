@@ -151,7 +151,7 @@ describe('a record that asks for proofs', () => {
     const [server, check, fetch, restore, compare] = all;
     expect([server?.restartPolicy, server?.image, check?.image, restore?.image]).toEqual([
       'Always',
-      ...Array.from({ length: 3 }, () => 'docker.io/library/postgres:17'),
+      ...Array.from({ length: 3 }, () => 'docker.io/pgvector/pgvector:0.8.6-pg17-trixie'),
     ]);
     for (const one of [check, restore]) expect(one?.env).toContainEqual({ name: 'PGHOST', value: '127.0.0.1' });
     expect(fetch?.args).toContain(`--uid=${record(kube).metadata.uid}`);
