@@ -45,10 +45,9 @@ interface Platform {
     readonly own: boolean;
     readonly postgres_image: string;
     readonly redis_image: string;
-    /** These three are absent of an older Davit. */
-    readonly drivers?: readonly string[];
-    readonly backups?: boolean;
-    readonly archives?: boolean;
+    readonly drivers: readonly string[];
+    readonly backups: boolean;
+    readonly archives: boolean;
   };
   readonly limits: Readonly<Record<string, unknown>>;
   readonly default_type: string;
@@ -114,16 +113,16 @@ const DRIVERS: Readonly<Record<string, string>> = {
 };
 
 function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {
-  if (!own || drivers === undefined) return [];
+  if (!own) return [];
   const storeless = 'no: the platform has no store for them';
   const clusterless = drivers.includes('cloudnative-pg')
     ? "no: CloudNativePG's Barman Cloud plugin is not installed"
     : 'no: they need driver cloudnative-pg';
-  const hindrance = backups === true ? clusterless : storeless;
+  const hindrance = backups ? clusterless : storeless;
   return [
     ['  drivers', drivers.map((driver) => DRIVERS[driver] ?? driver).join(', ')],
-    ['  backups', backups === true ? 'yes' : storeless],
-    ['  archives', archives === true ? 'yes, of driver cloudnative-pg' : hindrance],
+    ['  backups', backups ? 'yes' : storeless],
+    ['  archives', archives ? 'yes, of driver cloudnative-pg' : hindrance],
   ];
 }
 

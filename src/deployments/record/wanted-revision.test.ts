@@ -739,18 +739,6 @@ describe('the commit of a branch', () => {
     expect(push(C)?.spec.commit).toBe(C);
   });
 
-  it('is no push either where an older Davit made the rollback', () => {
-    const { change, push, own } = ofBranch();
-    change(sizes(1));
-    const first = own[0];
-    push(B);
-    change({ ...sizes(1), rollbackTo: first?.spec.id });
-    own[0] = { ...own[0], spec: { ...own[0]?.spec, branchCommit: undefined } } as unknown as AppRevision;
-    change(sizes(2));
-    own.splice(1);
-    expect(push(B)).toBeUndefined();
-  });
-
   it('that the branch goes back to is a push', () => {
     const { change, push, own } = ofBranch();
     change(sizes(1));

@@ -316,9 +316,6 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: C
   // Not known yet: the build asks for it when it begins. A failed build does not ask again.
   if (commit === undefined && newest.status?.build?.phase !== 'Failed') return undefined;
   if (commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
-  // An older Davit made revisions without branchCommit.
-  const isTakenOver = newest.spec.resolved.image !== undefined && newest.spec.branchCommit === undefined;
-  if (isTakenOver && own.some((revision) => commitOf(revision) === pushed.commit)) return undefined;
   const generation = record.metadata.generation ?? 0;
   const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
   return { commit: pushed, serial: Math.max(...serials) + 1 };
@@ -328,11 +325,8 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: C
  * The newest commit of the branch that a revision was made of, also if its revision is deleted since. `own`: newest first.
  */
 function branchCommitOf(own: readonly AppRevision[]): string | undefined {
-  const known = own.filter((revision) => commitOf(revision) !== undefined);
-  // An older Davit made revisions that took an image over without branchCommit.
-  const telling = known.find(({ spec }) => spec.branchCommit !== undefined || spec.resolved.image === undefined);
-  const revision = telling ?? known[0];
-  return revision && (revision.spec.branchCommit ?? commitOf(revision));
+  const known = own.find((revision) => commitOf(revision) !== undefined);
+  return known && (known.spec.branchCommit ?? commitOf(known));
 }
 
 /**
