@@ -11,7 +11,6 @@ import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
-import { dashboardJson } from './dashboard.ts';
 import { withResourceSpecTables } from './resource-spec-doc.ts';
 import { withRuntimeTable } from './runtime-doc.ts';
 
@@ -29,7 +28,6 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     // JSON: Helm has to read it.
     ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
     ['charts/davit/files/admission-rules.json', admissionRulesJson()],
-    ['charts/davit/files/dashboard.json', dashboardJson()],
     ['charts/davit/README.md', withValuesTable(current('charts/davit/README.md'), current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     [`docs/${SCHEMA_FILE_NAME}`, `${JSON.stringify(deploymentFileSchema(), null, 2)}\n`],
