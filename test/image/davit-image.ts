@@ -4,6 +4,7 @@
 // seconds.
 
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -42,7 +43,9 @@ export async function ensureDavitImage(progress: (line: string) => void, source 
   const sources = (await readdir(join(source.folder, 'src'), { recursive: true })).filter((file) =>
     /(?<!\.test)\.(ts|tsx|css|svg|json)$/.test(file),
   );
-  const own = [source.suffix, ...(await contentsOf([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]))];
+  // An earlier release builds without some of them.
+  const others = BUILD_FILES.filter((file) => existsSync(join(source.folder, file)));
+  const own = [source.suffix, ...(await contentsOf([...others, ...sources.map((file) => `src/${file}`)]))];
   const folder = join(cacheRoot(), 'davit-image');
   const entry = join(folder, `image-${key([...common, ...own])}`);
   const layers = join(folder, `layers-${key(common)}`);
