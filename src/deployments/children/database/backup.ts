@@ -11,7 +11,7 @@ import type { Manifest } from '../manifest.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { dumpWithContents } from './contents-script.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
-import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod, madePostgres } from './job-pod.ts';
+import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod, madePostgres } from './job-pod.ts';
 import { OWN_WORDS } from './own-words.ts';
 import { proofPlan } from './proof.ts';
 
@@ -48,7 +48,7 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
   const { plan } = backed;
   const script = proofPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
   const pod = jobPod(backed, {
-    initContainers: [inDatabase(backed, DUMP_CONTAINER, script)],
+    initContainers: [inWholeDatabase(backed, DUMP_CONTAINER, script)],
     containers: [
       inStore(backed, UPLOAD_CONTAINER, [
         'send',

@@ -7,7 +7,7 @@ import type { Resolved } from '../../../schema/app-revision.ts';
 import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
-import { driverOf, SUPERUSER } from '../../record/database-driver.ts';
+import { driverOf, SUPERUSER, SUPERUSER_PASSWORD_KEY } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
@@ -96,6 +96,22 @@ export function inDatabase(
     command: ['sh', '-c', script],
     env: [...databaseEnv(inputs), ...env],
     volumeMounts: MOUNTS,
+  };
+}
+
+/** The same as the superuser where the record's own server has another one than its application: it reads what policies hide, and large objects. */
+export function inWholeDatabase(job: Omit<DatabaseJob, 'means'>, name: string, script: string): IContainer {
+  const { record, revision } = job.inputs;
+  const { env = [], ...container } = inDatabase(job, name, script);
+  if (revision.spec.resolved.postgres?.user === undefined) return { ...container, env };
+  const { postgresSecret: secretName } = databaseNames(record, revision);
+  const superuser = [
+    { name: 'PGUSER', value: SUPERUSER.user },
+    fromSecret('PGPASSWORD', { secretName, secretKey: SUPERUSER_PASSWORD_KEY }),
+  ];
+  return {
+    ...container,
+    env: [...env.filter((one) => superuser.every(({ name }) => name !== one.name)), ...superuser],
   };
 }
 

@@ -24,8 +24,13 @@ fi
 `;
 
 export const CHECK_EMPTY = `${BEGIN}${AWAIT_SERVER}${EMPTY}`;
-/** All of the dump or nothing. It is asked again whether the database is empty: fetching a backup takes time. */
-export const LOAD = `${BEGIN}${OWN_WORDS}${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump 2> problem || own_words $?
+/**
+ * All of the dump or nothing. It is asked again whether the database is empty: fetching a backup takes time. What a superuser loads becomes the
+ * property of the database's owner.
+ */
+export const LOAD = `${BEGIN}owner=$(psql -X -w -q -A -t -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
+export PGOPTIONS="-c role=$owner"
+${OWN_WORDS}${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump 2> problem || own_words $?
 `;
 
 /** The same, into a server that is there for nothing else, and what it then has. */
