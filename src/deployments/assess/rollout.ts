@@ -7,8 +7,9 @@ import { imageOf } from '../record/revision-image.ts';
 import { type Entry, fail, firstProblem, unfinished } from './entry.ts';
 import { migrationOf } from './migration.ts';
 import { type ActionFailure, failureOfKind, type Observed } from './observed.ts';
+import { isRolled } from './rolled-parts.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
-import { isRolled, runningRevision } from './workloads.ts';
+import { runningRevision } from './workloads.ts';
 
 /** For the latest revision, because stores have its template. `database` and `redis` count only if they are own ones. */
 export function rolloutOf(

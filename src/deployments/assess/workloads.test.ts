@@ -6,7 +6,8 @@ import { fail, pass } from './entry.ts';
 import type { ActionFailure, ContainerState, Pod, Workload } from './observed.ts';
 import { isServing } from './observed.ts';
 import type { Patience } from './patience.ts';
-import { checkWorkloads, isRolled, replicasOf, runningRevision } from './workloads.ts';
+import { isRolled } from './rolled-parts.ts';
+import { checkWorkloads, replicasOf, runningRevision } from './workloads.ts';
 
 const record = aRecord();
 const revision = aRevision(record);

@@ -3,16 +3,15 @@
 import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { REVISION_LABEL, ROLES, STORE_PARTS, STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
+import { ROLES, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
 import { listed, quoted } from '../../schema/text.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { healthOf } from '../record/health.ts';
 import { isSingleton, partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
-import { activeRevision, runsNothing } from '../record/revisions.ts';
+import { runsNothing } from '../record/revisions.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
-import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
-import { hasMigrated } from '../record/wanted-revision.ts';
+import { podsIdOf, sharesPods } from '../record/shared-pods.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration, mayRun } from './migration.ts';
@@ -25,7 +24,6 @@ import {
   type ObservedRecord,
   type Pod,
   ROLLS_NOTHING,
-  storeObjectOf,
   type Workload,
   workersThere,
   workloadOf,
@@ -35,6 +33,17 @@ import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
 import { checkRestore } from './restore.ts';
+import {
+  activeBefore,
+  awaitsServer,
+  hasBeenReady,
+  hasExceededDeadline,
+  hasTemplateOf,
+  isRoleRolled,
+  isRolled,
+  isSeen,
+  isStoreOf,
+} from './rolled-parts.ts';
 import { isOwn, storesAnswerSince } from './stores.ts';
 import { howToRelease } from './terminating-pods.ts';
 
@@ -139,11 +148,6 @@ function partsThere(observed: ObservedChildren): readonly string[] {
   return [...ROLES.filter((role) => workloadOf(observed, role)), ...workersThere(observed)];
 }
 
-/** Whether the pods of a part were ready once: before this revision, or for it. */
-function hasBeenReady(revision: AppRevision, role: string): boolean {
-  return revision.status?.state === 'DEPLOYED' || sharesPods(revision, role);
-}
-
 function checkRole(seen: Seen): Entry {
   const { revision, role } = seen;
   const [pod] = unreadyPods(seen);
@@ -208,28 +212,6 @@ function notRolledYet({ observed, workload, revision, role }: Seen): Entry | und
       ? `The ${role} is waiting for the server of revision ${id} to be ready.`
       : `The ${role} is waiting for the rollout of revision ${id}.`,
   );
-}
-
-/**
- * Whether a part is not rolled out yet because its server comes first: in the first rollout of a revision, until the server is ready.
- * Where no earlier revision serves, the server may need the part: it starts when the deadline of the server has passed. Elsewhere the
- * revision has failed then.
- */
-export function awaitsServer(observed: Observed, revision: AppRevision, role: string): boolean {
-  const isOwnTurn = role === 'server' || hasBeenReady(revision, role);
-  if (isOwnTurn || hasTemplateOf(workloadOf(observed, role), revision, role)) return false;
-  const server = workloadOf(observed, 'server');
-  const isOver =
-    !activeBefore(observed, revision) &&
-    hasTemplateOf(server, revision, 'server') &&
-    isSeen(server) &&
-    hasExceededDeadline(server);
-  return !isOver && !isRoleRolled(observed, revision, 'server');
-}
-
-function hasExceededDeadline(workload: Workload | undefined): boolean {
-  const progress = workload?.status?.conditions?.find(({ type }) => type === 'Progressing');
-  return progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
 }
 
 function justBegun({ workload, revision, role }: Seen): Entry | undefined {
@@ -353,48 +335,6 @@ function waitingFor(seen: Seen): string {
   return heldWords(pods) ?? `${healthWords(health)}${probeWords(pods, health)}.${log}`;
 }
 
-function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: string): boolean {
-  const isOfKind = workload?.kind === (isSingleton(revision.spec.resolved, role) ? 'StatefulSet' : 'Deployment');
-  return isOfKind && workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, role);
-}
-
-/** Whether an own store is as the revision wants it, as far as that must be said: pods of its own say the same. */
-function isStoreOf(observed: ObservedChildren, revision: AppRevision, part: StorePart): boolean {
-  const id = storeIdOf(revision, part);
-  const store = storeObjectOf(observed, part);
-  return id === undefined || store?.metadata.annotations?.[STORE_REVISION_ANNOTATION] === id;
-}
-
-/** Whether its controller has looked at the workload as it is: before that its status is of another. */
-function isSeen(workload: Workload | undefined): boolean {
-  return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);
-}
-
-/** Whether every pod of a part is of the revision, and ready. */
-export function isRoleRolled(observed: Observed, revision: AppRevision, role: string): boolean {
-  const workload = workloadOf(observed, role);
-  if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
-  const wanted = workload.spec?.replicas ?? 1;
-  const { replicas = 0, updatedReplicas = 0 } = workload.status ?? {};
-  const availableReplicas = availableOf(observed, role);
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return true;
-  // An autoscaler that asks for more pods begins no rollout: what counts is that those there are run this revision, and
-  // are at least as many as they must be. The first time all of them have to be ready.
-  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
-  if (scale.kind !== 'range') return false;
-  const enough = hasBeenReady(revision, role) || availableReplicas === replicas;
-  return updatedReplicas === replicas && enough && availableReplicas >= scale.min;
-}
-
-/** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
-export function isRolled(observed: Observed, revision: AppRevision): boolean {
-  if (imageOf(revision) === undefined) return false;
-  return (
-    partsOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role)) &&
-    STORE_PARTS.every((part) => isStoreOf(observed, revision, part))
-  );
-}
-
 /**
  * The revision that the main service was last rolled to, or is being rolled to; undefined before the first. Where
  * several share its pods, it is the newest to whose parts the others are rolled as well.
@@ -466,18 +406,6 @@ export function revisionOfStore(part: StorePart, observed: Observed, latest: App
   const isRolling = held?.spec.id === latest.spec.id && !isRolled(observed, latest);
   const serving = isRolling ? activeBefore(observed, latest) : held;
   return serving && isOwn(part, serving) ? serving : latest;
-}
-
-/** The active revision if it is another one, and its pods can be started: the newest that was deployed. */
-export function activeBefore(
-  { revisions }: Pick<ObservedRecord, 'revisions'>,
-  latest: AppRevision,
-): AppRevision | undefined {
-  const active = activeRevision(revisions);
-  const isOther = active !== undefined && active.spec.id !== latest.spec.id;
-  if (!isOther || imageOf(active) === undefined) return undefined;
-  // An older Davit deployed a revision that runs nothing without its migration.
-  return !active.spec.requested.runtime?.migrate || hasMigrated(active) ? active : undefined;
 }
 
 /**

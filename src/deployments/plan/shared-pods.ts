@@ -21,8 +21,8 @@ import {
   workloadOf,
 } from '../assess/observed.ts';
 import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
+import { isRoleRolled } from '../assess/rolled-parts.ts';
 import { isOwn } from '../assess/stores.ts';
-import { isRoleRolled } from '../assess/workloads.ts';
 import { partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { asksToRebuild } from '../record/revision-request.ts';

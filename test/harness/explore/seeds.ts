@@ -57,8 +57,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a paused record is reconciled': bug(
     'rollouts',
     'src/deployments/reconcile.ts',
-    "if (policy.is !== 'pass' || paused !== undefined || !runsHere(observed.record))",
-    "if (policy.is !== 'pass' || !runsHere(observed.record))",
+    'if (!mayApply || paused !== undefined || !runsHere(observed.record))',
+    'if (!mayApply || !runsHere(observed.record))',
   ),
   'no build has a turn while another waits': bug(
     'turns',

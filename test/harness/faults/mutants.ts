@@ -111,13 +111,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
   ),
   'a workload is ready before its rollout has finished': bug(
-    'src/deployments/assess/workloads.ts',
+    'src/deployments/assess/rolled-parts.ts',
     'if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)',
     'if (true)',
     'image',
   ),
   "a child's outdated observedGeneration is accepted": bug(
-    'src/deployments/assess/workloads.ts',
+    'src/deployments/assess/rolled-parts.ts',
     'return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);',
     'return true;',
     'image',
