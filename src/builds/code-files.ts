@@ -9,6 +9,7 @@ import type { CodeFile, FileNeed, ReadCodeFile } from '../deployments/record/cod
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { keyOf, refOf } from '../lib/controller/keys.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import type { Settings } from '../schema/settings.ts';
 import { steadyMessage } from '../schema/text.ts';
 import { judgeCodeFile } from './code-file-judge.ts';
@@ -48,6 +49,12 @@ export interface CodeFiles {
   forget(uid: string): void;
 }
 
+/** What the process before this one has reported stays until there is an answer, so that a restart writes nothing. */
+function reportedBefore({ metadata, status }: AppDeployment): string | undefined {
+  const { reason, observedGeneration, message } = conditionOf(status?.conditions, 'Ready') ?? {};
+  return reason === 'FileUnread' && observedGeneration === metadata.generation ? message : undefined;
+}
+
 export function makeCodeFiles(settings: Pick<Settings, 'limits'>): CodeFiles {
   const wanted = new LruMap<Wanted>(MOST_ANSWERS);
   const answers = new LruMap<Answered>(MOST_ANSWERS);
@@ -61,7 +68,9 @@ export function makeCodeFiles(settings: Pick<Settings, 'limits'>): CodeFiles {
         wanted.set(uid, { what, need });
         ask(keyOf(namespace, name));
       }
-      return { waits: wanted.get(uid)?.waits ?? `${need.path} is being read from the code host.` };
+      return {
+        waits: wanted.get(uid)?.waits ?? reportedBefore(record) ?? `${need.path} is being read from the code host.`,
+      };
     },
     wantedBy: (uid) => wanted.get(uid),
     answer(uid, one, found) {

@@ -41,6 +41,11 @@ it.each([
   expect(await rerun(named('whole'), all)).toEqual({ broken: [], taken: all });
 });
 
+it('a restart writes nothing while the code host does not answer', async () => {
+  const all = ['the code host is down in team', REST];
+  expect(await rerun(named('source-files'), all)).toEqual({ broken: [], taken: all });
+});
+
 it('the same seed is the same sequence, and a day passes at its end', async () => {
   const walked = async (): Promise<readonly string[]> => {
     const said: string[] = [];
