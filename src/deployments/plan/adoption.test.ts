@@ -124,8 +124,8 @@ it('knows by which PostgreSQL the data was last run, and its size, whoever it be
   const owned = claim(UID, { annotations: { [POSTGRES_USER_ANNOTATION]: 'app' } });
   expect([of([]), of([claim(UID)]), of([sized]), of([owned])]).toEqual([
     {},
-    { storageGi: 0, driver: 'pod', user: 'postgres' },
-    { image: 'postgres:16', storageGi: 2, driver: 'pod', user: 'postgres' },
-    { storageGi: 0, driver: 'pod', user: 'app' },
+    { storageGi: 0, driver: 'pod', made: {} },
+    { image: 'postgres:16', storageGi: 2, driver: 'pod', made: {} },
+    { storageGi: 0, driver: 'pod', made: { user: 'app' } },
   ]);
 });

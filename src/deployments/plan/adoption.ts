@@ -73,7 +73,7 @@ export function dataThere(observed: ObservedChildren): DataThere {
   return {
     ...numbered,
     ...(image !== undefined && { image }),
-    user: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? 'postgres' : 'app',
+    made: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? {} : { user: 'app' },
     storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
     driver: driverOfHolder(holder),
   };

@@ -341,13 +341,13 @@ describe('the role of the application and the extensions', () => {
     {
       name: 'of a retained database of contract 2 stay',
       own: [],
-      data: { image: 'postgres:17', user: 'postgres' as const },
+      data: { image: 'postgres:17', made: {} },
       want: none,
     },
     {
       name: 'of a retained database of contract 3 stay, and what it has is not made again',
       own: [],
-      data: { image: 'postgres:17', user: 'app' as const },
+      data: { image: 'postgres:17', made: { user: 'app' as const } },
       want: { ...none, user: 'app' },
     },
   ])('$name', ({ own, data, want }) => {

@@ -348,9 +348,8 @@ function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolea
 export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
-  /** Role of the application in a pod's server. */
-  readonly user?: 'app' | 'postgres';
-  readonly extensions?: NonNullable<Resolved['postgres']>['extensions'] | undefined;
+  /** What stays as the database was made. Absent where it is not made yet. */
+  readonly made?: Pick<NonNullable<Resolved['postgres']>, 'user' | 'extensions'>;
   readonly driver?: DatabaseDriver;
   /** Its number among the databases of the record. */
   readonly number?: number;
@@ -425,30 +424,17 @@ export function hasMigrated({ spec, status }: AppRevision): boolean {
  * also keeps its base: another C library sorts text differently, which corrupts indexes. And it keeps the role of the application. Otherwise the setting's image
  * is used. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(
-  resolved: Resolved,
-  { image, user, extensions, shared }: DataThere,
-  smallestGi: number,
-): Resolved {
+function keepDatabase(resolved: Resolved, { image, made, shared }: DataThere, smallestGi: number): Resolved {
   const { postgres, sharedDatabase } = resolved;
   if (sharedDatabase && shared) {
     const { installation, host, port, sslMode } = shared;
     return { ...resolved, sharedDatabase: { ...sharedDatabase, installation, host, port, sslMode } };
   }
   if (postgres === undefined) return resolved;
-  const { user: own, extensions: asked, ...values } = postgres;
-  const made = image === undefined ? asked : extensions;
+  const { user: _user, extensions: _extensions, ...values } = postgres;
   const storageGi = Math.max(postgres.storageGi, smallestGi);
-  return {
-    ...resolved,
-    postgres: {
-      ...values,
-      ...(own !== undefined && user !== 'postgres' && { user: own }),
-      ...(made !== undefined && { extensions: made }),
-      image: imageFor(postgres.image, image),
-      storageGi,
-    },
-  };
+  const kept = made ? { ...values, ...made } : postgres;
+  return { ...resolved, postgres: { ...kept, image: imageFor(postgres.image, image), storageGi } };
 }
 
 /**
@@ -520,8 +506,8 @@ function sharedOfDatabase(own: readonly AppRevision[]): SharedDatabase | undefin
 function madeOfDatabase(own: readonly AppRevision[], moved: Moved): DataThere {
   const number = moved?.number ?? 0;
   const known = own.find((one) => one.spec.resolved.postgres !== undefined && databaseNumberOf(one) === number);
-  const { image, user = 'postgres', extensions } = known?.spec.resolved.postgres ?? {};
-  return image === undefined ? {} : { image, user, extensions };
+  const { image, user, extensions } = known?.spec.resolved.postgres ?? {};
+  return image === undefined ? {} : { image, made: { ...(user && { user }), ...(extensions && { extensions }) } };
 }
 
 /** Equality as in JSON: the order of keys has no meaning, and an undefined field is absent. */

@@ -11,7 +11,7 @@ import type { Inputs } from '../inputs.ts';
 import { keptMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
-import { makeExtensions } from './extensions.ts';
+import { makeExtensions } from './owned-stateful-set.ts';
 import { clusterArchive } from './wal-archive.ts';
 
 export interface PostgresCluster extends KubeObject {

@@ -9,12 +9,21 @@ import { majorVersion } from '../../record/image.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
-import { makeExtensions } from './extensions.ts';
 import { makePostgresStatefulSet } from './stateful-set.ts';
 
 const SCRIPTS = '/docker-entrypoint-initdb.d';
 /** PostgreSQL has a collation of its own since this version, which no release of the C library changes. */
 const BUILTIN_SINCE = 17;
+
+/**
+ * One statement of SQL, in the new database. The extensions become the application's: a dump that it loads sets their comments, which only
+ * their owner may. Nobody can connect meanwhile. It has no $$, which Kubernetes makes $ in a command.
+ */
+export function makeExtensions(extensions: readonly string[]): string {
+  const { user } = OWNER;
+  const made = extensions.map((name) => `create extension "${name}";`).join(' ');
+  return `do 'begin alter role ${user} superuser; set role ${user}; ${made} reset role; alter role ${user} nosuperuser; end'`;
+}
 
 /** For psql as the superuser, in the new database. */
 export function ownerSql(extensions: readonly string[]): string {
