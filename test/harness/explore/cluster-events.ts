@@ -147,7 +147,8 @@ export function secretsOf({ containers, initContainers = [], volumes = [] }: Pod
   );
   return [...new Set([...named, ...volumes.flatMap(({ secret }) => secret?.secretName ?? [])])];
 }
-const VALUES = 'explore/values';
+/** Annotation of a pod: the values with which its containers started. Nobody asks for it. */
+export const VALUES = 'explore/values';
 /** The values with which its containers started, by Secret. */
 export const valuesOf = ({ metadata }: Pod): Readonly<Record<string, string>> =>
   JSON.parse(metadata.annotations?.[VALUES] ?? '{}') as Record<string, string>;

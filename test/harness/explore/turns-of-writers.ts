@@ -1,5 +1,6 @@
 // Whether something is changed to and fro on the way to rest, where nobody asks for anything: two writers of one field.
 
+import { VALUES } from './cluster-events.ts';
 import type { Broken } from './pass-seen.ts';
 import { type Registry, type State, sortedText } from './world.ts';
 
@@ -17,7 +18,8 @@ export function makeTurnsOfWriters(registry: Registry): TurnsOfWriters {
     const entry = registry.entry(number);
     if (!('object' in entry)) return '';
     const { status: _status, metadata, ...rest } = entry.object as typeof entry.object & { readonly status?: unknown };
-    const { uid, labels, annotations, finalizers, ownerReferences } = metadata;
+    const { uid, labels, finalizers, ownerReferences } = metadata;
+    const { [VALUES]: _values, ...annotations } = metadata.annotations ?? {};
     const content = sortedText({ ...rest, uid, labels, annotations, finalizers, ownerReferences });
     contents.set(number, content);
     return content;
