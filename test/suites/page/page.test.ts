@@ -855,7 +855,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('shop is to run on 2 to 9 pods.').waitFor();
       expect(await focused(page)).toBe('Scale');
-      await page.getByText('2–9', { exact: true }).waitFor();
+      await page.getByText('4–13', { exact: true }).waitFor();
       const patched = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
       expect(patched?.spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 9, cpu: 0.5 });
 
