@@ -252,7 +252,11 @@ describe.each(withBody)('the body of $name', (route) => {
 
   it.each<[string, Sent, unknown[]]>([
     ['text', { payload: 'name=shop', headers: { 'content-type': 'text/plain' } }, [415, expect.stringMatching(/JSON/)]],
-    ['half of JSON', { payload: '{"a":' }, [400, 'The body is not valid JSON at line 1, column 6: the text ends too early.']],
+    [
+      'half of JSON',
+      { payload: '{"a":' },
+      [400, 'The body is not valid JSON at line 1, column 6: the text ends too early.'],
+    ],
     [
       'packed',
       { payload: '{}', headers: { 'content-encoding': 'gzip' } },
