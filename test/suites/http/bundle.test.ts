@@ -60,10 +60,10 @@ describe('the bundle', () => {
   it('imports nothing but Node and the reader of kubeconfig files', async () => {
     const files = (await readdir(join(image, 'dist'))).filter((file) => /\.js$|^kubectl-davit$/.test(file));
     const texts = await Promise.all(files.map((file) => readFile(join(image, 'dist', file), 'utf8')));
-    // Comments have types of packages.
+    // Comments have types of packages, and scripts of shells export values with spaces.
     const code = texts.map((text) => text.replaceAll(/^\s*(?:\*|\/[/*]).*$/gm, ''));
     const from = code.flatMap((text) =>
-      [...text.matchAll(/^(?:import|export)\b[^"'\n]*["']([^"'\n]+)["'];?$|\bimport\(["']([^"']+)["']\)/gm)].map(
+      [...text.matchAll(/^(?:import|export)\b[^"'\n]*["']([^"'\s]+)["'];?$|\bimport\(["']([^"']+)["']\)/gm)].map(
         ([, one, other]) => one ?? other ?? '',
       ),
     );
