@@ -226,7 +226,7 @@ function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
     "secrets": []}'`}
       </pre>
       <p>
-        <a href={`${API_URL}/docs`}>The API's documents</a> describe every field, with a page to try it.
+        <a href={`${API_URL}/docs`}>The API's documents</a> describe every field, with a command for each call.
       </p>
     </div>
   );
