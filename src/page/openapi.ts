@@ -110,11 +110,14 @@ function rangeOf(low: number | undefined, high: number | undefined, unit: string
 /** A command for a POSIX shell. What only the caller knows is a variable in capitals. */
 export function curlOf(method: string, path: string, operation: Operation, api: OpenApi): string {
   const { parameters = [], requestBody } = operation;
-  const query = parameters.filter((one) => one.in === 'query' && one.required).map(({ name }) => `${name}=${name}`);
-  const url = [api.servers[0]?.url.replace(/\/$/, ''), path, query.length > 0 && '?', query.join('&')]
+  const variable = (name: string): string => `$${name.toUpperCase()}`;
+  const query = parameters
+    .filter((one) => one.in === 'query' && one.required)
+    .map(({ name }) => `${name}=${variable(name)}`);
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => variable(name));
+  const url = [api.servers[0]?.url.replace(/\/$/, ''), place, query.length > 0 && '?', query.join('&')]
     .filter(Boolean)
-    .join('')
-    .replaceAll(/\{(\w+)\}|(?<==)(\w+)/g, (_, ...names) => `$${String(names[0] ?? names[1]).toUpperCase()}`);
+    .join('');
   const hasTenant = parameters.some(({ name }) => name === 'X-Tenant-Id');
   const body = schemaOf(requestBody);
   const example = body && ((named(body, api) ?? body).examples?.[0] ?? {});
