@@ -363,7 +363,7 @@ async function sayWhatNext(
     `  curl -s ${platform.metricsUrl}   # the controller's metrics`,
     `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,
     `  ${cluster.kubectlCommand} get appr`,
-    `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
+    `  ${platform.apiUrl}/ in a browser, with that token; the API is described at ${platform.apiUrl}/docs`,
     `  ${plugin} rollback ${DEPLOYMENT}${flags}   # and back; all commands: ${plugin} --help`,
     `${cluster.outlivesDemo ? 'That context is your own' : "That KUBECONFIG is an administrator's"}. To be a member of the team, with roles davit-editor and edit in namespace ${TENANT} and no other right:`,
     `  export KUBECONFIG=${editor}   # then kubectl and ${plugin} need no flags`,
