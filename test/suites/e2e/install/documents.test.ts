@@ -378,7 +378,7 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     let out = await shell.run([exports, ...next.slice(0, change + 1)]);
     await untilImage('davit.local/sample:2');
     out += await shell.run([exports, ...next.slice(change + 1)]);
-    await untilImage('davit.local/sample:1');
+    await untilImage(String.raw`davit\.local/sample@sha256:\w+`);
     expect(out).toMatch(/^hello +READY/m);
     expect(out).toMatch(/^davit_\w+/m);
     expect(out).toMatch(/^appdeployment\S+ patched$/m);
