@@ -23,8 +23,6 @@ export interface Apt {
 
 /** The release whose packages the images are made of, whatever release the machine runs. */
 export const RELEASE = 'trixie';
-/** Debian's own archive, for a machine whose apt has none of Debian: Ubuntu. */
-const ARCHIVE = 'http://deb.debian.org/debian';
 const KEYS = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const keyringNeeds: readonly Need[] = [{ package: 'debian-archive-keyring', found: [KEYS] }];
 
@@ -82,13 +80,21 @@ export async function openApt(folder: string): Promise<Apt> {
   };
 }
 
-/** The archive of Debian that this machine's apt is configured with, which may be a mirror. */
 async function archive(): Promise<string> {
   const format = ['--format', '$(REPO_URI)', 'Created-By: Packages'];
   const { stdout } = await run('apt-get', ['indextargets', ...format]).catch((cause: unknown) => {
     throw new Error('apt-get is missing: the images of the test cluster are made of packages of Debian', { cause });
   });
-  return /^\S+\/debian\/?$/m.exec(stdout)?.[0] ?? ARCHIVE;
+  return archiveIn(stdout, process.env['DAVIT_DEBIAN_ARCHIVE']);
+}
+
+/** URL of the archive of Debian, which may be a mirror: the one that was asked for, or among the URLs of apt's `targets`, one a line. */
+export function archiveIn(targets: string, asked?: string): string {
+  const url = asked || /^\S+\/debian\/?$/m.exec(targets)?.[0];
+  if (url !== undefined) return url;
+  throw new Error(
+    'The apt of this machine has no archive of Debian, and the images of the test cluster are made of packages of Debian. Set DAVIT_DEBIAN_ARCHIVE to the URL of a mirror, or DAVIT_PODS=off to run no pods.',
+  );
 }
 
 /** `'http://…/libc6_2.36-9_amd64.deb' libc6_2.36-9_amd64.deb 2759320 SHA256:…`, one a line. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { whileWaiting, withLock } from './cache.ts';
-import { parseUris } from './debian.ts';
+import { archiveIn, parseUris } from './debian.ts';
 import { closure } from './npm-packages.ts';
 import { unwantedPackages } from './recipes.ts';
 import { tarOf } from './tar.ts';
@@ -20,6 +20,19 @@ describe('parseUris', () => {
       { name: 'redis-server', version: '5:7.0.15-1' },
       { name: 'tzdata', version: '2026f-0' },
     ]);
+  });
+});
+
+describe('archiveIn', () => {
+  const targets = 'http://mirror.test/debian-security/\nhttp://mirror.test/debian/\n';
+
+  it('is the archive of the machine, or the one that was asked for', () => {
+    expect(archiveIn(targets)).toBe('http://mirror.test/debian/');
+    expect(archiveIn(targets, 'http://other.test/debian')).toBe('http://other.test/debian');
+  });
+
+  it.each(['', 'http://mirror.test/ubuntu/\n'])('says what to set where there is none: %j', (others) => {
+    expect(() => archiveIn(others)).toThrow('Set DAVIT_DEBIAN_ARCHIVE');
   });
 });
 
