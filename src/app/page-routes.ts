@@ -39,8 +39,8 @@ export function registerPage(
 ): void {
   const hidden = { schema: { hide: true } };
   const assets = [...(files ?? [])].map(([name, text]) => ({ name, bytes: Buffer.from(text), hash: hashOf(text) }));
-  const page = files && pageOf(prefix, files, signIn);
-  const docs = files && documentOf(prefix, files, 'docs.js', `<div id="page">${NEEDS_SCRIPTS}</div>`);
+  const page = files && asPage(pageOf(prefix, files, signIn), signIn);
+  const docs = files && asPage(documentOf(prefix, files, 'docs.js', `<div id="page">${NEEDS_SCRIPTS}</div>`));
   const links = {
     service: 'Davit: deployments on a Kubernetes cluster of your own.',
     ...(files && { docs: `${prefix}/docs` }),
@@ -51,9 +51,9 @@ export function registerPage(
 
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
-    return page !== undefined && prefersHtml(request) ? sendPage(request, reply, page, signIn) : links;
+    return page !== undefined && prefersHtml(request) ? sendPage(request, reply, page) : links;
   });
-  if (docs !== undefined) app.get('/docs', hidden, async (request, reply) => sendPage(request, reply, docs, undefined));
+  if (docs !== undefined) app.get('/docs', hidden, async (request, reply) => sendPage(request, reply, docs));
 
   // The address that published clients print.
   app.get('/o/:tenant/host/deployments/:id', hidden, async (request, reply) => {
@@ -65,16 +65,20 @@ export function registerPage(
   }
 }
 
-function sendPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  page: string,
-  signIn: SignInSetup | undefined,
-): FastifyReply {
-  const etag = `"${hashOf(page)}"`;
-  reply.headers({ 'content-security-policy': policyOf(signIn), 'cache-control': 'no-cache', etag });
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-  return reply.type('text/html; charset=utf-8').send(page);
+interface Page {
+  readonly html: string;
+  readonly headers: Readonly<Record<'content-security-policy' | 'cache-control' | 'etag', string>>;
+}
+
+function asPage(html: string, signIn?: SignInSetup): Page {
+  const etag = `"${hashOf(html)}"`;
+  return { html, headers: { 'content-security-policy': policyOf(signIn), 'cache-control': 'no-cache', etag } };
+}
+
+function sendPage(request: FastifyRequest, reply: FastifyReply, { html, headers }: Page): FastifyReply {
+  reply.headers(headers);
+  if (request.headers['if-none-match'] === headers.etag) return reply.code(304).send();
+  return reply.type('text/html; charset=utf-8').send(html);
 }
 
 interface Asset {
