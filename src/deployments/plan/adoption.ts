@@ -22,6 +22,7 @@ import {
   refTo,
 } from '../assess/observed.ts';
 import { sharedDatabaseKept } from '../assess/shared-database.ts';
+import { OWNER } from '../record/database-driver.ts';
 import { driverUsedLast, isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
@@ -73,7 +74,7 @@ export function dataThere(observed: ObservedChildren): DataThere {
   return {
     ...numbered,
     ...(image !== undefined && { image }),
-    made: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? {} : { user: 'app' },
+    made: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? {} : { user: OWNER.user },
     storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
     driver: driverOfHolder(holder),
   };

@@ -44,7 +44,7 @@ export const SUPERUSER: DatabaseAccess = { user: 'postgres', database: 'postgres
 /** Key of its password, where the application is not the superuser. */
 export const SUPERUSER_PASSWORD_KEY = 'superuser-password';
 /** The owner of one database, and no superuser. */
-export const OWNER: DatabaseAccess = { user: 'app', database: 'app' };
+export const OWNER = { user: 'app', database: 'app' } as const satisfies DatabaseAccess;
 
 export function accessOf(postgres: MadeFor): DatabaseAccess {
   return driverOf(postgres) === 'pod' && postgres.user === undefined ? SUPERUSER : OWNER;

@@ -9,6 +9,7 @@ import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { workerNames, workerScale } from '../../schema/worker-parts.ts';
 import { usesRegistry } from './build-source.ts';
+import { OWNER } from './database-driver.ts';
 import { fromRegistry } from './image.ts';
 import { PULL_SECRET } from './names.ts';
 import { asksForPart } from './requested-scale.ts';
@@ -110,7 +111,7 @@ function ofDriver(
 ): Partial<NonNullable<Resolved['postgres']>> {
   const { driver = defaults.driver, instances = defaults.instances, extensions = [] } = database;
   const made = extensions.length > 0 && { extensions };
-  if (driver !== 'cloudnative-pg') return { user: 'app', ...made };
+  if (driver !== 'cloudnative-pg') return { user: OWNER.user, ...made };
   const { dataDurability, userId } = defaults.cloudNativePg;
   const image = fromRegistry(images.registry, images.cloudNativePg);
   return { driver, instances, image, dataDurability, userId, ...made };
