@@ -15,12 +15,12 @@ export interface KeptOf {
 
 export type KeptContainer = AppLogSpec['containers'][number];
 
-/** Oldest first, without those of the pods in `but`. Empty also where the caller may not read them. */
+/** Oldest first. Leaves out the containers of the pods that `except` names. Also empty if the caller may not read AppLogs. */
 export async function keptContainers(
   kubectl: Kubectl,
   name: string,
   { revision, task, component }: KeptOf,
-  but: readonly string[] = [],
+  except: readonly string[] = [],
 ): Promise<readonly KeptContainer[]> {
   const logs = await listOf<AppLog>(kubectl, `applogs.${GROUP}`, name).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -36,7 +36,7 @@ export async function keptContainers(
     })
     .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1))
     .flatMap(({ spec }) => spec.containers)
-    .filter((one) => !but.includes(one.pod) && (component === undefined || one.component === component));
+    .filter((one) => !except.includes(one.pod) && (component === undefined || one.component === component));
 }
 
 /** The last lines of its log, without their times. */

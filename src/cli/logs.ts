@@ -135,13 +135,13 @@ function namesOf(pods: readonly Pod[]): string[] {
   return pods.map(({ metadata }) => metadata.name);
 }
 
-/** What Davit has kept of pods that are gone. `but`: names of pods whose logs are printed otherwise. Resolves to the names of the pods. */
+/** Prints the logs that Davit has kept of deleted pods. Leaves out the pods that `except` names. Resolves to the names of the printed pods. */
 async function printKept(
   { words: [name = ''], flags, kubectl, say, warn, terminal }: Context,
-  but: readonly string[],
+  except: readonly string[],
 ): Promise<string[]> {
   const [revision, task] = [flags.text('revision'), flags.text('task')];
-  const kept = await keptContainers(kubectl, name, { revision, task, component: flags.text('component') }, but);
+  const kept = await keptContainers(kubectl, name, { revision, task, component: flags.text('component') }, except);
   for (const container of kept) {
     warn(headingOf(container));
     for (const line of linesOf(container, flags.number('tail') ?? 100))
