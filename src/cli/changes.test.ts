@@ -329,41 +329,6 @@ describe('delete', () => {
     expect(ran.err).toMatch(/^Its PostgreSQL volume shop---pg2 will be deleted with all data/);
   });
 
-  describe('with the name of who asks', () => {
-    const KEY = 'davit.dev/deleted-by';
-    function deleting(refused: { readonly patch?: string; readonly delete?: string } = {}) {
-      const patches: unknown[] = [];
-      const get = answering({ [RECORDS]: aRecord({}, {}, { generation: 4, resourceVersion: '7' }) });
-      const kubectl: Kubectl = async (words, input) => {
-        const [verb] = words;
-        if (verb === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
-        if (verb === 'patch') patches.push((JSON.parse(words.at(-1) ?? '') as { metadata: unknown }).metadata);
-        if ((verb === 'patch' || verb === 'delete') && refused[verb]) throw new Failure(refused[verb]);
-        return get(words, input);
-      };
-      return runCli(['delete', 'shop', '--yes'], { kubectl }).then((ran) => ({ ...ran, patches }));
-    }
-    const claimed = { uid, resourceVersion: '7', annotations: { [KEY]: `${uid} 5 anna` } };
-
-    it('writes it down before', async () => {
-      const { code, asked, patches } = await deleting();
-      expect([code, patches]).toEqual([0, [claimed]]);
-      expect(asked.at(-1)).toMatch(/^delete --raw /);
-    });
-
-    it('deletes also where it cannot be written', async () => {
-      const { code, asked, patches } = await deleting({ patch: 'Error from server (Forbidden): no' });
-      expect([code, patches]).toEqual([0, [claimed]]);
-      expect(asked.at(-1)).toMatch(/^delete --raw /);
-    });
-
-    it('takes it back where nothing is deleted', async () => {
-      const { code, err, patches } = await deleting({ delete: 'Error from server (Forbidden): no' });
-      expect([code, patches]).toEqual([1, [claimed, { uid, annotations: { [KEY]: null } }]]);
-      expect(err).toContain('Forbidden');
-    });
-  });
-
   it('deletes the record that it asked about, and no other that has taken its name', async () => {
     const inputs: unknown[] = [];
     const conflict = 'Operation cannot be fulfilled on appdeployments.davit.dev "shop": the UID in the precondition (';

@@ -2,16 +2,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { names } from '../deployments/record/names.ts';
-import { claimOfDeletion } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { DELETED_BY_ANNOTATION, GROUP, VERSION } from '../schema/meta.ts';
+import { GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag, withFlags } from './command.ts';
 import { confirm, YES } from './confirm.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { beginningWith } from './lost.ts';
 import { PROGRAM } from './program.ts';
-import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord } from './records.ts';
-import { usernameOf } from './who.ts';
+import { RECORDS, readRecord } from './records.ts';
 
 export const deleteCommand: Command = {
   name: 'delete',
@@ -48,11 +46,7 @@ async function deleteDeployment(context: Context): Promise<number> {
       refusal: 'Nothing was deleted.',
       command: ['delete', name],
     });
-    const takeBack = await claimDeletion(kubectl, record);
-    await deleteRecord(kubectl, record).catch(async (error: unknown) => {
-      await takeBack();
-      throw error;
-    });
+    await deleteRecord(kubectl, record);
   }
   onInterrupt(() => goingOn(name));
   if (flags.has('wait'))
@@ -65,42 +59,6 @@ async function deleteDeployment(context: Context): Promise<number> {
     result: { name, namespace, gone },
   });
   return 0;
-}
-
-/**
- * Writes down who asks, before the deletion (ADR 42). Returns what takes it back, so that it is nobody else's deletion. A deletion is not
- * given up because nobody can say who asked.
- */
-async function claimDeletion(
-  kubectl: Kubectl,
-  { metadata: { name, uid } }: AppDeployment,
-): Promise<() => Promise<void>> {
-  const annotate = async (annotations: object, resourceVersion?: string): Promise<void> => {
-    const metadata = { uid, ...(resourceVersion !== undefined && { resourceVersion }), annotations };
-    await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify({ metadata })]);
-  };
-  const quietly = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-    }
-  };
-  let isWritten = false;
-  const username = await usernameOf(kubectl);
-  if (username !== undefined)
-    await quietly(() =>
-      afterConflicts(async () => {
-        const record = await readRecord(kubectl, name);
-        const claim = record.metadata.uid === uid ? claimOfDeletion(record, username) : undefined;
-        if (claim === undefined) return;
-        await annotate(claim, record.metadata.resourceVersion);
-        isWritten = true;
-      }),
-    );
-  return async () => {
-    if (isWritten) await quietly(() => annotate({ [DELETED_BY_ANNOTATION]: null }));
-  };
 }
 
 /** By its uid: another one may have taken its name since the question was asked, and `kubectl delete NAME` would delete that. */

@@ -25,7 +25,7 @@ import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { latestRevisionGeneration } from './record/latest-generation.ts';
 import { runsHere } from './record/listener-assignment.ts';
-import { changedBy, deleterOf } from './record/requester.ts';
+import { changedBy } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
 import { asksForNothing, scaledToZeroWords, stateFrom } from './record/state.ts';
@@ -127,8 +127,7 @@ export function deletingStatus(
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
   const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
-  const deleter = deleterOf(record);
-  const message = `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? waiting}`;
+  const message = `Being deleted: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
     { type: 'Ready', status: 'False', reason, message },
@@ -147,7 +146,6 @@ export function deletingStatus(
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
-    ...changedBy(record),
     conditions,
   };
 }

@@ -3,7 +3,6 @@
 
 import type { Pod } from '../deployments/assess/observed.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
-import { deleterOf } from '../deployments/record/requester.ts';
 import type { Clock } from '../lib/controller/clock.ts';
 import { type Change, endAll } from '../lib/controller/store.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -90,7 +89,7 @@ export function followStatuses(
       limit.forget(subjectOf(change.object));
       const { namespace = '', name } = change.object.metadata;
       if (named.delete(`${namespace}/${name}`)) metrics.forget({ namespace, name });
-      log.info({ ...identityOf(change.object), by: deleterOf(change.object) ?? null }, 'Deleted');
+      log.info(identityOf(change.object), 'Deleted');
     }),
     revisions.onChange((change: Change<AppRevision>) => {
       logChange(change);

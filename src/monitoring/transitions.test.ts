@@ -129,17 +129,6 @@ describe('who asked', () => {
     expect(told(before, after)).toEqual(said);
   });
 
-  it('of a deletion, where the request says it', () => {
-    const { uid } = ROLLING.metadata;
-    const after = leaving('a.');
-    const annotations = { 'davit.dev/deleted-by': `${uid} 2 anna` };
-    const metadata = { ...after.metadata, generation: 2, deletionTimestamp: at };
-    expect(told(SERVING, { ...after, metadata })).toEqual([['Deletion', 'False', null]]);
-    expect(told(SERVING, { ...after, metadata: { ...metadata, annotations } })).toEqual([
-      ['Deletion', 'False', 'anna'],
-    ]);
-  });
-
   it('of a revision, and of the end of a build', () => {
     const made = revision({ state: 'BUILDING' });
     const asked = { ...made, spec: { ...made.spec, requestedBy: 'anna' } };

@@ -1,7 +1,6 @@
 // What a change of a status means to a reader of the log: a condition, a revision, a build or a deletion took a step. A pure
 // function of the object before and after: the log says what was reported, and nothing in a steady state.
 
-import { deleterOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
@@ -35,7 +34,7 @@ export function transitionsOf<T extends Reported>(before: T | undefined, after: 
   const [wasReady, isReady] = [conditionOf(was, 'Ready'), conditionOf(is, 'Ready')];
   return [
     ...(record && !isLeaving ? changeSteps(before as AppDeployment | undefined, record) : []),
-    ...(record && isLeaving ? deletionSteps(wasReady, isReady, deleterOf(record)) : readySteps(wasReady, isReady)),
+    ...(record && isLeaving ? deletionSteps(wasReady, isReady) : readySteps(wasReady, isReady)),
     ...stalledSteps(conditionOf(was, 'Stalled'), conditionOf(is, 'Stalled')),
     ...tasksSteps(conditionOf(was, 'TasksReady'), conditionOf(is, 'TasksReady')),
   ];
@@ -54,9 +53,9 @@ function readySteps(was: Condition | undefined, is: Condition | undefined): Tran
 }
 
 /** The message names the part that the deletion waits for; the reason is the same for all. */
-function deletionSteps(was: Condition | undefined, is: Condition | undefined, by: string | null = null): Transition[] {
+function deletionSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
   if (is === undefined || (was?.reason === is.reason && was.message === is.message)) return [];
-  return [{ ...step('Deletion', is), by }];
+  return [step('Deletion', is)];
 }
 
 /** An object that was never Stalled has no news in not being so. */

@@ -368,7 +368,7 @@ export const AppDeploymentStatus = z.object({
     .string()
     .max(LONGEST_USERNAME)
     .describe(
-      'Username of who made that generation: who wrote the spec, or asked for the deletion. Absent where the write did not say it.',
+      'Username of who wrote the spec of that generation. Absent where the write did not say it, and while the record is being deleted.',
     )
     .optional(),
   phase: z

@@ -86,7 +86,7 @@ export const KINDS: readonly Kind[] = [
       wide('Image', '.status.image', 'Image of the active revision.'),
       wide('Reason', condition('Ready', 'reason'), 'Reason of condition Ready.'),
       wide('Source', '.spec.source', 'Where the image comes from.'),
-      wide('Changed-By', '.status.changedBy', 'Who wrote its spec, or asked for its deletion, where it is known.'),
+      wide('Changed-By', '.status.changedBy', 'Who wrote its spec, where it is known.'),
       wide('Latest', '.status.latestRevision', 'Newest revision.'),
       wide('Active', '.status.activeRevision', 'Newest revision that was deployed.'),
       {

@@ -150,8 +150,6 @@ export const POSTGRES_USER_ANNOTATION = 'davit.dev/postgres-user';
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a record: who asked for its spec, for one generation alone (deployments/record/requester.ts). */
 export const REQUESTED_BY_ANNOTATION = 'davit.dev/requested-by';
-/** On a record: who asks for its deletion, for the generation that the deletion makes. */
-export const DELETED_BY_ANNOTATION = 'davit.dev/deleted-by';
 /** On a record: who asked to interrupt the build that the annotation davit.dev/interrupt names. */
 export const INTERRUPTED_BY_ANNOTATION = 'davit.dev/interrupted-by';
 /** Characters of a username that is shown. */

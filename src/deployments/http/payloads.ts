@@ -554,7 +554,7 @@ export const Deployment = z
       .string()
       .nullable()
       .describe(
-        'Username of who wrote its present values, its scale included, or asked for its deletion while it is being deleted. null where the write did not tell: with kubectl, Helm or a GitOps tool.',
+        'Username of who wrote its present values, its scale included. null where the write did not tell, with kubectl, Helm or a GitOps tool, and while it is being deleted: the audit log of the API server has that user.',
       ),
     status: z
       .enum(STATES)

@@ -7,10 +7,8 @@ import { LONGEST_USERNAME } from '../../schema/meta.ts';
 import {
   claimOfChange,
   claimOfCreation,
-  claimOfDeletion,
   claimOfInterrupt,
   claimOfMoveRequest,
-  deleterOf,
   interrupterOf,
   moveRequesterOf,
   requesterOf,
@@ -76,41 +74,12 @@ describe('the writer of a spec', () => {
   });
 });
 
-describe('a deletion', () => {
-  const DELETED_BY = 'davit.dev/deleted-by';
-  const at = '2026-01-01T00:00:00Z';
-  function leaving(generation: number, claim: string, more: object = { deletionTimestamp: at }): AppDeployment {
-    const annotations = { [DELETED_BY]: claim, [KEY]: `${uid} 7 bert` };
-    return { metadata: { name: 'shop', uid, generation, annotations, ...more } } as unknown as AppDeployment;
-  }
-
-  it.each([
-    ['who asked for it', leaving(8, `${uid} 8 anna`), 'anna'],
-    ['a change after it, of which nothing is known', leaving(9, `${uid} 8 anna`), undefined],
-    ['an earlier one, that was not done', leaving(8, `${uid} 7 anna`), undefined],
-    ['the writer of the values before it', leaving(8, ''), undefined],
-    ['a record that was restored', leaving(8, '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 8 anna'), undefined],
-    ['a name that moves the cursor', leaving(8, `${uid} 8 an\u001B[2Jna`), undefined],
-    ['a record that is not being deleted', leaving(7, `${uid} 8 anna`, {}), 'bert'],
-    ['the same at the claimed generation', leaving(8, `${uid} 8 anna`, {}), undefined],
-  ])('%s', (_reason, of, expected) => {
-    expect(requesterOf(of)).toBe(expected);
-  });
-
-  it('is believed from what is written before it, for that deletion alone', () => {
-    const claim = claimOfDeletion(record(7), 'anna');
-    expect(claim).toEqual({ [DELETED_BY]: `${uid} 8 anna` });
-    const of = claim?.[DELETED_BY] ?? '';
-    expect([7, 8, 9].map((generation) => deleterOf(leaving(generation, of)))).toEqual([undefined, 'anna', undefined]);
-    // Gone at once, as it was before.
-    expect([6, 7, 8].map((generation) => deleterOf(leaving(generation, of, {})))).toEqual([
-      undefined,
-      'anna',
-      undefined,
-    ]);
-    expect(claimOfDeletion(record(7), 'an\nna')).toBeUndefined();
-    expect(claimOfDeletion(leaving(8, ''), 'anna')).toBeUndefined();
-  });
+it('a deletion names nobody: it makes a generation that no claim is of', () => {
+  const leaving = (generation: number): AppDeployment => {
+    const { metadata } = record(generation, `${uid} 7 anna`);
+    return { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } as AppDeployment;
+  };
+  expect(requesterOf(leaving(8))).toBeUndefined();
 });
 
 describe('an interrupt', () => {

@@ -1,13 +1,12 @@
-// Who asked for a change of a record, for its deletion, for the end of a build or for another database, or has begun to move its database.
-// The writer claims it in an annotation, and the policies davit-requested-by, davit-deleted-by, davit-interrupted-by, davit-move-requested-by
-// and davit-moving-by let nobody claim it for another user or for another write (ADR 42).
+// Who asked for a change of a record, for the end of a build or for another database, or has begun to move its database. The writer claims it
+// in an annotation, and the policies davit-requested-by, davit-interrupted-by, davit-move-requested-by and davit-moving-by let nobody claim it
+// for another user or for another write (ADR 42).
 // Imports no zod at run time.
 
 import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import {
-  DELETED_BY_ANNOTATION,
   INTERRUPT_ANNOTATION,
   INTERRUPTED_BY_ANNOTATION,
   LONGEST_USERNAME,
@@ -44,18 +43,6 @@ function claimOfNext({ metadata: { uid, generation } }: AppDeployment, username:
   return uid !== undefined && generation !== undefined && SHOWN.test(username)
     ? `${uid} ${generation + 1} ${username}`
     : undefined;
-}
-
-/**
- * The annotation that `username` writes before he deletes the record, which makes the next generation; undefined for a name that is not
- * shown, and for a record that is being deleted already.
- */
-export function claimOfDeletion(
-  record: AppDeployment,
-  username: string,
-): Readonly<Record<typeof DELETED_BY_ANNOTATION, string>> | undefined {
-  const claim = record.metadata.deletionTimestamp === undefined ? claimOfNext(record, username) : undefined;
-  return claim === undefined ? undefined : { [DELETED_BY_ANNOTATION]: claim };
 }
 
 /** The annotation of a write by `username` that interrupts the build of the revision of `id`; undefined for a name that is not shown. */
@@ -125,32 +112,19 @@ export function moverOf({ metadata: { uid, annotations } }: AppDeployment, stopp
 }
 
 /**
- * Username of who made the record's present generation: the writer of its spec, or who asked for its deletion; undefined if the write
- * does not say it. A claim of an earlier write counts for nothing.
+ * Username of the writer of the record's present generation; undefined if the write does not say it, and for a record that is being deleted:
+ * a deletion makes a generation that nobody claims.
  */
-export function requesterOf(record: AppDeployment): string | undefined {
-  return record.metadata.deletionTimestamp === undefined ? writerOf(record) : (deleterOf(record) ?? writerOf(record));
+export function requesterOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
+  const { subject, of, username } = wordsOf(annotations?.[REQUESTED_BY_ANNOTATION]);
+  const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));
+  return isOfThisWrite ? username : undefined;
 }
 
 /** The same as a field of the status that is about this generation. */
 export function changedBy(record: AppDeployment): Pick<AppDeploymentStatus, 'changedBy'> {
   const username = requesterOf(record);
   return username === undefined ? {} : { changedBy: username };
-}
-
-function writerOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
-  const { subject, of, username } = wordsOf(annotations?.[REQUESTED_BY_ANNOTATION]);
-  const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));
-  return isOfThisWrite ? username : undefined;
-}
-
-/** Username of who asked for the deletion of a record that is being deleted, or is gone; undefined if the request does not say it. */
-export function deleterOf({ metadata }: AppDeployment): string | undefined {
-  const { uid, generation = 0, annotations, deletionTimestamp } = metadata;
-  const { subject, of, username } = wordsOf(annotations?.[DELETED_BY_ANNOTATION]);
-  // A record that nothing holds is gone at once, and its last state is that before the deletion.
-  const made = deletionTimestamp === undefined ? generation + 1 : generation;
-  return subject === uid && of === String(made) ? username : undefined;
 }
 
 /** Username of who asked to interrupt the build that the record's annotation names; undefined if the write does not say it. */

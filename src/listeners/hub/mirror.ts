@@ -2,7 +2,7 @@
 // one that was used before. Times are those of this cluster.
 
 import { apiStatus } from '../../deployments/record/api-view.ts';
-import { changedBy, deleterOf } from '../../deployments/record/requester.ts';
+import { changedBy } from '../../deployments/record/requester.ts';
 import { stalledReasonSince } from '../../deployments/stalled-since.ts';
 import { type AppDeployment, AppDeploymentStatus, type State } from '../../schema/app-deployment.ts';
 import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../schema/app-revision.ts';
@@ -160,11 +160,10 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
   if (isLeaving && paused === undefined && rejection?.reason === 'NamespaceNotAllowed')
     return no(rejection.reason, `Being deleted: ${rejection.message} ${releaseOf(record)}`);
-  const deleter = deleterOf(record);
   if (isLeaving)
     return no(
       'Deleting',
-      `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
+      `Being deleted: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
       paused === undefined,
     );
   if (paused !== undefined) return no('Paused', paused);

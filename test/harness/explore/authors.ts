@@ -1,12 +1,12 @@
-// Who asked for a change, a deletion or the end of a build, in the explorer: people who say so, and others who do not. What Davit then says of
-// whom is compared with who it was.
+// Who asked for a change or the end of a build, in the explorer: people who claim it, and others who do not. The names that Davit then shows
+// are compared with the real ones.
 
 import { needsRevision, withRequest } from '../../../src/deployments/record/needs-revision.ts';
-import { claimOfChange, claimOfDeletion, claimOfInterrupt } from '../../../src/deployments/record/requester.ts';
+import { claimOfChange, claimOfInterrupt } from '../../../src/deployments/record/requester.ts';
 import { patchTo } from '../../../src/lib/http/merge-patch.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
-import { DELETED_BY_ANNOTATION, INTERRUPT_ANNOTATION } from '../../../src/schema/meta.ts';
+import { INTERRUPT_ANNOTATION } from '../../../src/schema/meta.ts';
 import { isNotInterrupted } from './build-events.ts';
 import type { Event } from './event.ts';
 import { records, revisionsOf } from './people-events.ts';
@@ -106,23 +106,6 @@ export function changeBy(author: Author, words: string, patchOf: (spec: Spec) =>
   };
 }
 
-/** The claim, and the deletion after it: the process that asks may end between the two. */
-export const claimsDeletion: Event = {
-  name: 'anna says that she deletes %',
-  by: 'people',
-  subjects: (scene, namespace) =>
-    alive(scene, namespace)
-      .filter((record) => !hasClaim(record))
-      .map(({ metadata }) => metadata.name),
-  async happen(scene, namespace, name) {
-    const record = named(scene, namespace, name);
-    if (record) await patch(scene, record, { metadata: { annotations: claimOfDeletion(record, 'anna') } });
-  },
-};
-/** Of the deletion that comes next. The admission policy davit-deleted-by lets nobody else delete it then. */
-function hasClaim({ metadata: { annotations, generation = 0 } }: AppDeployment): boolean {
-  return annotations?.[DELETED_BY_ANNOTATION]?.split(' ')[1] === String(generation + 1);
-}
 export const deletes: Event = {
   name: 'the record % is deleted',
   by: 'people',
@@ -132,8 +115,7 @@ export const deletes: Event = {
     if (!record) return;
     const { uid = '', generation = 0 } = record.metadata;
     await scene.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
-    const author = hasClaim(record) ? 'anna' : NOBODY;
-    noteWrite(scene, record.metadata, generation + 1, { author, isAlone: true, needs: false });
+    noteWrite(scene, record.metadata, generation + 1, { author: NOBODY, isAlone: true, needs: false });
   },
 };
 
@@ -159,12 +141,9 @@ export function authorsAreWrong(scene: Scene, record: AppDeployment): string | u
   const { namespace = '', name, generation = 0, deletionTimestamp } = record.metadata;
   const shown = (author: string | undefined): string | undefined => (author === NOBODY ? undefined : author);
   const author = writeOf(scene, namespace, name, generation)?.author;
-  const { changedBy, conditions } = record.status ?? {};
-  const ready = conditionOf(conditions, 'Ready')?.message ?? '';
-  if (deletionTimestamp !== undefined) {
-    const by = / by ([a-z]+):/.exec(ready)?.[1];
-    return author === undefined || by === shown(author) ? undefined : `${author} deletes it, and it says: ${ready}`;
-  }
+  const { changedBy, observedGeneration } = record.status ?? {};
+  // A deletion that Davit has not seen yet.
+  if (deletionTimestamp !== undefined && observedGeneration !== generation) return undefined;
   if (author !== undefined && changedBy !== shown(author))
     return `status.changedBy is ${changedBy}, and it was ${author}.`;
   for (const [index, { spec, status }] of revisionsOf(scene, record).entries()) {

@@ -9,7 +9,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
-import { changeBy, claimsDeletion, deletes, interruptBy } from './authors.ts';
+import { changeBy, deletes, interruptBy } from './authors.ts';
 import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
@@ -736,7 +736,6 @@ export const BOUNDS: readonly Bound[] = [
       ),
       interruptBy('anna'),
       interruptBy(undefined),
-      claimsDeletion,
       deletes,
       people.pause,
       people.resume,

@@ -151,12 +151,6 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'return entry.serving === true ? { ...late, serving: true } : late;',
     'return late;',
   ),
-  'a claim of an earlier deletion counts': bug(
-    'authors',
-    'src/deployments/record/requester.ts',
-    'return subject === uid && of === String(made) ? username : undefined;',
-    'return subject === uid ? username : undefined;',
-  ),
   'whoever wrote last asked for the revision': bug(
     'authors',
     'src/deployments/record/requester.ts',

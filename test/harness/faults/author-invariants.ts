@@ -1,5 +1,5 @@
-// I6 of authors: who is said to have asked for a revision, a change or a deletion has done so, and where one write alone asked, and says by
-// whom, it is said.
+// I6 of authors: the user whom Davit names for a revision or a change has asked for it, and where one write alone asked and names its user,
+// Davit names that user. A deletion names nobody.
 
 import type { Seen, Sighting } from './object-history.ts';
 
@@ -7,8 +7,6 @@ import type { Seen, Sighting } from './object-history.ts';
 export const REALLY_BY = 'example.com/really-by';
 /** Beside it: `true` where the write changes the scale alone, which needs no revision. */
 export const REALLY_SCALES = 'example.com/really-scales';
-/** The same of the deletion that follows. */
-export const REALLY_DELETED_BY = 'example.com/really-deleted-by';
 
 const NOBODY = 'nobody';
 
@@ -69,25 +67,19 @@ function noteWriter({ metadata }: Seen, writers: Map<string, string>, scales: Se
   const { uid, generation = 0, annotations = {}, deletionTimestamp } = metadata;
   const key = `${uid}/${generation}`;
   if (writers.has(key)) return;
-  const writer = annotations[deletionTimestamp === undefined ? REALLY_BY : REALLY_DELETED_BY];
+  const writer = deletionTimestamp === undefined ? annotations[REALLY_BY] : undefined;
   writers.set(key, writer ?? NOBODY);
   if (annotations[REALLY_SCALES] === 'true') scales.add(key);
 }
 
 function wrongStatus({ metadata, status }: Seen, writers: ReadonlyMap<string, string>): string | undefined {
-  const { uid, name, generation, deletionTimestamp } = metadata;
-  const { observedGeneration, changedBy, conditions = [] } = status ?? {};
+  const { uid, name } = metadata;
+  const { observedGeneration, changedBy } = status ?? {};
   if (observedGeneration === undefined) return undefined;
   const writer = writers.get(`${uid}/${observedGeneration}`) ?? NOBODY;
-  if ((changedBy ?? NOBODY) !== writer)
-    return `${name}: generation ${observedGeneration} is said to be changed by ${changedBy}, and was by ${writer}`;
-  if (deletionTimestamp === undefined || observedGeneration !== generation) return undefined;
-  const { message = '' } =
-    (conditions as readonly { readonly type: string; readonly message: string }[]).find(
-      ({ type }) => type === 'Ready',
-    ) ?? {};
-  const by = /^Being deleted by (\S+): /.exec(message)?.[1] ?? NOBODY;
-  return by === writer ? undefined : `${name}: is deleted by ${writer}, and says: ${message}`;
+  return (changedBy ?? NOBODY) === writer
+    ? undefined
+    : `${name}: generation ${observedGeneration} is said to be changed by ${changedBy}, and was by ${writer}`;
 }
 
 function wrongRevision(

@@ -1,10 +1,10 @@
 // Several people who change one record, one after the other. Some say who they are, one does not, and one says that he is another.
 
-import { claimOfChange, claimOfDeletion } from '../../../../src/deployments/record/requester.ts';
+import { claimOfChange } from '../../../../src/deployments/record/requester.ts';
 import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
 import { PAUSED_ANNOTATION } from '../../../../src/schema/meta.ts';
 import { type ApiClient, ApiError } from '../../../cluster/api-client.ts';
-import { REALLY_BY, REALLY_DELETED_BY, REALLY_SCALES } from '../author-invariants.ts';
+import { REALLY_BY, REALLY_SCALES } from '../author-invariants.ts';
 import type { Seen } from '../object-history.ts';
 import type { Acts } from './acts.ts';
 import { hasCondition, IMAGES, MERGE, NotConverged, RECORD, recordIn, until } from './stage.ts';
@@ -52,7 +52,7 @@ export async function claims(acts: Acts): Promise<void> {
   await pause(acts, null);
   // Of the record's last change she is the author, of the revision with the image of another nobody is.
   await says('two changes at once', anna.name);
-  await deletes(acts, anna, bert);
+  await deletes(acts, anna);
 }
 
 const TWO_PODS = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
@@ -109,30 +109,7 @@ async function pause({ api, paths }: Acts, value: string | null): Promise<void> 
   await api.call('PATCH', `${paths.records}/${RECORD}`, { metadata: { annotations } }, MERGE);
 }
 
-/** The claim, then the deletion. In between, another one may not delete it. */
-async function deletes(acts: Acts, person: Person, other: Person): Promise<void> {
-  const { stage, paths } = acts;
-  const path = `${paths.records}/${RECORD}`;
-  await claimsDeletion(acts, person);
-  const answer = await other.api.call('DELETE', path).then(
-    () => 200,
-    (error: unknown) => (error instanceof ApiError ? error.status : 0),
-  );
-  if (answer !== 403 && answer !== 422)
-    throw new NotConverged(`${WRONGLY} that deletes in the name of another: ${answer}`);
-  await person.api.call('DELETE', path);
+async function deletes({ stage, paths }: Acts, person: Person): Promise<void> {
+  await person.api.call('DELETE', `${paths.records}/${RECORD}`);
   await until(stage, 'claims: gone', () => recordIn(stage) === undefined);
-}
-
-async function claimsDeletion(acts: Acts, person: Person): Promise<void> {
-  const read = await readBy(acts, person);
-  const { resourceVersion } = read.metadata;
-  const annotations = { ...claimOfDeletion(read as AppDeployment, person.name), [REALLY_DELETED_BY]: person.name };
-  try {
-    const patch = { metadata: { annotations, resourceVersion } };
-    await person.api.call('PATCH', `${acts.paths.records}/${RECORD}`, patch, MERGE);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    await claimsDeletion(acts, person);
-  }
 }
