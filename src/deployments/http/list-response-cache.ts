@@ -1,6 +1,7 @@
-// Caches the JSON of records in lists, for each version of a record and its revisions: serializing a hundred records costs more than
-// the rest of an answer.
+// Caches the JSON of records in lists and its version, for each version of a record and its revisions: serializing a hundred records
+// costs more than the rest of an answer.
 
+import { versionOf } from '../../lib/http/preconditions.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -11,25 +12,30 @@ export interface ListedTextsOptions {
   readonly present: (record: AppDeployment, tenant: Tenant) => object;
 }
 
-interface Kept {
+export interface ListedText {
+  readonly text: Buffer;
+  readonly version: string;
+}
+
+interface Kept extends ListedText {
   readonly tenantId: string;
   readonly revisions: readonly AppRevision[];
-  readonly text: Buffer;
 }
 
 /** The JSON of a record. It is cached as long as this version of the record is. */
 export function makeListedTexts({
   revisionsOf,
   present,
-}: ListedTextsOptions): (record: AppDeployment, tenant: Tenant) => Buffer {
+}: ListedTextsOptions): (record: AppDeployment, tenant: Tenant) => ListedText {
   const texts = new WeakMap<AppDeployment, Kept>();
   return (record, tenant) => {
     const revisions = revisionsOf(record);
     const kept = texts.get(record);
-    if (kept !== undefined && kept.tenantId === tenant.id && areSame(kept.revisions, revisions)) return kept.text;
+    if (kept !== undefined && kept.tenantId === tenant.id && areSame(kept.revisions, revisions)) return kept;
     const text = ownBytes(JSON.stringify(present(record, tenant)));
-    texts.set(record, { tenantId: tenant.id, revisions, text });
-    return text;
+    const made = { tenantId: tenant.id, revisions, text, version: versionOf(text) };
+    texts.set(record, made);
+    return made;
   };
 }
 

@@ -3,19 +3,19 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
-import { etagOf, ifMatch } from '../../lib/http/preconditions.ts';
+import { etagOf, ifMatch, unlessKnown, versionOf } from '../../lib/http/preconditions.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { addWarnings } from '../../organization/facade/field-validation.ts';
 import { followState, stateEvents } from '../../organization/facade/followed-state.ts';
-import { failures } from '../../organization/facade/openapi.ts';
+import { failures, UNCHANGED } from '../../organization/facade/openapi.ts';
 import { noteHeld } from '../../organization/facade/request-log.ts';
 import { type App, JsonText } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { readAliases } from './aliases.ts';
 import { registerClone } from './clone-route.ts';
 import { registerEvents } from './events/routes.ts';
-import { listOf, makeListedTexts } from './list-response-cache.ts';
+import { type ListedText, listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -49,7 +49,7 @@ const LIST_EVERY_MS = 1000;
 interface Routes extends DeploymentNeeds {
   readonly present: (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>) => Deployment;
   /** As JSON, without values. */
-  readonly listedText: (record: AppDeployment, tenant: Tenant) => Buffer;
+  readonly listedText: (record: AppDeployment, tenant: Tenant) => ListedText;
   readonly presentChanged: PresentChanged;
 }
 
@@ -85,17 +85,17 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
 }
 
 function registerList(app: App, { auth, deployments, streams, listedText }: Routes): void {
-  function page(records: readonly AppDeployment[], tenant: Tenant, offset: number): Buffer | string {
-    const texts: Buffer[] = [];
+  function page(records: readonly AppDeployment[], tenant: Tenant): ListedText[] {
+    const listed: ListedText[] = [];
     let bytes = 0;
     for (const record of records) {
-      const text = listedText(record, tenant);
-      bytes += text.length;
+      const one = listedText(record, tenant);
+      bytes += one.text.length;
       // The offset says where the next page begins.
-      if (bytes > MOST_BYTES_OF_PAGE && texts.length > 0) break;
-      texts.push(text);
+      if (bytes > MOST_BYTES_OF_PAGE && listed.length > 0) break;
+      listed.push(one);
     }
-    return listOf(texts, offset + texts.length);
+    return listed;
   }
 
   const mayList = auth.as('list');
@@ -107,12 +107,21 @@ function registerList(app: App, { auth, deployments, streams, listedText }: Rout
       summary: 'List deployments',
       events: stateEvents('deployments', '`end`'),
       querystring: ListDeployments,
-      response: { 200: DeploymentList, ...failures(401, 403, 422) },
+      response: { 200: DeploymentList, 304: UNCHANGED, ...failures(401, 403, 422) },
     },
     handler: async (request, reply) => {
       const { tenant } = auth.admitted(request);
-      const read = (): Buffer | string => page(deployments.list(tenant, request.query), tenant, request.query.offset);
-      if (!streams.isAskedFor(request)) return new JsonText<DeploymentList>(read());
+      const { offset } = request.query;
+      const listed = page(deployments.list(tenant, request.query), tenant);
+      const etag = `"${versionOf([offset, ...listed.map(({ version }) => version)].join())}"`;
+      const textOf = (all: readonly ListedText[]) =>
+        listOf(
+          all.map(({ text }) => text),
+          offset + all.length,
+        );
+      if (!streams.isAskedFor(request))
+        return unlessKnown(request, reply, etag, () => new JsonText<DeploymentList>(textOf(listed)));
+      const read = () => textOf(page(deployments.list(tenant, request.query), tenant));
       return followState(streams, request, reply, {
         kind: 'deployments',
         right: mayList,
@@ -163,7 +172,7 @@ function registerGet(app: App, { auth, deployments, streams, present, listedText
       events: stateEvents('deployment'),
       params: DeploymentPath,
       querystring: GetDeployment,
-      response: { 200: Deployment, ...failures(401, 403, 404, 422) },
+      response: { 200: Deployment, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
     },
     config: { timeLimitMs: (MOST_WAIT_SECONDS + 10) * 1000 },
     handler: async (request, reply) => {
@@ -178,7 +187,7 @@ function registerGet(app: App, { auth, deployments, streams, present, listedText
           right: mayGet,
           read() {
             const record = deployments.inCache(tenant, id);
-            return record && listedText(record, tenant);
+            return record && listedText(record, tenant).text;
           },
           gone: deploymentNotFound(id),
           onChange: (listener) => deployments.changes.ofRecord(tenant.namespace, name, listener),
@@ -194,9 +203,11 @@ function registerGet(app: App, { auth, deployments, streams, present, listedText
       }
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
+      if (record.spec.secrets.length === 0 || request.query.secrets === 'names') {
+        const { text, version } = listedText(record, admitted.tenant);
+        return unlessKnown(request, reply, etagOf(record, version), () => new JsonText<Deployment>(text.toString()));
+      }
       reply.header('etag', etagOf(record));
-      if (record.spec.secrets.length === 0 || request.query.secrets === 'names')
-        return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
     },
   });

@@ -92,6 +92,9 @@ const SENTENCES: Readonly<Record<Failure, string>> = {
   504: 'The code host did not answer in time.',
 };
 
+/** The answer to a caller that has the present version. */
+export const UNCHANGED = z.undefined().describe('The answer is the one whose ETag was sent. Without a body.');
+
 type Failures<Status extends keyof typeof MEANINGS> = {
   [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
 };
@@ -180,10 +183,15 @@ const IDEMPOTENCY_KEY = {
   description:
     'A unique key of this request, such as a UUID. A repeated request with the same key returns what the first one created.',
 };
-const ETAG = {
+const IF_NONE_MATCH = {
+  type: 'string',
+  description: 'ETag of an earlier answer. If it is still the present one, the answer is 304 without a body.',
+};
+const ETAG = { type: 'string', description: 'Version of the answer, for If-None-Match.' };
+const DEPLOYMENT_ETAG = {
   type: 'string',
   description:
-    'Version of the fields that callers can change, for If-Match. It does not change with the status, so it does not validate a cache.',
+    'Version of the deployment, for If-Match. Of a GET without values of secrets, also for If-None-Match: then it changes with the status, too, which If-Match ignores.',
 };
 const RETRY_AFTER = { type: 'integer', description: 'Seconds until the next attempt.' };
 const RETRIED: readonly string[] = ['429', '503'];
@@ -193,6 +201,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
   const { body, params, querystring, response, events, isKeyed, ...rest } = schema;
   const described = (part: unknown, io: Direction): JsonSchema | undefined =>
     part instanceof z.ZodType ? describe(part, io, named) : undefined;
+  const isConditional = response !== undefined && '304' in (response as object);
   const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
     const sentence = (SENTENCES as Readonly<Record<string, string>>)[status];
     const description = (MEANINGS as Readonly<Record<string, string>>)[status] ?? answer.description ?? 'Done.';
@@ -202,7 +211,9 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       {
         description,
         ...(RETRIED.includes(status) && { headers: { 'Retry-After': RETRY_AFTER } }),
-        ...(answer.meta()?.id === 'Deployment' && { headers: { ETag: ETAG } }),
+        ...(answer.meta()?.id === 'Deployment'
+          ? { headers: { ETag: DEPLOYMENT_ETAG } }
+          : status === '200' && isConditional && { headers: { ETag: ETAG } }),
         content: {
           'application/json': {
             schema:
@@ -229,6 +240,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
         ...(isKeyed && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         // Every route that can answer 412 accepts If-Match.
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
+        ...(isConditional && { 'If-None-Match': IF_NONE_MATCH }),
         ...(events !== undefined && { 'Last-Event-ID': LAST_EVENT_ID }),
       },
     },

@@ -57,7 +57,8 @@ export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, 
   app.addHook('onResponse', (request, reply, done) => {
     const { method } = request;
     const { statusCode: status, elapsedTime } = reply;
-    request.log[isProbe(request) ? 'debug' : 'info'](
+    // Pages ask every other second, and mostly nothing has changed.
+    request.log[isProbe(request) || status === 304 ? 'debug' : 'info'](
       {
         method,
         path: request.routeOptions.config.hasSecretPath === true ? request.routeOptions.url : pathOf(request),

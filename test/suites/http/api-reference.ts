@@ -105,8 +105,8 @@ function section({ method, path, operation }: { method: string; path: string; op
     ...(body === undefined
       ? []
       : [`Body${requestBody?.required === false ? ', not required' : ''}: ${kindOf(body)}.\n`]),
-    `Answers ${good?.[0]}${answer === undefined ? '' : ` with ${kindOf(answer)}`}; failures: ${Object.keys(responses)
-      .filter((status) => !status.startsWith('2'))
+    `Answers ${good?.[0]}${answer === undefined ? '' : ` with ${kindOf(answer)}`}${'304' in responses ? ', or 304' : ''}; failures: ${Object.keys(responses)
+      .filter((status) => Number(status) >= 400)
       .join(', ')}.\n`,
   ].join('\n');
 }

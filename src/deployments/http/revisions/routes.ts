@@ -1,13 +1,13 @@
 // The routes of /v2/deployments/{id}/revisions.
 
 import { deploymentNotFound, HttpError } from '../../../lib/http/http-error.ts';
-import { ifMatch } from '../../../lib/http/preconditions.ts';
+import { ifMatch, unlessKnown, versionOf } from '../../../lib/http/preconditions.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import type { EventStreams } from '../../../organization/facade/event-streams.ts';
 import { addWarnings } from '../../../organization/facade/field-validation.ts';
 import { followState, stateEvents } from '../../../organization/facade/followed-state.ts';
-import { failures } from '../../../organization/facade/openapi.ts';
-import type { App } from '../../../organization/facade/validation.ts';
+import { failures, UNCHANGED } from '../../../organization/facade/openapi.ts';
+import { type App, JsonText } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { isUnderWay } from '../../../schema/build.ts';
@@ -87,13 +87,16 @@ function registerRevisionList(
       events: stateEvents('revisions'),
       params: DeploymentPath,
       querystring: ListRevisions,
-      response: { 200: RevisionList, ...failures(401, 403, 404, 422) },
+      response: { 200: RevisionList, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
     },
     handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
       const { tenant } = auth.admitted(request);
       const record = await deployments.find(auth.admitted(request), id);
-      if (!streams.isAskedFor(request)) return page(record, request.query);
+      if (!streams.isAskedFor(request)) {
+        const text = JSON.stringify(page(record, request.query));
+        return unlessKnown(request, reply, `"${versionOf(text)}"`, () => new JsonText<RevisionList>(text));
+      }
       return followState(streams, request, reply, {
         kind: 'revisions',
         right: mayGet,
