@@ -154,10 +154,8 @@ export const REQUESTED_BY_ANNOTATION = 'davit.dev/requested-by';
 export const INTERRUPTED_BY_ANNOTATION = 'davit.dev/interrupted-by';
 /** Characters of a username that is shown. */
 export const LONGEST_USERNAME = 256;
-/** Digest of the Idempotency-Key of the request that made a record. */
+/** On the Job of a run of a task: digest of the Idempotency-Key of the request that began it. */
 export const IDEMPOTENCY_KEY_ANNOTATION = 'davit.dev/idempotency-key';
-/** Digest of that request's body, without the values of its secrets. */
-export const REQUEST_DIGEST_ANNOTATION = 'davit.dev/request-digest';
 /** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** The recommended label by which Argo CD up to 2 finds the objects of an Application. */

@@ -7,7 +7,6 @@ import { type App, withRules } from '../../organization/facade/validation.ts';
 import { DatabaseRestore } from '../../schema/database.ts';
 import { oneBackupRule } from './database.ts';
 import { CreateDeploymentShape, Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
-import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import { nameRule } from './rules.ts';
 import type { PresentChanged } from './secret-routes.ts';
@@ -34,7 +33,6 @@ export function registerClone(app: App, { auth, deployments, presentChanged }: C
       tags: ['deployments'],
       operationId: 'cloneDeployment',
       summary: 'Create a deployment that is what another one is, with the data of a backup of it',
-      isKeyed: true,
       params: DeploymentPath,
       querystring: ShownSecrets,
       body: CloneDeployment,
@@ -45,10 +43,7 @@ export function registerClone(app: App, { auth, deployments, presentChanged }: C
       const { deployment_id: id } = request.params;
       auth.concerns(request, name);
       const wanted = { name, ...(time && { at: time }), ...(backupName && { backup: backupName }) };
-      const admitted = auth.admitted(request);
-      const asked = { ...wanted, clone_of: id.toLowerCase(), secrets: [] };
-      const mark = requestMark(request, admitted.caller.username, asked);
-      const { record, notes } = await deployments.clone(admitted, id, wanted, mark);
+      const { record, notes } = await deployments.clone(auth.admitted(request), id, wanted);
       reply.code(201);
       const warnings = notes.map((msg) => ({ loc: ['body', 'name'], msg, type: 'cloned' }));
       return presentChanged(request, reply, { record, values: new Map(), warnings });

@@ -5,7 +5,6 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
-import { synced } from '../../organization/facade/caches.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
@@ -17,15 +16,14 @@ import { needListener } from './listener-rules.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
 import { cachedRevisions, findRecord, type Reading } from './reading.ts';
-import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { toResource } from './resource.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
 export type Creating = Checking & Reading & Pick<FacadeContext, 'randomSuffix' | 'gate' | 'log'>;
 
-export interface Created {
+export interface Cloned {
   readonly record: AppDeployment;
-  readonly isNew: boolean;
+  readonly notes: readonly string[];
 }
 
 interface New {
@@ -34,20 +32,19 @@ interface New {
   readonly secret?: { readonly name: string; readonly values: ReadonlyMap<string, string> };
 }
 
-/** `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false. */
+/** Throws HttpError 409 for a name that is taken. */
 export function createRecord(
   creating: Creating,
   admitted: RequestContext,
   payload: CreateDeployment,
-  mark?: RequestMark,
-): Promise<Created> {
+): Promise<AppDeployment> {
   const secretName = names(payload.name).variables(creating.randomSuffix());
-  return unlessMade(creating, admitted, mark, () => ({
+  return create(creating, admitted, {
     record: toResource(payload, admitted.tenant.namespace, secretName),
     ...(payload.secrets.length > 0 && {
       secret: { name: secretName, values: new Map(payload.secrets.map(({ name, value }) => [name, value])) },
     }),
-  }));
+  });
 }
 
 /**
@@ -59,47 +56,25 @@ export async function cloneRecord(
   admitted: RequestContext,
   id: string,
   request: CloneRequest,
-  mark?: RequestMark,
-): Promise<Created & { readonly notes: readonly string[] }> {
+): Promise<Cloned> {
   const origin = await findRecord(creating, admitted, id);
   const clone = cloneOf(origin, cachedRevisions(creating, origin), request, new Date());
-  const created = await unlessMade(creating, admitted, mark, () => {
-    if ('refused' in clone) throw new HttpError(409, clone.refused);
-    return { record: clone.record };
-  });
-  return { ...created, notes: 'notes' in clone ? clone.notes : [] };
+  if ('refused' in clone) throw new HttpError(409, clone.refused);
+  return { record: await create(creating, admitted, { record: clone.record }), notes: clone.notes };
 }
 
-async function unlessMade(
+async function create(
   creating: Creating,
   { caller, tenant }: RequestContext,
-  mark: RequestMark | undefined,
-  make: () => New,
-): Promise<Created> {
-  const { caches, settings, gate } = creating;
-  const { namespace } = tenant;
-  const isRepeated = (record: AppDeployment): boolean => mark !== undefined && isMadeBy(record, mark);
-  const earlier = mark && synced(caches.records, 'deployments').list(namespace).find(isRepeated);
-  if (earlier !== undefined) return { record: earlier, isNew: false };
-  const { record: wanted, ...more } = make();
-  const { name } = wanted.metadata;
+  { record: wanted, ...more }: New,
+): Promise<AppDeployment> {
+  const { settings, gate } = creating;
   needListener(wanted.spec, settings.hosting);
-  const claim = caller.username === undefined ? undefined : claimOfCreation(caller.username);
-  const annotations = { ...mark, ...claim };
-  const record = mark || claim ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
+  const annotations = caller.username === undefined ? undefined : claimOfCreation(caller.username);
+  const record = annotations ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
   const findings = await findingsOfNew(creating, record, tenant.id);
   if (findings.length > 0) throw new HttpError(422, findings);
-  try {
-    const made = await gate.run(namespace, () => writeNew(creating, caller, { record, ...more }));
-    return { record: made, isNew: true };
-  } catch (error) {
-    // The cache may not contain yet what a concurrent request, or another replica, has created.
-    if (mark === undefined || !(error instanceof HttpError) || error.status !== 409) throw error;
-    const taken = await undefinedIfHidden(() => caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }));
-    if (taken === undefined || !isRepeated(taken)) throw error;
-    creating.remember(taken);
-    return { record: taken, isNew: false };
-  }
+  return gate.run(tenant.namespace, () => writeNew(creating, caller, { record, ...more }));
 }
 
 async function writeNew({ remember, log }: Creating, caller: Caller, { record, secret }: New): Promise<AppDeployment> {
@@ -136,9 +111,9 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
   const taken = await undefinedIfHidden(() =>
     caller.kube.get(APP_DEPLOYMENTS, { namespace, name }, { metadataOnly: true }),
   ).catch(() => undefined);
-  const leaving =
+  const advice =
     taken?.metadata.deletionTimestamp === undefined
-      ? ''
-      : ' It is being deleted, and its name is free again when it is gone.';
-  return new HttpError(409, `A deployment named "${name}" already exists.${leaving}`);
+      ? `Choose another name. If the answer to an earlier request was lost, GET /v2/deployments?name=${name} shows what it created.`
+      : 'It is being deleted, and its name is free again when it is gone.';
+  return new HttpError(409, `A deployment named "${name}" already exists. ${advice}`);
 }

@@ -11,7 +11,7 @@ import type { AppTemplate } from '../../schema/app-template.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
 import type { CloneRequest } from '../record/clone.ts';
 import { type Changes, makeChanges } from './changes.ts';
-import { type Created, cloneRecord, createRecord } from './create.ts';
+import { type Cloned, cloneRecord, createRecord } from './create.ts';
 import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
@@ -21,7 +21,6 @@ import { hasReached } from './reached.ts';
 import { cachedRevisions, findRecord, inCache, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
-import type { RequestMark } from './repeated-create.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { startTask } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide, refuseUnfinished } from './update.ts';
@@ -40,17 +39,10 @@ export interface Deployments {
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
   /** Throws the same HttpError 404 for a missing deployment and another tenant's. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
-  /**
-   * `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false.
-   */
-  create(admitted: RequestContext, payload: CreateDeployment, mark?: RequestMark): Promise<Created>;
+  /** Throws HttpError 409 for a name that is taken. */
+  create(admitted: RequestContext, payload: CreateDeployment): Promise<AppDeployment>;
   /** The same for one that is what the record of `id` is. `notes`: what people should know of it. */
-  clone(
-    admitted: RequestContext,
-    id: string,
-    request: CloneRequest,
-    mark?: RequestMark,
-  ): Promise<Created & { readonly notes: readonly string[] }>;
+  clone(admitted: RequestContext, id: string, request: CloneRequest): Promise<Cloned>;
   /** `revision: 'always'` requests a new revision even if nothing changes. */
   patch(
     admitted: RequestContext,
@@ -122,13 +114,13 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
       return listing.page(tenant.namespace, query);
     },
 
-    create: (admitted, payload, mark) => createRecord(options, admitted, payload, mark),
+    create: (admitted, payload) => createRecord(options, admitted, payload),
 
-    clone: (admitted, id, request, mark) => cloneRecord(options, admitted, id, request, mark),
+    clone: (admitted, id, request) => cloneRecord(options, admitted, id, request),
 
     async remove(admitted, id, withTracingProject, precondition) {
       const cached = await findRecord(options, admitted, id);
-      const removing = { remember, forget, log: options.log, withTracingProject, precondition };
+      const removing = { remember, forget, withTracingProject, precondition };
       return gate.run(admitted.tenant.namespace, () => removeRecord(admitted.caller, cached, id, removing));
     },
 

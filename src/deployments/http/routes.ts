@@ -29,7 +29,6 @@ import {
   ShownSecrets,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
-import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
@@ -141,7 +140,6 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
       tags: TAGS,
       operationId: 'createDeployment',
       summary: 'Create a deployment',
-      isKeyed: true,
       querystring: ShownSecrets,
       body: createDeployment(settings, deployments.templates),
       response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },
@@ -149,14 +147,10 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       auth.concerns(request, request.body.name);
-      const mark = requestMark(request, admitted.caller.username, request.body);
-      const { record, isNew } = await deployments.create(admitted, request.body, mark);
+      const record = await deployments.create(admitted, request.body);
       reply.code(201).header('etag', etagOf(record));
       if (request.query.secrets === 'names') return present(record, admitted.tenant);
-      const values = isNew
-        ? new Map(request.body.secrets.map(({ name, value }) => [name, value]))
-        : await deployments.valuesOf(admitted.caller, record);
-      return present(record, admitted.tenant, values);
+      return present(record, admitted.tenant, new Map(request.body.secrets.map(({ name, value }) => [name, value])));
     },
   });
 }

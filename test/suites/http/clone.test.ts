@@ -39,16 +39,6 @@ it('answers with the new deployment, whose values are those of the old one, in t
   expect(facade.kube.objects(SECRETS)).toHaveLength(1);
 });
 
-it('is made once by requests with one key', async () => {
-  const headers = { 'idempotency-key': 'once' };
-  const [one, again] = [
-    await clone({ name: 'copy', backup: BACKUP }, headers),
-    await clone({ name: 'copy', backup: BACKUP }, headers),
-  ];
-  expect([one.status, again.status, again.body.id]).toEqual([201, 201, one.body.id]);
-  expect((await clone({ name: 'copy' }, headers)).status).toBe(422);
-});
-
 it.each([
   ['no name', {}, 422, 'name'],
   ['a name that no record may have', { name: 'a--b', backup: BACKUP }, 422, 'must not contain --'],

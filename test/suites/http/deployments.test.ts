@@ -191,8 +191,25 @@ describe('create', () => {
   it('a taken name is 409, whether the dry run or the write finds it', async () => {
     facade.seed({ metadata: { name: 'shop' } });
     const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
-    expect([status, body]).toEqual([409, { detail: 'A deployment named "shop" already exists.' }]);
+    const detail =
+      'A deployment named "shop" already exists. Choose another name. If the answer to an earlier request was lost, GET /v2/deployments?name=shop shows what it created.';
+    expect([status, body]).toEqual([409, { detail }]);
     expect(facade.kube.objects(SECRETS)).toEqual([]);
+  });
+
+  it('a request that is repeated after its answer was lost creates nothing', async () => {
+    facade.kube.failAfter(({ kind, dryRun }) =>
+      kind === 'AppDeployment' && dryRun !== true ? new Unavailable('no answer') : undefined,
+    );
+    const repeated = (): ReturnType<Facade['call']> =>
+      facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
+    expect((await repeated()).status).toBe(503);
+    facade.kube.failAfter(undefined);
+    const [first] = facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+    const secrets = facade.kube.objects(SECRETS);
+    expect((await repeated()).status).toBe(409);
+    expect(facade.kube.objects(APP_DEPLOYMENTS)).toEqual([first]);
+    expect(facade.kube.objects(SECRETS)).toEqual(secrets);
   });
 
   it('also while the old one is being deleted', async () => {

@@ -163,7 +163,12 @@ describe('a run of a task now', () => {
       body: { detail: [{ loc: ['header', 'Idempotency-Key'], msg: expect.stringContaining('ran task "clean"') }] },
     });
     expect(jobs()).toHaveLength(1);
-    expect((await run('clean', { 'idempotency-key': 'two words' })).status).toBe(422);
+  });
+
+  it.each(['', ' ', 'two words', 'ü', 'x'.repeat(256)])('rejects the key %j', async (key) => {
+    seedServer();
+    const { status, body } = await run('clean', { 'idempotency-key': key });
+    expect([status, body.detail[0].loc, jobs()]).toEqual([422, ['header', 'Idempotency-Key'], []]);
   });
 
   it('of somebody else with the same key is another one', async () => {

@@ -6,10 +6,10 @@ import { failures } from '../../../organization/facade/openapi.ts';
 import { NoParameters } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { DeploymentPath } from '../payloads.ts';
-import { requestKey } from '../repeated-create.ts';
 import type { Deployments } from '../repository.ts';
 import { NoFields } from '../revisions/payloads.ts';
 import { presentTaskRun, presentTaskRuns, TaskPath, TaskRunResponse, TaskStatusList } from './payloads.ts';
+import { requestKey } from './request-key.ts';
 
 export interface TaskRunRoutesOptions {
   readonly auth: Auth;

@@ -27,7 +27,7 @@ import {
   serverLabels,
   templateOf,
 } from '../../record/one-off-job.ts';
-import { usedFor } from '../repeated-create.ts';
+import { usedFor } from './request-key.ts';
 
 export interface TaskStart {
   readonly record: AppDeployment;
