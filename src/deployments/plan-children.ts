@@ -22,7 +22,6 @@ import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
 import type { Inputs } from './children/inputs.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { refuseWithoutRoom } from './node-fit.ts';
 import { type Action, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from './plan/plan.ts';
 import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
@@ -128,10 +127,7 @@ export interface AllowedPlan extends Plan {
  * stores of the revision that migrates. While a referenced object is missing, or the API server rejects its pods, the children stay
  * those of the running revision: pods that cannot start would replace running ones.
  */
-export async function planAllowed(
-  wanted: Wanted,
-  { target, now, contracts, settings }: PlanningOptions,
-): Promise<AllowedPlan> {
+export async function planAllowed(wanted: Wanted, { target, now, contracts }: PlanningOptions): Promise<AllowedPlan> {
   const { observed, latest, isComplete, guard, digests, render, dryRuns } = wanted;
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render. Children of a newer version of Davit are not changed.
@@ -169,12 +165,8 @@ export async function planAllowed(
   // Those of parts that wait for their server are tried with its own, once.
   const isWhole = migrates || podsToTry(planned, desired, observed, now()).length > 0;
   const tried = isWhole && next !== desired ? plan(next, observed, NOTHING_PRUNED) : planned;
-  const [refused, withoutRoom] = await Promise.all([
-    // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
-    hasFailed ? [] : dryRunPods(podsToTry(tried, next, observed, now()), target, dryRuns),
-    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
-  ]);
-  const refusals = [...refused, ...withoutRoom];
+  // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
+  const refusals = hasFailed ? [] : await dryRunPods(podsToTry(tried, next, observed, now()), target, dryRuns);
   if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
   const kept = held() ?? [];
   const others = storesAmong(kept).filter((part) => !stores.includes(part));
@@ -182,7 +174,7 @@ export async function planAllowed(
   const keeping = plan(kept, observed, scalersUnless(kept.length === 0));
   const keptRefused = await dryRunPods(podsToTry(keeping, kept, observed, now()), target, []);
   return {
-    actions: withoutRefused(keeping.actions, [...keptRefused, ...withoutRoom]),
+    actions: withoutRefused(keeping.actions, keptRefused),
     refusals,
     lost: [...lost, ...(await guard(others))],
   };

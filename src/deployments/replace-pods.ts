@@ -37,7 +37,7 @@ async function performResize(step: ResizeStep, target: Cluster): Promise<ActionF
     // A webhook, or a LimitRange, gives it other sizes than were asked for.
     return step.do === 'resize' && !hasSizes(set, written) ? await removePods([written], target) : [];
   } catch (error) {
-    if (step.do === 'resize' && isRefused(error)) return overQuota(step, error) ?? (await removePods([pod], target));
+    if (step.do === 'resize' && isRefused(error)) return keptAsIs(step, error) ?? (await removePods([pod], target));
     return [failureOf(error, refTo(set), 'change', `the pod of ${refText(refTo(set))}`)];
   }
 }
@@ -47,10 +47,15 @@ function isRefused(error: unknown): error is Invalid | Forbidden | NotFound {
   return error instanceof Invalid || error instanceof Forbidden || error instanceof NotFound;
 }
 
-/** Another pod would not be created either, so the one that runs is kept. */
-function overQuota({ set, pod }: ResizeStep, error: Invalid | Forbidden | NotFound): ActionFailure[] | undefined {
+/** With a full quota no other pod would be created, and other nodes may be as small: the pod that runs is kept. */
+function keptAsIs({ set, pod }: ResizeStep, error: Invalid | Forbidden | NotFound): ActionFailure[] | undefined {
+  const { name, namespace } = pod.metadata;
   const words = error.serverMessage ?? error.message;
-  if (!words.includes('exceeded quota')) return undefined;
-  const message = `The API server rejects the new sizes of Pod ${pod.metadata.name}: ${quoted(words)}. The pod keeps the sizes that it has. Correct the cause; the deployment then continues automatically.`;
+  const isTooLarge = words.includes('enough allocatable resources');
+  if (!isTooLarge && !words.includes('exceeded quota')) return undefined;
+  const elsewhere = isTooLarge
+    ? ` If another node is large enough, kubectl delete pod ${name} -n ${namespace} restarts it there.`
+    : '';
+  const message = `The API server rejects the new sizes of Pod ${name}: ${quoted(words)}. The pod keeps the sizes that it has. Ask for smaller sizes, or correct the cause; the deployment then continues automatically.${elsewhere}`;
   return [{ reason: 'PodsRefused', ref: refTo(set), message }];
 }

@@ -283,8 +283,8 @@ export const REASONS = {
   },
   ResizeDeferred: {
     meaning:
-      'PostgreSQL or Redis answers with its earlier CPU and memory: its node has no room for the new ones at present.',
-    todo: 'Free room on the node, or ask for less. If another node has room, run the command in the message. Otherwise the pod is resized as soon as there is room.',
+      'PostgreSQL or Redis answers with its earlier CPU and memory: its node cannot give it the new ones at present.',
+    todo: 'Free room on the node, or ask for less. If another node has room, run the command in the message. Otherwise the pod is resized as soon as its node can.',
   },
   NotAnswering: {
     meaning:
@@ -440,10 +440,6 @@ export const REASONS = {
   ContractUnknown: {
     meaning: 'A newer version of Davit, since rolled back, created the latest revision. Running pods are not changed.',
     todo: 'Upgrade the controller again, or raise spec.revisionSerial by one. The new revision restarts the pods.',
-  },
-  NoNodeFits: {
-    meaning: 'No node has room for the changed pod of the running PostgreSQL or Redis, so the pod is not changed.',
-    todo: 'Lower the request, or ask the platform team for a larger node. The deployment then continues automatically.',
   },
   VolumeMissing: {
     meaning:

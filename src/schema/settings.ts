@@ -494,12 +494,6 @@ export const Settings = z.strictObject({
     .describe(
       'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
     ),
-  checkNodes: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Whether a new size of a running PostgreSQL or Redis is held back if no node is large enough for its pod. Requires the right to list Nodes, which the chart grants together with this setting. Set false if an autoscaler adds larger nodes.',
-    ),
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()

@@ -19,7 +19,7 @@ import {
   type ObservedChildren,
   type ObservedRecord,
   type Pod,
-  ROLLS_NOTHING,
+  rollsNothing,
   workloadOf,
 } from './observed.ts';
 import { isUnended, podFailure, podsOf } from './pod-failures.ts';
@@ -146,7 +146,7 @@ export function checkMigration(
       `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows. To end it: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
     );
   if (migration.is === 'done' || migration.is === 'asleep') return undefined;
-  const refused = failures.find(({ reason }) => ROLLS_NOTHING.has(reason)) ?? failureOfKind('Job', failures);
+  const refused = failures.find(rollsNothing) ?? failureOfKind('Job', failures);
   if (refused) return entryOf(refused);
   if (migration.is === 'running') {
     const pods = podsOf(observed, MIGRATION, revision.spec.id);

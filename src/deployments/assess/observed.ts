@@ -238,7 +238,6 @@ export interface ActionFailure {
     | 'DatabaseKept'
     | 'PasswordMissing'
     | 'ContractUnknown'
-    | 'NoNodeFits'
     | 'MigrationFailed'
     | 'VolumeMissing'
     | 'VolumeTerminating'
@@ -270,8 +269,10 @@ export function refText({ kind, name }: ChildRef): string {
   return `${kind} ${name}`;
 }
 
-/** Because of these nothing is rolled out: they were found out before anything was applied. */
-export const ROLLS_NOTHING: ReadonlySet<ActionFailure['reason']> = new Set(['PodsRefused', 'NoNodeFits']);
+/** Whether nothing is rolled out because of it: a dry run found it before anything was applied. */
+export function rollsNothing({ reason }: ActionFailure): boolean {
+  return reason === 'PodsRefused';
+}
 
 /** The failure of this object. */
 export function failureAt({ kind, name }: ChildRef, failures: readonly ActionFailure[]): ActionFailure | undefined {

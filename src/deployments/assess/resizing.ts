@@ -33,12 +33,12 @@ export function resizeCondition(
   );
 }
 
-/** What the kubelet says of a size for which the node has no room at present. */
+/** The kubelet's words for sizes that the node has no room for at present, or is too small for. */
 export function resizeDeferred(
   set: Workload,
   observed: Pick<ObservedChildren, 'pods'>,
 ): { readonly pod: Pod; readonly words: string } | undefined {
   const pod = podOf(set, observed);
   const pending = pod && resizeCondition(pod, 'PodResizePending');
-  return pod && pending?.reason === 'Deferred' ? { pod, words: pending.message ?? '' } : undefined;
+  return pod && pending && { pod, words: pending.message ?? '' };
 }

@@ -14,7 +14,6 @@ const MENDED_ELSEWHERE: ReadonlySet<string> = new Set<ActionFailure['reason']>([
   'ApplyRefused',
   'NameConflict',
   'PodsRefused',
-  'NoNodeFits',
 ]);
 
 /** Whether what failed for this reason is tried again although no watch tells that its cause is gone. */

@@ -57,10 +57,12 @@ describe("the record's own store", () => {
     uid: 'uid-shop--redis',
     controller: true,
   };
-  const full = aPod('redis', revision, {
-    conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Deferred', message: 'no room' }],
-  });
-  const waits: Pod = { ...full, metadata: { ...full.metadata, ownerReferences: [ofSet] } };
+  const waiting = (reason: string): Pod => {
+    const pod = aPod('redis', revision, {
+      conditions: [{ type: 'PodResizePending', status: 'True', reason, message: 'no room' }],
+    });
+    return { ...pod, metadata: { ...pod.metadata, ownerReferences: [ofSet] } };
+  };
   const rolling: Workload = { ...aStore('redis'), status: { ...aStore('redis').status, observedGeneration: 0 } };
   it.each<{
     name: string;
@@ -89,7 +91,18 @@ describe("the record's own store", () => {
     { name: 'its pod does not end', set: silent, pods: [stuck], want: 'stalled PodStuckTerminating' },
     { name: 'is being restarted', set: rolling, want: 'fail Starting' },
     { name: 'is being resized', set: resized, want: 'pass Resizing' },
-    { name: 'waits for room on its node', set: resized, pods: [waits], want: 'pass ResizeDeferred' },
+    {
+      name: 'waits for room on its node',
+      set: resized,
+      pods: [waiting('Deferred')],
+      want: 'pass ResizeDeferred',
+    },
+    {
+      name: 'is larger than its node',
+      set: resized,
+      pods: [waiting('Infeasible')],
+      want: 'pass ResizeDeferred',
+    },
     {
       name: 'is being resized, and does not answer',
       set: { ...resized, status: { ...resized.status, readyReplicas: 0 } },

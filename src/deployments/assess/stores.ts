@@ -83,11 +83,11 @@ const OWN_CHECKS: readonly Check[] = [
   passwordMissing,
   storeRefusesPods,
   ownAnswers,
+  resizing,
   storeRefused,
   notCreated,
   storePodsFail,
   podStuck,
-  resizing,
   restarting,
   stoppedAnswering,
 ];
@@ -363,7 +363,7 @@ function resizing({ observed, set, what, part, condition }: Seen): Entry | undef
     const { name, namespace } = deferred.pod.metadata;
     return pass(
       'ResizeDeferred',
-      `${what} answers, with its earlier sizes, because its node has no room for the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as there is room; smaller sizes need less. If another node has room, kubectl delete pod ${name} -n ${namespace} restarts ${what} there${part === 'redis' ? ', without its data' : ''}.`,
+      `${what} answers with its earlier sizes, because its node cannot give it the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as its node can; smaller sizes need less. If another node has room, kubectl delete pod ${name} -n ${namespace} restarts ${what} there${part === 'redis' ? ', without its data' : ''}.`,
     );
   }
   const before = conditionOf(observed.record.status?.conditions, condition)?.reason;

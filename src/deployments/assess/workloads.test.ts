@@ -55,7 +55,6 @@ describe('checkWorkloads', () => {
       says: 'is waiting for the rollout',
     },
     { name: 'its pods refused', failures: [failure('PodsRefused', 'Pod')], want: 'stalled PodsRefused' },
-    { name: 'no node fits', failures: [failure('NoNodeFits', 'StatefulSet')], want: 'stalled NoNodeFits' },
     { name: 'its apply refused', failures: [failure('ApplyRefused', 'Deployment')], want: 'stalled ApplyRefused' },
     { name: 'its request failed', failures: [failure('RequestFailed', 'Deployment')], want: 'fail RequestFailed' },
     {

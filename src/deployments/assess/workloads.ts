@@ -23,7 +23,7 @@ import {
   type ObservedChildren,
   type ObservedRecord,
   type Pod,
-  ROLLS_NOTHING,
+  rollsNothing,
   type Workload,
   workersThere,
   workloadOf,
@@ -133,7 +133,7 @@ function checkOthers(observed: ObservedChildren, revision: AppRevision, failures
   const parts = partsOf(revision.spec.resolved);
   const stores = STORE_PARTS.filter((part) => !isStoreOf(observed, revision, part));
   const others = partsThere(observed).filter((role) => !parts.includes(role));
-  const failure = failures.find(({ reason }) => ROLLS_NOTHING.has(reason)) ?? failures.find(startsNoPods);
+  const failure = failures.find(rollsNothing) ?? failures.find(startsNoPods);
   const refused = failure && entryOf(failure);
   return [
     ...stores.map((part) => refused ?? fail('Progressing', `The ${part} waits for revision ${revision.spec.id}.`)),
@@ -176,7 +176,8 @@ function podsRefused({ observed, workload, revision, role, failures }: Seen): En
   const name = observed.names.part(role);
   const failure =
     failures.find(
-      ({ reason, ref }) => ROLLS_NOTHING.has(reason) || ref.kind === 'Deployment' || isRefTo(ref, 'StatefulSet', name),
+      (failure) =>
+        rollsNothing(failure) || failure.ref.kind === 'Deployment' || isRefTo(failure.ref, 'StatefulSet', name),
     ) ?? failures.find(startsNoPods);
   return failure && entryOf(failure);
 }

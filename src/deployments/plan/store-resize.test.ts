@@ -260,11 +260,6 @@ describe('the next step', () => {
     {
       reason: 'the node is too small',
       pod: { ...DONE, hash: 'old', has: SMALL, conditions: [pending('Infeasible', 2)] },
-      does: 'replace',
-    },
-    {
-      reason: 'the node was too small for what was asked before',
-      pod: { ...DONE, hash: 'old', has: SMALL, conditions: [pending('Infeasible', 1)] },
       does: undefined,
     },
     {

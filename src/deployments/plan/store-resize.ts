@@ -73,7 +73,8 @@ function resizeStepsOf(set: Workload, pod: Pod, now: Date): ResizeStep[] {
   if (isNewest(set, pod) && isUntouched(pod)) return [];
   if (!hasSizes(set, pod))
     return canTake(pod, sizes) ? [{ do: 'resize', set, pod, patch: resizePatch(pod, sizes) }] : replace;
-  if (isImpossible(pod, now)) return replace;
+  // Its runtime has failed for too long to give them.
+  if ((failingForMs(pod, now) ?? 0) > FAILING_MS) return replace;
   if (!isInForce(pod, sizes) || isNewest(set, pod)) return [];
   const { updateRevision } = set.status ?? {};
   const path = `/metadata/labels/${CONTROLLER_REVISION_LABEL}`;
@@ -128,12 +129,6 @@ function canTake({ spec, status }: Pod, sizes: readonly Sized[]): boolean {
     const hasAll = AMOUNTS.every(([of, what]) => asked[of]?.[what] !== undefined);
     return hasAll && quantity(resources?.limits?.['memory']) >= quantity(own.resources.limits?.['memory']);
   });
-}
-
-/** It never gets its sizes on this node, or its runtime has failed for too long to give them. */
-function isImpossible(pod: Pod, now: Date): boolean {
-  if (resizeCondition(pod, 'PodResizePending')?.reason === 'Infeasible') return true;
-  return (failingForMs(pod, now) ?? 0) > FAILING_MS;
 }
 
 function failingForMs(pod: Pod, now: Date): number | undefined {

@@ -26,30 +26,26 @@ import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
 type Spec = Partial<AppDeployment['spec']>;
 
-export const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+export const PLAIN = Settings.parse({ keda: { enabled: false } });
 const WITH_BACKUPS = Settings.parse({
   keda: { enabled: false },
-  checkNodes: false,
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
 });
 const WITH_SHARED = Settings.parse({
   keda: { enabled: false },
-  checkNodes: false,
   database: { shared: { host: 'db.example', reservedConnections: 0 } },
 });
 const PROVEN = { backup: { prove: true } };
 const WITH_ADDRESSES = Settings.parse({
   keda: { enabled: false },
-  checkNodes: false,
   address: { kind: 'ingress', baseDomain: 'apps.example' },
 });
-const WITH_KEDA = Settings.parse({ keda: { enabled: true }, checkNodes: false });
+const WITH_KEDA = Settings.parse({ keda: { enabled: true } });
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 export const WITH_BUILDS = Settings.parse({
   hosting: 'cloud',
   codeHosts: [{ host: 'git.example' }],
   keda: { enabled: false },
-  checkNodes: false,
   builds: {
     registry: { host: 'registry.example.com', tokens: true },
     images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },

@@ -42,8 +42,8 @@ export const HUB = hubNamespace(LISTENER);
 export const NAME = 'shop';
 export const CLUSTER = 'cluster-1';
 
-export const ON_HUB = Settings.parse({ keda: { enabled: false }, checkNodes: false, listeners: { enabled: true } });
-export const IN_CLUSTER = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+export const ON_HUB = Settings.parse({ keda: { enabled: false }, listeners: { enabled: true } });
+export const IN_CLUSTER = Settings.parse({ keda: { enabled: false } });
 
 /** The marks of the Listener's namespace. */
 export type LinkMark =

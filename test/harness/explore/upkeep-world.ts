@@ -25,7 +25,6 @@ const HOST = 'registry.example.com';
 export const BUILT = Settings.parse({
   hosting: 'both',
   keda: { enabled: false },
-  checkNodes: false,
   builds: {
     registry: { host: HOST, tokens: true, upkeep: { everyDays: 1, hour: 3 } },
     images: { builder: 'builder:1', davit: 'davit:1' },

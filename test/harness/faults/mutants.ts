@@ -315,12 +315,6 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'return true;',
     'impossible',
   ),
-  'a size that fits no node is applied': bug(
-    'src/deployments/plan/node-fit.ts',
-    'if (fits) return [];',
-    'return [];',
-    'impossible',
-  ),
   'no finalizer is added': bug(
     'src/deployments/reconcile.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home)',

@@ -357,25 +357,16 @@ export const GROUPS: readonly Group[] = [
     name: 'what its database cannot be',
     failures: [
       {
-        reason: 'NoNodeFits',
-        title: 'A running database that would fit on no node',
-        what: '`db_cpu` of a running deployment is more than any node has.',
-        says: /The running pod is not changed\. Lower the request, or add a larger node/,
-        ...STALLED,
-        break: async (site) => {
-          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
-          await site.untilServing();
-          await site.patch(sized({ db_cpu: 60, db_cpu_limit: 60 }));
-        },
-        mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
-      },
-      {
         reason: 'StorageCannotShrink',
         title: 'A volume that is to shrink',
         what: '`db_storage_gi` is smaller than the volume. Everything else of the change takes effect.',
         says: /has 2 Gi and cannot shrink to 1 Gi\. Set db_storage_gi to at least its size/,
         ...STALLED,
-        break: ({ patch }) => patch(sized({ db_storage_gi: 1 })),
+        break: async (site) => {
+          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
+          await site.untilServing();
+          await site.patch(sized({ db_storage_gi: 1 }));
+        },
         mend: ({ patch }) => patch(sized({ db_storage_gi: 2 })),
       },
     ],

@@ -30,9 +30,9 @@ withPods('a PostgreSQL that runs', () => {
     await sql('create table kept (word text)');
     const before = await podUid();
 
-    // More than any node has: it is not even stopped.
+    // More than its node has: it is not even stopped.
     await apply(60);
-    await says('Stalled', { status: 'True', reason: 'NoNodeFits' });
+    await says('Stalled', { status: 'True', reason: 'PodsRefused' });
     expect([await podUid(), (await sql('select 1')).trim()]).toEqual([before, '1']);
 
     // As much as the node has, of which others have a part: that cannot be known before.

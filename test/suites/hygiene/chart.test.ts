@@ -236,7 +236,6 @@ describe('with other values', () => {
       'appdeployments',
       'appdeployments/status',
       'namespaces',
-      'nodes',
       'validatingadmissionpolicies',
       'validatingadmissionpolicybindings',
     ]);
@@ -321,8 +320,8 @@ describe('with other values', () => {
       false,
     ]);
   });
-  it('may list nodes only where the setting that needs it is on', async () => {
-    const manifests = await render('--set', 'settings.checkNodes=false');
+  it('may list nodes only where there are builds', async () => {
+    const manifests = await render();
     expect(JSON.stringify(named(manifests, 'ClusterRole', 'davit-controller'))).not.toContain('"nodes"');
   });
   it.each([

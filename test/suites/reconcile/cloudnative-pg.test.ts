@@ -5,7 +5,6 @@ import { NotFound } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   NETWORK_POLICIES,
-  NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   POSTGRES_CLUSTERS,
@@ -199,29 +198,6 @@ it('another number of instances is another revision, restarts no pod of the depl
     expect(kube.objects<KubeObject & { spec?: { template?: object } }>(DEPLOYMENTS)[0]?.spec?.template).toEqual(before);
   }
   expect(JSON.stringify(clusterIn(kube))).not.toContain('synchronous');
-});
-
-it('sizes that no node has are refused, and the Cluster is left as it is', async () => {
-  const controller = await rested();
-  const { kube } = controller;
-  kube.seed(NODES, {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: 'small' },
-    status: { allocatable: { cpu: '2', memory: '4Gi' } },
-  } as KubeObject);
-  const before = clusterIn(kube)?.spec;
-  await change(controller, { ...CLUSTER.sourceConfig, resourceSpec: { dbCpu: 60, dbCpuLimit: 60 } });
-  await rest(controller);
-  expect(clusterIn(kube)?.spec).toEqual(before);
-  expect(conditionIn(kube, 'Stalled')).toMatchObject({
-    status: 'True',
-    reason: 'NoNodeFits',
-    message: expect.stringContaining('No node has room for the pod of Cluster shop--postgres: it requests 60 CPU'),
-  });
-  await change(controller, { ...CLUSTER.sourceConfig, resourceSpec: { dbCpu: 1 } });
-  await rest(controller);
-  expect(clusterIn(kube)?.spec).toMatchObject({ resources: { requests: { cpu: '1' } } });
 });
 
 it('a smaller volume is refused, and the rest of the Cluster is applied', async () => {

@@ -189,7 +189,6 @@ it.each([
     error: new Invalid('Pod QOS Class may not change as a result of resizing'),
   },
   { reason: 'the controller may not', error: new Forbidden('cannot patch resource "pods/resize"') },
-  { reason: 'the node is too small', error: new Forbidden("node didn't have enough allocatable resources: cpu") },
 ])('come with another pod where $reason', async ({ error }) => {
   const controller = await running();
   const { kube } = controller;
@@ -203,12 +202,15 @@ it.each([
   expectSettled(kube);
 });
 
-it('keep the pod while a quota is full, which is said, and come when it is not', async () => {
+it.each([
+  ['a quota is full', 'exceeded quota: team, requested: requests.cpu=100m'],
+  ['its node is too small', "node didn't have enough allocatable resources: cpu"],
+])('keep the pod while %s, in the words of the API server, and come when it is not', async (_reason, serverMessage) => {
   const controller = await running();
   const { kube } = controller;
   const before = runs(kube);
-  const full = new Forbidden('patch pods', { serverMessage: 'exceeded quota: team, requested: requests.cpu=100m' });
-  kube.failOn((request) => (request.subresource === 'resize' ? full : undefined));
+  const refusal = new Forbidden('patch pods', { serverMessage });
+  kube.failOn((request) => (request.subresource === 'resize' ? refusal : undefined));
   await ask(kube, { dbCpu: 0.2 });
   for (let pass = 0; pass < 4; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
@@ -217,7 +219,9 @@ it('keep the pod while a quota is full, which is said, and come when it is not',
     await world(kube);
   }
   expect(runs(kube)).toEqual(before);
-  expect([says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual(['False PodsRefused', 'True PodsRefused']);
+  expect([says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual(['True Resizing', 'True PodsRefused']);
+  expect(record(kube).status?.state).toBe('READY');
+  expect(conditionIn(kube, 'Stalled')?.message).toContain(serverMessage);
   expect((await controller.reconcile()).requeueAfterMs).toBeLessThanOrEqual(60_000);
   kube.failOn(undefined);
   await settle(controller);
