@@ -16,7 +16,7 @@ import { NO_KEPT_DATA, planAdoption } from './plan/adoption.ts';
 import { driverOf } from './record/database-driver.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
+export async function volumeRefusals(observed: ObservedChildren, home: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -25,7 +25,7 @@ export async function volumeRefusals(observed: ObservedChildren, target: Cluster
   const resource = isInCluster(observed) ? POSTGRES_CLUSTERS : PERSISTENT_VOLUME_CLAIMS;
   try {
     // The cache of volumes may lag, and contains only labelled ones.
-    const found = await target.client.get(resource, ref);
+    const found = await home.client.get(resource, ref);
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
     if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
@@ -40,13 +40,13 @@ export async function volumeRefusals(observed: ObservedChildren, target: Cluster
 export async function adoptDatabase(
   observed: ObservedChildren,
   latest: AppRevision,
-  target: Cluster,
+  home: Cluster,
 ): Promise<{ readonly children: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
   const { record, children } = observed;
   const { postgres } = latest.spec.resolved;
   const kept = postgres ? planAdoption(observed, driverOf(postgres)) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { children, refusals: kept.refusals };
-  const { adopted, refusals } = await adoptObjects(kept.takeUp, record, target);
+  const { adopted, refusals } = await adoptObjects(kept.takeUp, record, home);
   const byUid = new Map(adopted.map((object) => [object.metadata.uid, object]));
   return { children: children.map((child) => byUid.get(child.metadata.uid) ?? child), refusals };
 }
@@ -55,7 +55,7 @@ export async function adoptDatabase(
 async function adoptObjects(
   objects: readonly KubeObject[],
   record: AppDeployment,
-  target: Cluster,
+  home: Cluster,
 ): Promise<{ readonly adopted: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
   const adopted: KubeObject[] = [];
   for (const object of objects) {
@@ -63,10 +63,10 @@ async function adoptObjects(
     const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
     try {
       // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
-      const patched = await target.client.mergePatch(target.registry.resourceOf(object), placeOf(object), patch, {
+      const patched = await home.client.mergePatch(home.registry.resourceOf(object), placeOf(object), patch, {
         fieldManager: FIELD_MANAGER,
       });
-      overlayWrite(target.caches, patched);
+      overlayWrite(home.caches, patched);
       adopted.push(patched);
     } catch (error) {
       return { adopted, refusals: [failureOf(error, refTo(object), 'take up')] };

@@ -39,14 +39,14 @@ export async function applyChildren(
   options: ReconcilerOptions,
 ): Promise<AppliedChildren> {
   const { record } = observed;
-  const { target } = options;
+  const { home } = options;
   const planned = await planAllowed(
     {
       observed,
       latest,
       isComplete,
       guard: async (stores) => [
-        ...(await guardStores(stores, observed, latest, target)),
+        ...(await guardStores(stores, observed, latest, home)),
         ...(await guardShared(observed, latest, options)),
       ],
       digests: rotation.digests,
@@ -58,12 +58,12 @@ export async function applyChildren(
   const { actions, lost, refusals } = planned;
   const [data, rest] = partitionByData(actions);
   const secret = lost.length > 0 ? [] : await ensureStoreSecret(observed, latest, options);
-  const volumes = lost.length > 0 || secret.length > 0 ? secret : await executePlan(data, record, target);
+  const volumes = lost.length > 0 || secret.length > 0 ? secret : await executePlan(data, record, home);
   const before = [...earlier, ...lost, ...refusals, ...volumes];
-  const performed = await executePlan(withoutUnsafe(rest, before), record, target);
+  const performed = await executePlan(withoutUnsafe(rest, before), record, home);
   const corrections = correctionsOf(actions, [...volumes, ...performed], isDeployed(observed, latest));
   recordCorrections(record, corrections, options.events);
-  const changed = changedSets(actions, target);
+  const changed = changedSets(actions, home);
   const applied = [...before, ...performed];
   const restores = changed.size === 0 && mayStartPods(applied) ? await startRestore(observed, latest, options) : [];
   const failures = [...applied, ...restores];

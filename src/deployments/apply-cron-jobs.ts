@@ -25,7 +25,7 @@ export async function applyCronJobs(
   latest: AppRevision,
   options: PlanningOptions,
 ): Promise<readonly ActionFailure[]> {
-  const { target, contracts } = options;
+  const { home, contracts } = options;
   const active = activeRevision(observed.revisions);
   const revision = active ?? latest;
   if (!contracts.has(revision.spec.resolved.contract)) return [];
@@ -41,7 +41,7 @@ export async function applyCronJobs(
   const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
   const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
   const due = actions.flatMap((action) => lettingRunsEnd(action, observed));
-  return [...refusals, ...(await executePlan(due, observed.record, target))];
+  return [...refusals, ...(await executePlan(due, observed.record, home))];
 }
 
 /** A deleted CronJob takes its Jobs with it: while one of them runs, it stays and is suspended. */

@@ -10,8 +10,8 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 import { childrenNamed } from './cluster/caches.ts';
-import type { Clusters } from './cluster/cluster.ts';
-import { deleteEverywhere } from './cluster/delete.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { deleteObjects } from './cluster/delete.ts';
 import { hasFinalizer } from './finalize.ts';
 import { orphanedChildren } from './plan/teardown.ts';
 
@@ -29,9 +29,9 @@ const LOOKS_EVERY_MS = 2000;
 const RETRIES_AFTER_MS = 500;
 
 /** `elapsed`: milliseconds of a monotonic clock. */
-export function makeVanished(clusters: Clusters, elapsed: () => number): Vanished {
+export function makeVanished(home: Cluster, elapsed: () => number): Vanished {
   const gone = new Map<string, { readonly record: AppDeployment; readonly until: number }>();
-  const close = clusters.home.caches.records.onChange((change) => {
+  const close = home.caches.records.onChange((change) => {
     if (!isVanished(change)) return;
     const { namespace, name } = change.object.metadata;
     gone.set(keyOf(namespace, name), { record: change.object, until: elapsed() + LOOKS_FOR_MS });
@@ -42,7 +42,7 @@ export function makeVanished(clusters: Clusters, elapsed: () => number): Vanishe
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      const failed = await deleteEverywhere(orphanedChildren(left.record, allNamed(key, clusters)), clusters);
+      const failed = await deleteObjects(orphanedChildren(left.record, allNamed(key, home)), home);
       if (failed.length > 0) return { requeueAfterMs: RETRIES_AFTER_MS };
       if (elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
@@ -60,9 +60,9 @@ function isVanished({ type, object, previous }: Change<AppDeployment>): boolean 
   return wasTold && hasFinalizer(object) && object.metadata.deletionTimestamp === undefined;
 }
 
-function allNamed(key: string, { home: { caches }, target }: Clusters): readonly KubeObject[] {
+function allNamed(key: string, { caches }: Cluster): readonly KubeObject[] {
   const { namespace, name } = refOf(key);
   const project = caches.tracingProjects.get({ namespace, name });
   const revisions = caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name);
-  return [...childrenNamed(target.caches, namespace, name), ...revisions, ...(project ? [project] : [])];
+  return [...childrenNamed(caches, namespace, name), ...revisions, ...(project ? [project] : [])];
 }

@@ -19,10 +19,10 @@ export async function claimAddress(
   observed: Observed,
   asked: AskedAddress,
   latest: AppRevision,
-  { hosts, target }: Pick<ReconcilerOptions, 'hosts' | 'target'>,
+  { hosts, home }: Pick<ReconcilerOptions, 'hosts' | 'home'>,
 ): Promise<ClaimedAddress> {
   const outcome = claim(observed, asked, latest, hosts);
-  const failures = keepsAddress(outcome) ? [] : await removeAddress(observed, target);
+  const failures = keepsAddress(outcome) ? [] : await removeAddress(observed, home);
   const host = outcome.is === 'held' && !observed.addressKindMissing ? outcome.host : undefined;
   return { outcome, host, failures };
 }
@@ -43,10 +43,7 @@ function claim(
   return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
 }
 
-async function removeAddress(
-  observed: ObservedChildren,
-  target: ReconcilerOptions['target'],
-): Promise<ActionFailure[]> {
+async function removeAddress(observed: ObservedChildren, home: ReconcilerOptions['home']): Promise<ActionFailure[]> {
   const object = addressOf(observed);
-  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], target) : [];
+  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], home) : [];
 }

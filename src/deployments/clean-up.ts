@@ -17,13 +17,13 @@ export async function cleanUp(
   latest: AppRevision,
   options: ReconcilerOptions,
 ): Promise<readonly unknown[]> {
-  const { home, target, settings } = options;
+  const { home, settings } = options;
   const forgotten = sharedForgotten(observed);
   if (forgotten?.next.is === 'step')
     options.sharedDatabases?.order(observed.record, { is: 'gone', wanted: forgotten.wanted });
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
-    ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], target)),
+    ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], home)),
     ...causesOf(await hibernateClusters(clustersToRest(observed), observed.record, options)),
   ];
 }

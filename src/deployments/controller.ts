@@ -72,12 +72,11 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
   ) {
     const { client, caches } = home;
     const hosts = makeHostRegistry(caches, settings.address);
-    const vanished = makeVanished({ home, target: home }, elapsed);
+    const vanished = makeVanished(home, elapsed);
     for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
     return {
       reconcile: makeReconciler({
         home,
-        target: home,
         contents: makeSecretFingerprints({ client, caches, digestKey: makeDigestKey(client, namespace), elapsed }),
         hosts,
         vanished,

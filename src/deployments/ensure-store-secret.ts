@@ -17,6 +17,6 @@ export async function ensureStoreSecret(
   if (postgres === undefined || driverOf(postgres) !== 'cloudnative-pg') return [];
   const secret = makeStoreSecret(inputsOf(observed, latest, {}, options));
   if (!secret || childOf(observed, 'Secret', secret.metadata.name)) return [];
-  const made = await makeOnce(secret, observed.record, options.target);
+  const made = await makeOnce(secret, observed.record, options.home);
   return 'reason' in made ? [made] : [];
 }

@@ -21,8 +21,8 @@ import { retryAfterMs } from './assess/retry.ts';
 import { sharedRestOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import type { Caches } from './cluster/caches.ts';
-import type { Cluster, Clusters } from './cluster/cluster.ts';
-import { deleteEverywhere } from './cluster/delete.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { deleteObjects } from './cluster/delete.ts';
 import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { putFinalizer, removeFinalizer } from './cluster/finalizers.ts';
 import { reportRecord } from './cluster/report.ts';
@@ -52,7 +52,8 @@ export async function addFinalizer(
   }
 }
 
-export interface Teardown extends Clusters {
+export interface Teardown {
+  readonly home: Cluster;
   /** The home without the time limit of this pass: that it was exceeded is reported too. */
   readonly lasting: Cluster;
   readonly events: EventRecorder;
@@ -140,9 +141,9 @@ async function performStep(
 ): Promise<Taken> {
   if (drop) teardown.sharedDatabases?.order(record, { is: 'gone', wanted: drop });
   const [deleted, hibernated, marked] = await settleAll([
-    deleteEverywhere(remove, teardown),
+    deleteObjects(remove, teardown.home),
     hibernateClusters(hibernate, record, teardown),
-    mark ? markUsedLast(mark, teardown.target) : [],
+    mark ? markUsedLast(mark, teardown.home) : [],
   ]);
   return { ...step, refusals: [...deleted, ...hibernated, ...marked] };
 }
@@ -156,7 +157,7 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
   const { home, now } = teardown;
   const { record } = cached;
   try {
-    const live = withNamedByOthers({ ...cached, ...(await listLive(cached, teardown)) }, home.caches);
+    const live = withNamedByOthers({ ...cached, ...(await listLive(cached, home)) }, home.caches);
     const step = nextTeardownStep(live, now);
     if (step) return { ...(await performStep(step, record, teardown)), lookAgainMs: LOOK_AGAIN_MS };
     await removeFinalizer(record, FINALIZER, home);
@@ -177,11 +178,11 @@ function hindranceToReport([refusal]: readonly ActionFailure[], words: string | 
 /** Kinds that the garbage collector does not delete, and kinds that use them or lead to them. */
 async function listLive(
   { record, revisions }: ObservedRecord,
-  { home, target }: Clusters,
+  { client, caches }: Cluster,
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
   const { namespace = '', name } = metadata;
-  const { addresses, postgresClusters, objectStores } = target.caches;
+  const { addresses, postgresClusters, objectStores } = caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
   const ofOthers = [postgresClusters, objectStores];
   const postgres = ofOthers.flatMap((cache) => (cache?.isInstalled() ? [cache.resource] : []));
@@ -202,10 +203,10 @@ async function listLive(
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([
     isAsked
-      ? home.client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
+      ? client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
       : { items: [] },
     ...resources.map((resource) =>
-      target.client.listAll(resource, { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name}`, metadataOnly: true }),
+      client.listAll(resource, { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name}`, metadataOnly: true }),
     ),
   ]);
   return { children: lists.flatMap(({ items }) => items), tracingProject: projects.items[0] };

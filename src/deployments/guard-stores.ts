@@ -39,20 +39,15 @@ export async function guardStores(
   stores: readonly StorePart[],
   observed: Observed,
   latest: AppRevision,
-  target: Cluster,
+  home: Cluster,
 ): Promise<readonly ActionFailure[]> {
   const hasPostgres = stores.includes('postgres');
   // Not even a password is made: the driver may still change while there is neither that nor data.
   const isMissing = hasPostgres && lacksCloudNativePg(observed, latest);
   const others = isMissing ? stores.filter((part) => part !== 'postgres') : stores;
-  const passwords = await ensurePasswords(
-    observed,
-    others,
-    postgresOfRevisions([latest, ...observed.revisions]),
-    target,
-  );
+  const passwords = await ensurePasswords(observed, others, postgresOfRevisions([latest, ...observed.revisions]), home);
   if (isMissing) return [...passwords, cloudNativePgMissing(observed)];
-  return [...passwords, ...(hasPostgres ? await volumeRefusals(observed, target) : [])];
+  return [...passwords, ...(hasPostgres ? await volumeRefusals(observed, home) : [])];
 }
 
 /**
@@ -62,7 +57,7 @@ export async function guardStores(
 export async function guardShared(
   observed: Observed,
   latest: AppRevision,
-  { target, sharedDatabases }: Pick<ReconcilerOptions, 'target' | 'sharedDatabases'>,
+  { home, sharedDatabases }: Pick<ReconcilerOptions, 'home' | 'sharedDatabases'>,
 ): Promise<readonly ActionFailure[]> {
   const { record } = observed;
   const { sharedDatabase: shared } = latest.spec.resolved;
@@ -88,7 +83,7 @@ export async function guardShared(
       sharedDatabases?.awaitRoom(name);
       return unless(next.trouble.reason, next.trouble.message);
     case 'password lost':
-      return await confirmLost(observed, name, target);
+      return await confirmLost(observed, name, home);
     case 'data lost':
       return [sharedDataLost(observed, name)];
     case 'step':
@@ -100,7 +95,7 @@ export async function guardShared(
       const made = await makeOnce(
         sharedDatabaseSecret(record, randomBytes(24).toString('base64url'), shared, observed.names.databaseNumber),
         record,
-        target,
+        home,
       );
       if ('reason' in made) return [made];
       sharedDatabases?.order(record, {
@@ -114,11 +109,11 @@ export async function guardShared(
 }
 
 /** The cache of Secrets may lag, and contains only labelled ones. */
-async function confirmLost(observed: Observed, name: string, target: Cluster): Promise<readonly ActionFailure[]> {
+async function confirmLost(observed: Observed, name: string, home: Cluster): Promise<readonly ActionFailure[]> {
   const { namespace = '' } = observed.record.metadata;
   const ref = { namespace, name: observed.names.postgresSecret };
   try {
-    const found = await target.client.get(SECRETS, ref, { metadataOnly: true });
+    const found = await home.client.get(SECRETS, ref, { metadataOnly: true });
     return isOurs(found, observed) ? [] : [sharedPasswordLost(observed, name)];
   } catch (error) {
     if (error instanceof NotFound) return [sharedPasswordLost(observed, name)];
@@ -133,13 +128,13 @@ async function confirmLost(observed: Observed, name: string, target: Cluster): P
 export async function unguardedDataLoss(
   observed: Observed,
   { latest, address }: PassOutcome,
-  target: Cluster,
+  home: Cluster,
 ): Promise<ActionFailure[]> {
   const revision = latest && revisionOfStore('postgres', observed, latest);
   const isOwnHere = revision !== undefined && isOwn('postgres', revision) && runsHere(observed.record);
   const isPlanned = address !== undefined && revision === latest;
   if (isPlanned || !isOwnHere || lacksCloudNativePg(observed, revision)) return [];
   if (planAdoption(observed, driverOf(revision.spec.resolved.postgres ?? {})).refusals.length > 0) return [];
-  const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
+  const found = await settleAll([lostPassword(observed, home), volumeRefusals(observed, home)]);
   return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');
 }

@@ -15,17 +15,17 @@ import type { UsedLast } from './plan/used-last.ts';
 export function hibernateClusters(
   objects: readonly KubeObject[],
   record: AppDeployment,
-  { target, events }: { readonly target: Cluster; readonly events: EventRecorder },
+  { home, events }: { readonly home: Cluster; readonly events: EventRecorder },
 ): Promise<ActionFailure[]> {
   return settleFailures(
     objects.map(async (object) => {
       const { uid } = object.metadata;
       const patch = { metadata: { uid, annotations: { [HIBERNATION_ANNOTATION]: 'on' } } };
       try {
-        const patched = await target.client.mergePatch(target.registry.resourceOf(object), placeOf(object), patch, {
+        const patched = await home.client.mergePatch(home.registry.resourceOf(object), placeOf(object), patch, {
           fieldManager: FIELD_MANAGER,
         });
-        overlayWrite(target.caches, patched);
+        overlayWrite(home.caches, patched);
       } catch (error) {
         return failureOf(error, refTo(object), 'hibernate');
       }
@@ -42,13 +42,13 @@ export function hibernateClusters(
 }
 
 /** Marks exactly this Secret, by uid. Returns the request if it failed. */
-export async function markUsedLast({ secret, value }: UsedLast, target: Cluster): Promise<ActionFailure[]> {
+export async function markUsedLast({ secret, value }: UsedLast, home: Cluster): Promise<ActionFailure[]> {
   const patch = { metadata: { uid: secret.metadata.uid, annotations: { [USED_LAST_ANNOTATION]: value } } };
   try {
-    const patched = await target.client.mergePatch(target.registry.resourceOf(secret), placeOf(secret), patch, {
+    const patched = await home.client.mergePatch(home.registry.resourceOf(secret), placeOf(secret), patch, {
       fieldManager: FIELD_MANAGER,
     });
-    overlayWrite(target.caches, patched);
+    overlayWrite(home.caches, patched);
     return [];
   } catch (error) {
     return [failureOf(error, refTo(secret), 'mark')];

@@ -26,19 +26,19 @@ const READ_WITHIN_MS = 5000;
 /** Returns failures. They are retried while the pods are there, and hold nothing up. */
 export async function keepLogs(
   observed: Observed,
-  { target, now }: { readonly target: Cluster; readonly now: () => Date },
+  { home, now }: { readonly home: Cluster; readonly now: () => Date },
 ): Promise<readonly unknown[]> {
   const { namespace } = observed.record.metadata;
-  const { save, drop } = keptLogs(observed, target.caches.children.get(APP_LOGS.kind)?.list(namespace) ?? [], now());
+  const { save, drop } = keptLogs(observed, home.caches.children.get(APP_LOGS.kind)?.list(namespace) ?? [], now());
   const saved = await Promise.all(
     save.map((log) =>
-      readLog(log, observed, target.client)
-        .then((made) => makeOnce(made, observed.record, target))
+      readLog(log, observed, home.client)
+        .then((made) => makeOnce(made, observed.record, home))
         .then((made) => ('reason' in made ? causesOf([made]) : []))
         .catch((error: unknown) => [error]),
     ),
   );
-  return [...saved.flat(), ...causesOf(await deleteObjects(drop, target))];
+  return [...saved.flat(), ...causesOf(await deleteObjects(drop, home))];
 }
 
 async function readLog(

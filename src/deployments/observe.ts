@@ -23,7 +23,6 @@ import { withOverdue } from './assess/terminating-pods.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupStoreIn } from './cluster/archives.ts';
 import { childrenNamed } from './cluster/caches.ts';
-import type { Clusters } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
@@ -36,7 +35,7 @@ import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
 /** `sharedDatabases`: absent where the platform has no shared server. */
-type ObservedFrom = Clusters & Pick<ReconcilerOptions, 'settings' | 'sharedDatabases'>;
+type ObservedFrom = Pick<ReconcilerOptions, 'home' | 'settings' | 'sharedDatabases'>;
 
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observeWithSecrets(
@@ -55,31 +54,31 @@ export async function observeWithSecrets(
 /** The state in the caches, which is everything except the values of referenced Secrets. */
 export function observeCaches(
   record: AppDeployment,
-  { home, target, settings, sharedDatabases }: ObservedFrom,
+  { home, settings, sharedDatabases }: ObservedFrom,
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { spec } = record;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
-  const children = childrenNamed(target.caches, namespace, name);
+  const children = childrenNamed(home.caches, namespace, name);
   const shared = sharedNameOf(record, revisions);
   return {
     record,
     names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
-    backupStore: spec.sourceConfig.database && backupStoreIn(namespace, target, settings),
-    addressKindMissing: target.caches.addresses?.isInstalled() === false,
-    keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
-    cloudNativePg: target.caches.postgresClusters?.isInstalled() === true,
-    archives: archivesIn(record, target, settings),
-    cloudNativePgOff: target.caches.postgresClusters === undefined,
+    backupStore: spec.sourceConfig.database && backupStoreIn(namespace, home, settings),
+    addressKindMissing: home.caches.addresses?.isInstalled() === false,
+    keda: home.caches.keda.length > 0 && home.caches.keda.every((cache) => cache.isInstalled()),
+    cloudNativePg: home.caches.postgresClusters?.isInstalled() === true,
+    archives: archivesIn(record, home, settings),
+    cloudNativePgOff: home.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
     ...(shared !== undefined && { sharedDatabase: sharedDatabases?.view(record, shared) ?? { is: 'unconfigured' } }),
     children,
-    pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
+    pods: home.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
@@ -109,11 +108,11 @@ export interface ReportInputs {
 export async function observeForReport(
   record: AppDeployment,
   { before, preconditions, podEvents, log }: ReportInputs,
-  options: Pick<ReconcilerOptions, 'home' | 'target' | 'settings' | 'now' | 'sharedDatabases'>,
+  options: Pick<ReconcilerOptions, 'home' | 'settings' | 'now' | 'sharedDatabases'>,
 ): Promise<Observed> {
-  const { target, settings, now } = options;
+  const { home, settings, now } = options;
   const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);
-  const pods = await podEvents.addTo(withMarks(after.pods, now()), target.client, log);
+  const pods = await podEvents.addTo(withMarks(after.pods, now()), home.client, log);
   return { ...after, pods, patience: patienceOf(record, settings, now()) };
 }
 

@@ -8,14 +8,16 @@ import type { AddressOutcome } from './assess/address.ts';
 import type { ActionFailure } from './assess/observed.ts';
 import type { Vanished } from './bypassed-finalizers.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
-import type { Clusters } from './cluster/cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import type { HostRegistry } from './host-registry.ts';
 import type { Commit } from './record/build-source.ts';
 import type { ReadCodeFile } from './record/code-file.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
 import type { SharedDatabases } from './shared-databases.ts';
 
-export interface ReconcilerOptions extends Clusters {
+export interface ReconcilerOptions {
+  /** Holds the record, its children, its tracing project and all statuses. */
+  readonly home: Cluster;
   readonly contents: SecretFingerprints;
   readonly hosts: HostRegistry;
   readonly vanished: Vanished;

@@ -21,17 +21,17 @@ export function ensurePasswords(
   observed: ObservedChildren,
   stores: readonly StorePart[],
   postgres: MadeFor,
-  target: Cluster,
+  home: Cluster,
 ): Promise<ActionFailure[]> {
-  return settleFailures(stores.map((part) => ensurePassword(part, observed, postgres, target)));
+  return settleFailures(stores.map((part) => ensurePassword(part, observed, postgres, home)));
 }
 
 /** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
-export async function lostPassword(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
+export async function lostPassword(observed: ObservedChildren, home: Cluster): Promise<ActionFailure[]> {
   if (passwordState('postgres', observed) !== 'lost') return [];
   const { namespace = '' } = observed.record.metadata;
   const ref = { namespace, name: observed.names.postgresSecret };
-  const failure = await lookForPassword('postgres', ref, observed, target);
+  const failure = await lookForPassword('postgres', ref, observed, home);
   return failure ? [failure] : [];
 }
 
@@ -40,7 +40,7 @@ async function ensurePassword(
   store: StorePart,
   observed: ObservedChildren,
   postgres: MadeFor,
-  target: Cluster,
+  home: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
@@ -51,8 +51,8 @@ async function ensurePassword(
       ? postgresSecret(record, { password, superuserPassword }, postgres, observed.names.databaseNumber)
       : redisSecret(record, password);
   if (state === 'foreign') return nameConflict(secret);
-  if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, target);
-  const made = await makeOnce(secret, record, target);
+  if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, home);
+  const made = await makeOnce(secret, record, home);
   return 'reason' in made ? made : undefined;
 }
 
@@ -65,10 +65,10 @@ async function lookForPassword(
   store: StorePart,
   ref: ObjectRef,
   observed: ObservedChildren,
-  target: Cluster,
+  home: Cluster,
 ): Promise<ActionFailure | undefined> {
   try {
-    const found = await target.client.get(SECRETS, ref, { metadataOnly: true });
+    const found = await home.client.get(SECRETS, ref, { metadataOnly: true });
     return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
   } catch (error) {
     if (error instanceof NotFound) return passwordLost(store, observed, undefined);

@@ -32,7 +32,7 @@ import { imageOf } from './record/revision-image.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './send-dry-runs.ts';
 
 export interface PlanningOptions {
-  readonly target: Cluster;
+  readonly home: Cluster;
   readonly settings: Settings;
   readonly now: () => Date;
   /** The known versions of the pod contract. */
@@ -93,9 +93,9 @@ export async function prefetchDryRuns(
   digests: Rotation['digests'],
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
-  const { target, now } = options;
+  const { home, now } = options;
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
-  return tryAhead(podsToTry(planned, [], observed, now()), target);
+  return tryAhead(podsToTry(planned, [], observed, now()), home);
 }
 
 /** The workloads of parts (plan.ts), and the kinds that determine their number of pods and disruptions. */
@@ -127,7 +127,7 @@ export interface AllowedPlan extends Plan {
  * stores of the revision that migrates. While a referenced object is missing, or the API server rejects its pods, the children stay
  * those of the running revision: pods that cannot start would replace running ones.
  */
-export async function planAllowed(wanted: Wanted, { target, now, contracts }: PlanningOptions): Promise<AllowedPlan> {
+export async function planAllowed(wanted: Wanted, { home, now, contracts }: PlanningOptions): Promise<AllowedPlan> {
   const { observed, latest, isComplete, guard, digests, render, dryRuns } = wanted;
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render. Children of a newer version of Davit are not changed.
@@ -166,13 +166,13 @@ export async function planAllowed(wanted: Wanted, { target, now, contracts }: Pl
   const isWhole = migrates || podsToTry(planned, desired, observed, now()).length > 0;
   const tried = isWhole && next !== desired ? plan(next, observed, NOTHING_PRUNED) : planned;
   // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
-  const refusals = hasFailed ? [] : await dryRunPods(podsToTry(tried, next, observed, now()), target, dryRuns);
+  const refusals = hasFailed ? [] : await dryRunPods(podsToTry(tried, next, observed, now()), home, dryRuns);
   if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
   const kept = held() ?? [];
   const others = storesAmong(kept).filter((part) => !stores.includes(part));
   // A rotation rolls what serves, if the API server accepts its pods.
   const keeping = plan(kept, observed, scalersUnless(kept.length === 0));
-  const keptRefused = await dryRunPods(podsToTry(keeping, kept, observed, now()), target, []);
+  const keptRefused = await dryRunPods(podsToTry(keeping, kept, observed, now()), home, []);
   return {
     actions: withoutRefused(keeping.actions, keptRefused),
     refusals,

@@ -37,7 +37,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const conflicts = makeConflictStreaks();
 
   return async function reconcile(key, signal, log) {
-    const within = { ...options, home: until(options.home, signal), target: until(options.target, signal) };
+    const within = { ...options, home: until(options.home, signal) };
     const swept = await vanished.sweep(key);
     const found = caches.records.get(refOf(key));
     if (!found) {
@@ -46,9 +46,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     }
     const observed = await observeWithSecrets(found, options, contents, signal);
     if (found.metadata.deletionTimestamp) {
-      const { home, target } = within;
       const paused = pausedBy(found, settings);
-      const teardown = { home, target, lasting: options.home, events, now: now(), paused, sharedDatabases };
+      const teardown = { home: within.home, lasting: options.home, events, now: now(), paused, sharedDatabases };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(observed, teardown, signal)).requeueAfterMs);
     }
 
@@ -89,7 +88,7 @@ async function applyRecord(
   { policy, mayApply, paused, references, asked }: Preconditions,
   options: ReconcilerOptions,
 ): Promise<PassOutcome | 'gone'> {
-  const { home, target } = options;
+  const { home } = options;
   const untouched = { latest: observed.revisions[0], refusals: [] };
   // Everything in it is about to be deleted, and nothing can be created.
   if (observed.namespaceTerminating) return untouched;
@@ -107,7 +106,7 @@ async function applyRecord(
   // Before anything deletes their pods.
   const unkept = await keepLogs({ ...observed, record }, options);
 
-  const adopted = await adoptDatabase({ ...observed, record }, latest, target);
+  const adopted = await adoptDatabase({ ...observed, record }, latest, home);
   if (adopted.refusals.length > 0) return { latest, refusals: [...revision.failures, ...adopted.refusals] };
   const now: Observed = { ...observed, record, children: adopted.children };
   // The address comes first and is independent of later failures, because the host may belong to another record by now.
@@ -116,7 +115,7 @@ async function applyRecord(
   const children = await applyChildren(now, { ...revision, failures, isComplete, host: address.host }, options);
   const migration = children.migrates
     ? await startMigration(now, latest, options)
-    : await checkLostMigration(now, latest, target);
+    : await checkLostMigration(now, latest, home);
   const pods = children.mayReplacePods ? await replacePods(now, children.changed, options) : [];
   const cronJobs = await applyCronJobs(now, latest, options);
   const housekeeping = await cleanUp(now, latest, options);

@@ -20,24 +20,24 @@ import { lockedOutPods, stuckPods } from './plan/stuck-pods.ts';
 export async function replacePods(
   observed: ObservedChildren,
   changed: ReadonlySet<string>,
-  { target, now }: Pick<ReconcilerOptions, 'target' | 'now'>,
+  { home, now }: Pick<ReconcilerOptions, 'home' | 'now'>,
 ): Promise<readonly ActionFailure[]> {
-  const removed = await removePods([...stuckPods(observed, changed), ...lockedOutPods(observed)], target);
-  const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performResize(step, target)));
+  const removed = await removePods([...stuckPods(observed, changed), ...lockedOutPods(observed)], home);
+  const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performResize(step, home)));
   return [...removed, ...resized.flat()];
 }
 
-async function performResize(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
-  if (step.do === 'replace') return removePods([step.pod], target);
+async function performResize(step: ResizeStep, home: Cluster): Promise<ActionFailure[]> {
+  if (step.do === 'replace') return removePods([step.pod], home);
   const { pod, patch, set } = step;
   const writing = step.do === 'resize' ? ({ subresource: 'resize' } as const) : {};
   try {
-    const written = await target.client.jsonPatch<Pod>(PODS, placeOf(pod), patch, writing);
-    overlayWrite(target.caches, written);
+    const written = await home.client.jsonPatch<Pod>(PODS, placeOf(pod), patch, writing);
+    overlayWrite(home.caches, written);
     // A webhook, or a LimitRange, gives it other sizes than were asked for.
-    return step.do === 'resize' && !hasSizes(set, written) ? await removePods([written], target) : [];
+    return step.do === 'resize' && !hasSizes(set, written) ? await removePods([written], home) : [];
   } catch (error) {
-    if (step.do === 'resize' && isRefused(error)) return keptAsIs(step, error) ?? (await removePods([pod], target));
+    if (step.do === 'resize' && isRefused(error)) return keptAsIs(step, error) ?? (await removePods([pod], home));
     return [failureOf(error, refTo(set), 'change', `the pod of ${refText(refTo(set))}`)];
   }
 }

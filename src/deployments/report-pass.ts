@@ -55,14 +55,14 @@ export async function reportOvertaken(
 
 /** Returns the errors. One of them does not prevent the other reports. */
 export async function reportPass(report: PassToReport, options: ReconcilerOptions): Promise<unknown[]> {
-  const { home, events, target, settings } = options;
+  const { home, events, settings } = options;
   const { after, preconditions, pass } = report;
   const now = options.now();
   const { record, tracingProject } = after;
   const { latest } = pass;
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
   const address = pass.address ?? undecided(after, preconditions.asked);
-  const failures = [...refusals, ...(await unguardedDataLoss(after, pass, target))];
+  const failures = [...refusals, ...(await unguardedDataLoss(after, pass, home))];
   const outcome = { latest, address, failures };
   const judged = { latest, address, assessment: assess(after, preconditions, outcome) };
   const ready = readyEntry({ ...judged, observed: after, refusals });

@@ -15,11 +15,11 @@ import type { PlanningOptions } from './plan-children.ts';
 export async function startMigration(
   observed: Observed,
   revision: AppRevision,
-  { target, settings, contracts }: PlanningOptions,
+  { home, settings, contracts }: PlanningOptions,
 ): Promise<ActionFailure[]> {
   const { record, tenantId = '' } = observed;
   const job = migrationJob({ record, revision, tenantId, settings }, contracts);
-  const created = job && (await makeOnce(job, record, target));
+  const created = job && (await makeOnce(job, record, home));
   return created && 'reason' in created ? [created] : [];
 }
 
@@ -27,13 +27,13 @@ export async function startMigration(
 export async function checkLostMigration(
   observed: ObservedChildren,
   revision: AppRevision,
-  target: Cluster,
+  home: Cluster,
 ): Promise<ActionFailure[]> {
   if (migrationOf(observed, revision).is !== 'lost') return [];
   const lost = migrationLost(observed, revision);
   const place = { namespace: observed.record.metadata.namespace ?? '', name: lost.ref.name };
   try {
-    overlayWrite(target.caches, await target.client.get(JOBS, place));
+    overlayWrite(home.caches, await home.client.get(JOBS, place));
     return [];
   } catch (error) {
     return [error instanceof NotFound ? lost : failureOf(error, lost.ref, 'read')];

@@ -14,6 +14,6 @@ export async function startRestore(
 ): Promise<ActionFailure[]> {
   if (!mayRestore(observed, revision)) return [];
   const job = restoreJob(inputsOf(observed, revision, {}, options));
-  const created = job && (await makeOnce(job, observed.record, options.target));
+  const created = job && (await makeOnce(job, observed.record, options.home));
   return created && 'reason' in created ? [created] : [];
 }

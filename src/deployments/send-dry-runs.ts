@@ -23,14 +23,14 @@ export interface DryRunResult {
  */
 export async function dryRunPods(
   pods: readonly PodToTry[],
-  target: Cluster,
+  home: Cluster,
   answers: readonly DryRunResult[] = [],
 ): Promise<ActionFailure[]> {
   return settleFailures(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
       try {
-        const words = answer ? answer.words : await ask(tried.pod, target);
+        const words = answer ? answer.words : await ask(tried.pod, home);
         return words === undefined ? undefined : podRefused(tried, words);
       } catch (error) {
         const workload = refTo(tried.workload);
@@ -42,8 +42,8 @@ export async function dryRunPods(
 }
 
 /** Dry-runs pods before it is known whether the results are needed. A failed request gives no result. */
-export async function tryAhead(pods: readonly PodToTry[], target: Cluster): Promise<DryRunResult[]> {
-  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, target) })));
+export async function tryAhead(pods: readonly PodToTry[], home: Cluster): Promise<DryRunResult[]> {
+  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, home) })));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 

@@ -6,7 +6,7 @@ import type { Settings } from '../../schema/settings.ts';
 import type { Observed } from '../assess/observed.ts';
 import { backupMeans } from '../children/database/job-pod.ts';
 import { archivesAmong, type ObjectStoreSeen } from '../record/wal-archive.ts';
-import type { Clusters } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 
 /**
  * Those of the deployment with whose archive the database begins; none where it begins with no archive. Undefined if the cluster has no
@@ -14,7 +14,7 @@ import type { Clusters } from './cluster.ts';
  */
 export function archivesIn(
   { metadata: { namespace = '' }, spec }: AppDeployment,
-  { caches }: Clusters['target'],
+  { caches }: Cluster,
   settings: Settings,
 ): readonly ObjectStoreSeen[] | undefined {
   const { restore } = spec.sourceConfig.database ?? {};
@@ -26,11 +26,7 @@ export function archivesIn(
 }
 
 /** Where backups go. Undefined if the platform has no store. */
-export function backupStoreIn(
-  namespace: string,
-  { caches }: Clusters['target'],
-  settings: Settings,
-): Observed['backupStore'] {
+export function backupStoreIn(namespace: string, { caches }: Cluster, settings: Settings): Observed['backupStore'] {
   const secret = backupMeans(settings)?.store.credentialsSecret;
   if (secret === undefined) return undefined;
   const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;

@@ -3,11 +3,10 @@
 import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { NotFound } from '../../lib/errors.ts';
 import type { DeleteOptions, KubeObject } from '../../lib/kube/client.ts';
-import { API_VERSION } from '../../schema/meta.ts';
 import { type ActionFailure, refTo } from '../assess/observed.ts';
-import type { Cluster, Clusters } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import { failureOf } from './failures.ts';
-import { settleAll, settleFailures } from './settle-all.ts';
+import { settleFailures } from './settle-all.ts';
 
 /**
  * Kinds whose data is lost on deletion. They are deleted only in the observed resourceVersion, since a person may have
@@ -34,22 +33,6 @@ export function deleteObjects(objects: readonly KubeObject[], cluster: Cluster):
       return remove(object, { uid, ...asSeen, propagationPolicy }, cluster);
     }),
   );
-}
-
-/** Same as deleteObjects: Davit's own kinds are deleted in the home cluster, all others in the target cluster. */
-export async function deleteEverywhere(
-  objects: readonly KubeObject[],
-  { home, target }: Clusters,
-): Promise<ActionFailure[]> {
-  const isHome = ({ apiVersion }: KubeObject): boolean => apiVersion === API_VERSION;
-  const failures = await settleAll([
-    deleteObjects(objects.filter(isHome), home),
-    deleteObjects(
-      objects.filter((object) => !isHome(object)),
-      target,
-    ),
-  ]);
-  return failures.flat();
 }
 
 /**

@@ -36,7 +36,7 @@ export function onAllClusters(local: ControllerDefinition<DeploymentContext>): C
       const { home, listening } = context;
       if (begun === undefined || listening === undefined) return begun;
       return {
-        reconcile: makeRecordReconciler({ ...context, listening, target: home, local: begun.reconcile }),
+        reconcile: makeRecordReconciler({ ...context, listening, local: begun.reconcile }),
         wake: () => endAll([begun.wake(), wakeRemoteRecords(home.caches, listening, queue)]),
       };
     },

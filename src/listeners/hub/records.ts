@@ -4,7 +4,7 @@ import { checkPreconditions } from '../../deployments/assess/assessment.ts';
 import { type Observed, refTo } from '../../deployments/assess/observed.ts';
 import { pausedBy } from '../../deployments/assess/pause.ts';
 import type { Caches } from '../../deployments/cluster/caches.ts';
-import type { Clusters } from '../../deployments/cluster/cluster.ts';
+import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failures.ts';
 import { reportRecord, reportRevision } from '../../deployments/cluster/report.ts';
 import { observeCaches } from '../../deployments/observe.ts';
@@ -26,7 +26,8 @@ import { handOver } from './hand-over.ts';
 import { isSilent, type Mirrored, mirroredRevision, mirroredStatus } from './mirror.ts';
 import { pauseWork, workOf } from './works.ts';
 
-export interface RemoteRecordsOptions extends Clusters {
+export interface RemoteRecordsOptions {
+  readonly home: Cluster;
   readonly listening: ListenerCaches;
   readonly settings: Settings;
   readonly events: EventRecorder;
@@ -95,7 +96,7 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
 async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): Promise<void> {
   const { home, events, now } = options;
   if (isSilent(seen.listener)) return;
-  for (const revision of observeCaches(seen.record, { ...options, target: home }).revisions) {
+  for (const revision of observeCaches(seen.record, options).revisions) {
     const status = mirroredRevision(seen, revision, now());
     // oxlint-disable-next-line no-await-in-loop -- newest first, as the local reconciler does
     if (status !== undefined) await reportRevision(seen.record, revision, status, home, events);

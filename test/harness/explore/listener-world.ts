@@ -224,7 +224,6 @@ function makeHub(scene: Scene, controller: Controllers): Reconcile {
   if (controller === 'records')
     return makeRecordReconciler({
       home,
-      target: home,
       listening,
       settings: ON_HUB,
       events: EVENTS,

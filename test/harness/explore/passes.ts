@@ -86,7 +86,6 @@ export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconci
   const now = clockOf(scene);
   return makeReconciler({
     home,
-    target: home,
     vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
     contents: makeSecretFingerprints({ client, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
     hosts: {

@@ -753,8 +753,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a database is created on a foreign volume': bug(
     'src/deployments/apply-children.ts',
-    'executePlan(withoutUnsafe(rest, before), record, target)',
-    'executePlan(rest, record, target)',
+    'executePlan(withoutUnsafe(rest, before), record, home)',
+    'executePlan(rest, record, home)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
