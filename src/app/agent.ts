@@ -102,12 +102,10 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   });
   const { listenerId, epoch } = lease;
   const caches = makeAgentCaches({ hub: plain, local, namespace, served, listenerId, log, metrics, onRewound });
-  // A hub of an earlier version has no such kind.
   const requests = makeReflector<ListenerLog>({
     client: plain,
     resource: LISTENER_LOGS,
     namespace,
-    optional: true,
     transform: withoutPage,
     idleMs: HUB_IDLE_MS,
     log,

@@ -193,8 +193,8 @@ async function needBuilds(api: HttpApi, { file }: Pick<DeployOptions, 'file'>, n
   try {
     ({ builds } = await api.call<Offer>('GET', '/v2/platform'));
   } catch (error) {
-    // An older Davit has no answer, and a caller may have the right to deploy alone.
-    if (error instanceof Refused && (error.status === 403 || error.status === 404)) return;
+    // A caller may have the right to deploy alone.
+    if (error instanceof Refused && error.status === 403) return;
     throw error;
   }
   if (builds?.available !== false) return;

@@ -20,7 +20,7 @@ interface Looking extends Listing {
 }
 
 function unreadable(words: string): string {
-  return `The store of backups could not be read. ${words} A Davit of before kubectl davit backups cannot list it.`;
+  return `The store of backups could not be read. ${words}`;
 }
 
 /** Newest first. The Job is deleted. On a terminal it says at once that it looks, and elsewhere when that takes longer. Throws Failure. */

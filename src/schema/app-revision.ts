@@ -165,8 +165,7 @@ export const Resolved = z
           .max(3600)
           .describe('Stabilization window before pods are removed, in seconds.'),
       })
-      .describe('Targets of the autoscalers. Absent in older revisions, for which the settings apply.')
-      .optional(),
+      .describe('Targets of the autoscalers.'),
     migrated: z
       .literal(true)
       .describe('The migration has run for an earlier revision with this image and these values.')

@@ -7,7 +7,6 @@ import { imageOf } from '../record/revision-image.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
-import { hasMigrated } from '../record/wanted-revision.ts';
 import {
   availableOf,
   type Observed,
@@ -94,7 +93,5 @@ export function activeBefore(
 ): AppRevision | undefined {
   const active = activeRevision(revisions);
   const isOther = active !== undefined && active.spec.id !== latest.spec.id;
-  if (!isOther || imageOf(active) === undefined) return undefined;
-  // An older Davit deployed a revision that runs nothing without its migration.
-  return !active.spec.requested.runtime?.migrate || hasMigrated(active) ? active : undefined;
+  return isOther && imageOf(active) !== undefined ? active : undefined;
 }

@@ -9,7 +9,7 @@ import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 type Autoscaler = Manifest<IHorizontalPodAutoscaler>;
-type Targets = NonNullable<Resolved['autoscaling']>;
+type Targets = Resolved['autoscaling'];
 type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metrics']>;
 
 /** One for each part with a range, with the name of its Deployment. */
@@ -19,11 +19,11 @@ export function makeAutoscalers(inputs: Inputs): Autoscaler[] {
   return roles.flatMap((role) => makeAutoscaler(inputs, role));
 }
 
-function makeAutoscaler({ record, revision, settings }: Inputs, role: string): Autoscaler[] {
+function makeAutoscaler({ record, revision }: Inputs, role: string): Autoscaler[] {
   const { resolved } = revision.spec;
   const scale = scaleOf(resolved, role);
   if (scale.kind !== 'range') return [];
-  const targets = resolved.autoscaling ?? settings.autoscaling;
+  const { autoscaling: targets } = resolved;
   const name = names(record.metadata.name).part(role);
   return [
     {

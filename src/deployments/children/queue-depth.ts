@@ -18,11 +18,11 @@ interface WithSpec extends KubeObject {
 
 /** None if the queue workers follow CPU and memory, or have a fixed number. */
 export function makeQueueDepth(inputs: Inputs): WithSpec[] {
-  const { record, revision, settings, keda } = inputs;
+  const { record, revision, keda } = inputs;
   const { queueDepth } = revision.spec.requested.runtime ?? {};
   const scale = scaleOf(revision.spec.resolved, 'queue', true);
   if (!queueDepth || scale.kind !== 'range' || !followsDepth(revision.spec, keda)) return [];
-  const { scaleDownWindowSeconds } = revision.spec.resolved.autoscaling ?? settings.autoscaling;
+  const { scaleDownWindowSeconds } = revision.spec.resolved.autoscaling;
   const { queue } = names(record.metadata.name);
   const { secretName: name, secretKey: key } = postgresUri(inputs);
   return [

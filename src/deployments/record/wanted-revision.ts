@@ -414,9 +414,8 @@ function isUnseenRequest(
 /** Whether the migration that a revision asks for has succeeded. */
 export function hasMigrated({ spec, status }: AppRevision): boolean {
   if (!spec.requested.runtime?.migrate) return false;
-  // An older Davit deployed a revision that runs nothing without its migration.
-  const isDeployed = status?.state === 'DEPLOYED' && spec.requested.resourceSpec?.maxScale !== 0;
-  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || isDeployed;
+  // A hub knows no more of the revisions of a listener's cluster than their state.
+  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || status?.state === 'DEPLOYED';
 }
 
 /**
