@@ -90,7 +90,7 @@ interface Taken {
 /** The fields of the file, under its own names, that only the record decides, and where the record has something else. */
 function notTakenOf(file: DeploymentFile, { config, values = {}, spec }: Taken): string[] {
   const own: Readonly<Record<string, unknown>> = {
-    ...toSnake(SourceConfig.shape, spec.sourceConfig),
+    ...toSnake(SourceConfig, spec.sourceConfig),
     ...Object.fromEntries(Object.entries(spec.sourceRevisionConfig).map(([field, value]) => [snake(field), value])),
     secret_references: spec.secretReferences,
   };

@@ -4,8 +4,9 @@ import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
 import { presentDeployment } from '../deployments/http/presenter.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
-import { presentRuntime } from '../deployments/http/runtime.ts';
+import { toSnake } from '../lib/http/casing.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
+import { Runtime } from '../schema/runtime.ts';
 import { defaultSettings } from '../schema/settings.ts';
 import {
   advice,
@@ -93,7 +94,7 @@ it('workers stand between the other parts and the stores, with what the record a
   const healthy = shown.find(({ name }) => name === 'healthy')?.deployment;
   if (healthy === undefined) throw new Error('no sample');
   const workers = { constructor: { command: ['build'], singleton: true }, mailer: { command: ['mail'], maxScale: 4 } };
-  const runtime = presentRuntime({ workers });
+  const runtime = toSnake(Runtime, { workers });
   const deployment = { ...healthy, source_config: { ...healthy.source_config, runtime } };
   expect(partsOf(deployment).map(({ name, prefix, sizes }) => [name, prefix, sizes.join(', ')])).toEqual([
     ['server', '', '1 pod, 0.25–1 CPU, 512–1024 MB'],

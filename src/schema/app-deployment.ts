@@ -1,6 +1,7 @@
 // AppDeployment: the deployment record that people write. This file contains only the schema.
 
 import { z } from 'zod';
+import { whole } from '../lib/http/casing.ts';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
@@ -141,8 +142,8 @@ export const SourceConfig = z.object({
     'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
   ).optional(),
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
-  listenerConfig: z
-    .object({
+  listenerConfig: whole(
+    z.object({
       k8sNamespace: z
         .string()
         .min(1)
@@ -150,7 +151,8 @@ export const SourceConfig = z.object({
         .regex(new RegExp(DNS_LABEL_PATTERN))
         .describe("Namespace in the listener's cluster, one of those that the Listener lists.")
         .optional(),
-    })
+    }),
+  )
     .describe('Configuration for the listener.')
     .optional(),
   installCommand: Printable.max(4096).describe('Command that installs dependencies during a build.').optional(),

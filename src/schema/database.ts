@@ -1,6 +1,7 @@
 // What a record asks for its own PostgreSQL beyond its size: what runs it, backups, and what a new one begins with.
 
 import { z } from 'zod';
+import { whole } from '../lib/http/casing.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
 import { celRules, Time } from './primitives.ts';
@@ -100,43 +101,45 @@ export type DatabaseArchive = z.infer<typeof DatabaseArchive>;
 
 export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
 
-export const DatabaseRestore = z
-  .object({
-    from: z
-      .string()
-      .min(1)
-      .max(40)
-      .regex(new RegExp(NAME_PATTERN))
-      .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
-    at: z
-      .string()
-      .max(40)
-      .regex(new RegExp(TIME_PATTERN))
-      .describe('Take the newest backup of this time or before. Default: the newest.')
-      .optional(),
-    backup: z
-      .string()
-      .max(64)
-      .regex(new RegExp(BACKUP_NAME_PATTERN))
-      .describe('Take the backup of this name, as the status of its deployment has it.')
-      .optional(),
-    archive: z
-      .boolean()
-      .describe(
-        'true: begin with the state of exactly at, by the archive of that deployment (driver cloudnative-pg). Without at, with the newest state that is archived. Default: false.',
-      )
-      .optional(),
-  })
-  .meta(
-    celRules([
-      { rule: '!has(self.at) || !has(self.backup)', message: AT_OR_BACKUP_MESSAGE, fieldPath: '.backup' },
-      {
-        rule: '!has(self.archive) || !self.archive || !has(self.backup)',
-        message: ARCHIVE_OR_BACKUP_MESSAGE,
-        fieldPath: '.archive',
-      },
-    ]),
-  );
+export const DatabaseRestore = whole(
+  z
+    .object({
+      from: z
+        .string()
+        .min(1)
+        .max(40)
+        .regex(new RegExp(NAME_PATTERN))
+        .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
+      at: z
+        .string()
+        .max(40)
+        .regex(new RegExp(TIME_PATTERN))
+        .describe('Take the newest backup of this time or before. Default: the newest.')
+        .optional(),
+      backup: z
+        .string()
+        .max(64)
+        .regex(new RegExp(BACKUP_NAME_PATTERN))
+        .describe('Take the backup of this name, as the status of its deployment has it.')
+        .optional(),
+      archive: z
+        .boolean()
+        .describe(
+          'true: begin with the state of exactly at, by the archive of that deployment (driver cloudnative-pg). Without at, with the newest state that is archived. Default: false.',
+        )
+        .optional(),
+    })
+    .meta(
+      celRules([
+        { rule: '!has(self.at) || !has(self.backup)', message: AT_OR_BACKUP_MESSAGE, fieldPath: '.backup' },
+        {
+          rule: '!has(self.archive) || !self.archive || !has(self.backup)',
+          message: ARCHIVE_OR_BACKUP_MESSAGE,
+          fieldPath: '.archive',
+        },
+      ]),
+    ),
+);
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
 export const Database = z.object({

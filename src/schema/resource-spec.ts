@@ -2,6 +2,7 @@
 // (sizes.ts), and deployments/record/resolve.ts applies them.
 
 import { z } from 'zod';
+import { asInPods } from '../lib/http/casing.ts';
 import { type Component, MOST_PODS } from './meta.ts';
 import {
   BIDIRECTIONAL_MESSAGE,
@@ -55,33 +56,39 @@ function scale(which: string, of: string): z.ZodInt {
 export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$';
 const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
-export const VolumeMount = z
-  .object({
-    name: MountName.describe('Name of the volume.'),
-    mountPath: z.string().min(1).max(1024).describe('Path of the mount in the container. Must not contain a colon.'),
-    subPath: z.string().max(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
-    mountPropagation: z
-      .enum(['None', 'HostToContainer', 'Bidirectional'])
-      .describe('The pod policy rejects Bidirectional.')
-      .optional(),
-    readOnly: z.boolean().describe('Mounts the volume read-only.').optional(),
-    subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
-  })
-  .meta(
-    celRules([
-      { rule: "!self.mountPath.contains(':')", message: 'mountPath must not contain a colon', fieldPath: '.mountPath' },
-      {
-        rule: '!has(self.subPath) || !has(self.subPathExpr)',
-        message: 'set subPath or subPathExpr, not both',
-        fieldPath: '.subPathExpr',
-      },
-      {
-        rule: "!has(self.mountPropagation) || self.mountPropagation != 'Bidirectional'",
-        message: BIDIRECTIONAL_MESSAGE,
-        fieldPath: '.mountPropagation',
-      },
-    ]),
-  );
+export const VolumeMount = asInPods(
+  z
+    .object({
+      name: MountName.describe('Name of the volume.'),
+      mountPath: z.string().min(1).max(1024).describe('Path of the mount in the container. Must not contain a colon.'),
+      subPath: z.string().max(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
+      mountPropagation: z
+        .enum(['None', 'HostToContainer', 'Bidirectional'])
+        .describe('The pod policy rejects Bidirectional.')
+        .optional(),
+      readOnly: z.boolean().describe('Mounts the volume read-only.').optional(),
+      subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
+    })
+    .meta(
+      celRules([
+        {
+          rule: "!self.mountPath.contains(':')",
+          message: 'mountPath must not contain a colon',
+          fieldPath: '.mountPath',
+        },
+        {
+          rule: '!has(self.subPath) || !has(self.subPathExpr)',
+          message: 'set subPath or subPathExpr, not both',
+          fieldPath: '.subPathExpr',
+        },
+        {
+          rule: "!has(self.mountPropagation) || self.mountPropagation != 'Bidirectional'",
+          message: BIDIRECTIONAL_MESSAGE,
+          fieldPath: '.mountPropagation',
+        },
+      ]),
+    ),
+);
 export type VolumeMount = z.infer<typeof VolumeMount>;
 
 /** A list whose elements are identified by `key`. The API server rejects duplicates. */
@@ -89,26 +96,28 @@ function mapBy(key: string): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] };
 }
 
-export const Volume = z
-  .object({
-    name: MountName.describe('Name of the volume, used by volume mounts.'),
-    configMap: passthrough('A ConfigMap in the same namespace, as in a pod.').optional(),
-    secret: passthrough('A Secret in the same namespace, as in a pod.').optional(),
-    emptyDir: passthrough('Scratch space, as in a pod.').optional(),
-    persistentVolumeClaim: passthrough('A PersistentVolumeClaim in the same namespace, as in a pod.').optional(),
-    nfs: passthrough('An NFS export, as in a pod.').optional(),
-    projected: passthrough('Several sources in one folder, as in a pod.').optional(),
-    downwardAPI: passthrough("The pod's metadata as files, as in a pod.").optional(),
-    csi: passthrough('An ephemeral CSI volume, as in a pod.').optional(),
-  })
-  .meta(
-    celRules([
-      {
-        rule: `[${VOLUME_KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
-        message: VOLUME_KIND_MESSAGE,
-      },
-    ]),
-  );
+export const Volume = asInPods(
+  z
+    .object({
+      name: MountName.describe('Name of the volume, used by volume mounts.'),
+      configMap: passthrough('A ConfigMap in the same namespace, as in a pod.').optional(),
+      secret: passthrough('A Secret in the same namespace, as in a pod.').optional(),
+      emptyDir: passthrough('Scratch space, as in a pod.').optional(),
+      persistentVolumeClaim: passthrough('A PersistentVolumeClaim in the same namespace, as in a pod.').optional(),
+      nfs: passthrough('An NFS export, as in a pod.').optional(),
+      projected: passthrough('Several sources in one folder, as in a pod.').optional(),
+      downwardAPI: passthrough("The pod's metadata as files, as in a pod.").optional(),
+      csi: passthrough('An ephemeral CSI volume, as in a pod.').optional(),
+    })
+    .meta(
+      celRules([
+        {
+          rule: `[${VOLUME_KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
+          message: VOLUME_KIND_MESSAGE,
+        },
+      ]),
+    ),
+);
 export type Volume = z.infer<typeof Volume>;
 
 const word = z.string().max(128);
@@ -161,46 +170,48 @@ const EnvironmentVariable = z.object({
   valueFrom: passthrough('Source of the value, as in a pod.').optional(),
 });
 
-export const Container = z.object({
-  name: MountName.describe('Name of the container, unique in the pod.'),
-  image: ImageReference.describe('Image reference.'),
-  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
-  command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
-  args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
-  env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
-  envFrom: z
-    .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
-    .max(20)
-    .describe('Sources of several variables.')
-    .optional(),
-  resources: z
-    .object({
-      limits: z
-        .record(z.string().max(253), Quantity)
-        .meta({ maxProperties: 20 })
-        .describe('Maximum amounts of resources.')
-        .optional(),
-      requests: z
-        .record(z.string().max(253), Quantity)
-        .meta({ maxProperties: 20 })
-        .describe('Reserved amounts of resources.')
-        .optional(),
-    })
-    .describe('Requests and limits, as in a pod.')
-    .optional(),
-  volumeMounts: z
-    .array(VolumeMount)
-    .max(20)
-    .meta(mapBy('mountPath'))
-    .describe('Volume mounts of the container.')
-    .optional(),
-  securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
-  restartPolicy: z
-    .enum(['Always', 'OnFailure', 'Never'])
-    .describe('Only Always has an effect: the init container keeps running as a sidecar.')
-    .optional(),
-});
+export const Container = asInPods(
+  z.object({
+    name: MountName.describe('Name of the container, unique in the pod.'),
+    image: ImageReference.describe('Image reference.'),
+    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
+    command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
+    args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
+    workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
+    env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
+    envFrom: z
+      .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
+      .max(20)
+      .describe('Sources of several variables.')
+      .optional(),
+    resources: z
+      .object({
+        limits: z
+          .record(z.string().max(253), Quantity)
+          .meta({ maxProperties: 20 })
+          .describe('Maximum amounts of resources.')
+          .optional(),
+        requests: z
+          .record(z.string().max(253), Quantity)
+          .meta({ maxProperties: 20 })
+          .describe('Reserved amounts of resources.')
+          .optional(),
+      })
+      .describe('Requests and limits, as in a pod.')
+      .optional(),
+    volumeMounts: z
+      .array(VolumeMount)
+      .max(20)
+      .meta(mapBy('mountPath'))
+      .describe('Volume mounts of the container.')
+      .optional(),
+    securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
+    restartPolicy: z
+      .enum(['Always', 'OnFailure', 'Never'])
+      .describe('Only Always has an effect: the init container keeps running as a sidecar.')
+      .optional(),
+  }),
+);
 export type Container = z.infer<typeof Container>;
 
 /** What the numbers of one part are called among themselves, and the platform limit of each; nothing limits connections. */

@@ -1,6 +1,7 @@
 // How one part of a deployment is run: its command, how it is asked whether it can work, and how its pods end.
 
 import { z } from 'zod';
+import { asInPods } from '../lib/http/casing.ts';
 import { type CelRule, celRules } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
@@ -28,20 +29,22 @@ export const NO_HEARTBEAT_MESSAGE = 'heartbeatMaxAgeSeconds needs heartbeatFile'
 export const RESTART_MESSAGE =
   'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
 
-const PreStop = z
-  .object({
-    sleep: z
-      .object({ seconds: z.int().min(1).max(MAX_GRACE_SECONDS).describe('Seconds to wait before SIGTERM.') })
-      .describe('Waits before SIGTERM, as in a pod.')
-      .optional(),
-    exec: z
-      .object({
-        command: z.array(z.string().max(8192)).min(1).max(100).describe('Command in the container, without a shell.'),
-      })
-      .describe('Runs a command before SIGTERM, as in a pod.')
-      .optional(),
-  })
-  .meta(celRules([{ rule: 'has(self.sleep) != has(self.exec)', message: PRE_STOP_MESSAGE }]));
+const PreStop = asInPods(
+  z
+    .object({
+      sleep: z
+        .object({ seconds: z.int().min(1).max(MAX_GRACE_SECONDS).describe('Seconds to wait before SIGTERM.') })
+        .describe('Waits before SIGTERM, as in a pod.')
+        .optional(),
+      exec: z
+        .object({
+          command: z.array(z.string().max(8192)).min(1).max(100).describe('Command in the container, without a shell.'),
+        })
+        .describe('Runs a command before SIGTERM, as in a pod.')
+        .optional(),
+    })
+    .meta(celRules([{ rule: 'has(self.sleep) != has(self.exec)', message: PRE_STOP_MESSAGE }])),
+);
 
 const { command, args } = Container.shape;
 export const Port = z.int().min(1).max(65_535);

@@ -6,7 +6,6 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,
   PLATFORM_VARIABLES,
-  ROLES,
   type Role,
   STORE_FIELDS,
   STORE_PARTS,
@@ -168,10 +167,3 @@ export const RUNTIME_RULES: readonly CelRule[] = [
     })),
   ),
 ];
-
-/** The parts of a Runtime that are objects, which a PATCH merges field by field. */
-export const RUNTIME_PARTS: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
-  ...Object.fromEntries(ROLES.map((role) => [role, RuntimePart.shape])),
-  migrate: Migrate.shape,
-  queueDepth: QueueDepth.shape,
-};

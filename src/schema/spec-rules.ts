@@ -8,6 +8,7 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,
   PLATFORM_VARIABLES,
+  ROLES,
   STORE_FIELDS,
   STORE_PARTS,
 } from './meta.ts';
@@ -38,7 +39,6 @@ import {
   NO_QUEUE_MESSAGE,
   NO_SCHEME_MESSAGE,
   noStoreMessage,
-  RUNTIME_PARTS,
   type Runtime,
 } from './runtime.ts';
 import {
@@ -194,7 +194,7 @@ export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>
 }
 
 function* partBreaches(runtime: Parts): Generator<SpecBreach> {
-  for (const name of Object.keys(RUNTIME_PARTS)) yield* breachesOfPart([name], asObject(runtime[name]));
+  for (const name of [...ROLES, 'migrate', 'queueDepth']) yield* breachesOfPart([name], asObject(runtime[name]));
   const workers = Object.entries(asWorkers(runtime));
   const tooMany = workerCountProblem(workers.length);
   if (tooMany !== undefined) yield { at: ['workers'], message: tooMany };

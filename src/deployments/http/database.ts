@@ -1,8 +1,6 @@
-// The database of a deployment beyond its size, as the API takes and gives it.
+// Rules of a request's database beyond its size.
 
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
-import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { asArray, asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
@@ -17,153 +15,14 @@ import {
   ARCHIVE_OR_BACKUP_MESSAGE,
   ARCHIVE_RESTORE_MESSAGE,
   AT_OR_BACKUP_MESSAGE,
-  Database,
-  DatabaseArchive,
-  DatabaseArchiveStatus,
-  DatabaseBackup,
-  DatabaseBackupStatus,
+  type Database,
   type DatabaseDriver,
-  DatabaseProofStatus,
-  DatabaseRestore,
-  DatabaseRestoreStatus,
   EXTENSIONS_DRIVER_MESSAGE,
   ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
 import { externalLost } from '../record/database-move.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';
-import { mergedPart } from './runtime.ts';
-
-const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
-  id: 'DatabaseBackupRequest',
-  description:
-    'Scheduled backups of the own PostgreSQL. An empty object asks for them with all defaults. In a PATCH merged field by field: null sets a field back.',
-});
-const ArchivePayload = z.object(payloadShape(DatabaseArchive.shape)).meta({
-  id: 'DatabaseArchiveRequest',
-  description:
-    'Archive of the own PostgreSQL, by which it can be restored to any point in time. An empty object asks for it with all defaults. In a PATCH merged field by field: null sets a field back.',
-});
-const RestorePayload = z.object({ ...payloadShape(DatabaseRestore.shape), from: DatabaseRestore.shape.from }).meta({
-  id: 'DatabaseRestoreRequest',
-  description:
-    'The backup that the database of a new deployment begins with. In a PATCH it replaces the previous one, and null takes it away; that has an effect until it is loaded.',
-});
-export const DatabasePayload = z
-  .object({
-    ...payloadShape(Database.shape),
-    backup: BackupPayload.nullish(),
-    archive: ArchivePayload.nullish(),
-    restore: RestorePayload.nullish(),
-  })
-  .meta({
-    id: 'DatabaseRequest',
-    description: 'The own PostgreSQL beyond its size. In a PATCH absent fields are unchanged, and null takes one away.',
-  });
-type DatabasePayload = z.output<typeof DatabasePayload>;
-
-const BackupResponse = z
-  .object(responseShape(DatabaseBackup.shape))
-  .meta({ id: 'DatabaseBackup', description: 'Scheduled backups, as the record asks for them; null where unset.' });
-const ArchiveResponse = z
-  .object(responseShape(DatabaseArchive.shape))
-  .meta({ id: 'DatabaseArchive', description: 'The archive, as the record asks for it; null where unset.' });
-const RestoreResponse = z
-  .object(responseShape(DatabaseRestore.shape))
-  .meta({ id: 'DatabaseRestore', description: 'The backup that the database begins with; null where unset.' });
-export const DatabaseResponse = z
-  .object({
-    ...responseShape(Database.shape),
-    backup: BackupResponse.nullable(),
-    archive: ArchiveResponse.nullable(),
-    restore: RestoreResponse.nullable(),
-  })
-  .meta({ id: 'Database', description: 'The own PostgreSQL beyond its size; null where unset.' });
-
-export const DatabaseBackupReport = z
-  .object(responseShape(DatabaseBackupStatus.shape))
-  .meta({ id: 'DatabaseBackupReport', description: 'What is known of the backups; null where nothing is known.' });
-export const DatabaseArchiveReport = z
-  .object(responseShape(DatabaseArchiveStatus.shape))
-  .meta({ id: 'DatabaseArchiveReport', description: 'What is known of the archive; null where nothing is known.' });
-export const DatabaseProofReport = z.object(responseShape(DatabaseProofStatus.shape)).meta({
-  id: 'DatabaseProofReport',
-  description: 'What is known of the proofs of the backups; null where nothing is known.',
-});
-export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatus.shape)).meta({
-  id: 'DatabaseRestoreReport',
-  description: 'What is known of the backup that the database began with; null where nothing is known.',
-});
-
-export function presentDatabase(database: Readonly<Database> | undefined): z.output<typeof DatabaseResponse> | null {
-  if (database === undefined) return null;
-  const { driver, instances, extensions, backup, archive, restore } = database;
-  return {
-    driver: driver ?? null,
-    instances: instances ?? null,
-    extensions: extensions ?? null,
-    backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup),
-    archive: archive === undefined ? null : toSnake(DatabaseArchive.shape, archive),
-    restore: restore === undefined ? null : toSnake(DatabaseRestore.shape, restore),
-  };
-}
-
-export function presentBackupReport(
-  status: Readonly<DatabaseBackupStatus> | undefined,
-): z.output<typeof DatabaseBackupReport> | null {
-  return status === undefined ? null : toSnake(DatabaseBackupStatus.shape, status);
-}
-
-export function presentArchiveReport(
-  status: Readonly<DatabaseArchiveStatus> | undefined,
-): z.output<typeof DatabaseArchiveReport> | null {
-  return status === undefined ? null : toSnake(DatabaseArchiveStatus.shape, status);
-}
-
-export function presentProofReport(
-  status: Readonly<DatabaseProofStatus> | undefined,
-): z.output<typeof DatabaseProofReport> | null {
-  return status === undefined ? null : toSnake(DatabaseProofStatus.shape, status);
-}
-
-export function presentRestoreReport(
-  status: Readonly<DatabaseRestoreStatus> | undefined,
-): z.output<typeof DatabaseRestoreReport> | null {
-  return status === undefined ? null : toSnake(DatabaseRestoreStatus.shape, status);
-}
-
-/** `before` with what was sent; the very same where the result means the same. Undefined where nothing is left. */
-export function mergedDatabase(
-  before: Database | undefined,
-  sent: Readonly<DatabasePayload> | null | undefined,
-): Database | undefined {
-  if (sent === undefined || sent === null) return before;
-  const backup =
-    sent.backup === undefined
-      ? before?.backup
-      : (mergedPart(DatabaseBackup.shape, before?.backup ?? {}, sent.backup) as DatabaseBackup | undefined);
-  const archive =
-    sent.archive === undefined
-      ? before?.archive
-      : (mergedPart(DatabaseArchive.shape, before?.archive ?? {}, sent.archive) as DatabaseArchive | undefined);
-  const restore = sent.restore === undefined ? before?.restore : restoreFrom(sent.restore);
-  // An unset one is not sent, and null takes one away.
-  const { driver = before?.driver, instances = before?.instances, extensions = before?.extensions } = sent;
-  const after: Database = {
-    ...(driver !== undefined && driver !== null && { driver }),
-    ...(instances !== undefined && instances !== null && { instances }),
-    ...(extensions !== undefined && extensions !== null && { extensions }),
-    ...(backup !== undefined && { backup }),
-    ...(archive !== undefined && { archive }),
-    ...(restore !== undefined && { restore }),
-  };
-  if (isDeepStrictEqual(after, before ?? {})) return before;
-  return Object.keys(after).length > 0 ? after : undefined;
-}
-
-function restoreFrom(sent: DatabasePayload['restore']): DatabaseRestore | undefined {
-  return sent ? (fromSnake(DatabaseRestore.shape, sent) as DatabaseRestore) : undefined;
-}
 
 const RESTORE = ['source_config', 'database', 'restore'] as const;
 

@@ -2,7 +2,7 @@
 // the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
 
 import { z } from 'zod';
-import { fromSnake, snake, toSnake } from '../../lib/http/casing.ts';
+import { merged, snake, toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
 import { asArray, asObject, isObject, isSet } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
@@ -14,10 +14,9 @@ import {
 } from '../../schema/app-deployment.ts';
 import type { Finding } from '../../schema/findings.ts';
 import { VariableName } from '../../schema/primitives.ts';
-import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
 import { EMPTY_MAPS } from '../record/canonical.ts';
-import { driverRule, presentDatabase, restoreRule } from './database.ts';
+import { driverRule, restoreRule } from './database.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import {
   foreignRules,
@@ -28,8 +27,8 @@ import {
   variableRules,
   workerContainerRule,
 } from './rules.ts';
-import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
-import { presentTasks, scheduleRule, tasksFrom } from './tasks.ts';
+import { runtimeRule } from './runtime.ts';
+import { scheduleRule } from './tasks.ts';
 
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
@@ -166,41 +165,25 @@ function inFile([first, ...rest]: Finding['loc']): Finding['loc'] {
 
 /** What a file says of source_config, under the record's names. */
 export function configIn(file: DeploymentFile): Readonly<Record<string, unknown>> {
-  const { resourceSpec: _spec, runtime: _runtime, tasks: _tasks, ...config } = fromSnake(SourceConfig.shape, file);
-  return {
-    ...config,
-    resourceSpec: fromSnake(ResourceSpec.shape, file.resource_spec ?? {}),
-    runtime: mergedRuntime(undefined, file.runtime),
-    tasks: tasksFrom(file.tasks),
-  };
+  return { ...merged(SourceConfig, {}, file) };
 }
 
 /** The file that a record comes from: what it asks for, without defaults, and secrets by name. */
 export function fileOf({ metadata, spec, status }: AppDeployment): Readonly<Record<string, unknown>> {
-  const { resourceSpec, runtime, listenerConfig, database, ...config } = spec.sourceConfig;
   const { sourceTarballPath: _ofUpload, davitFile: _itself, ...revision } = spec.sourceRevisionConfig;
+  const { database, ...config } = toSnake(SourceConfig, spec.sourceConfig);
+  // What was loaded is over: another deployment from this file begins empty.
+  const restore = status?.databaseRestore?.restoredAt === undefined ? database?.restore : null;
+  const asked = asObject(withoutNull({ ...database, restore }));
   const whole = {
     name: metadata.name,
     source: spec.source,
-    ...toSnake(SourceRevisionConfig.shape, revision),
+    ...toSnake(SourceRevisionConfig, revision),
     davit_file: undefined,
-    ...toSnake(SourceConfig.shape, config),
-    resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
-    runtime: presentRuntime(runtime),
-    tasks: presentTasks(config.tasks)?.map(withoutUnset),
-    listener_config: listenerConfig && toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, listenerConfig),
+    ...config,
+    tasks: config.tasks?.map(withoutUnset),
     secrets: spec.secrets.map((one) => one.name),
-    secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),
-  };
-  const { driver, instances, extensions, backup, archive, restore } = presentDatabase(database) ?? {};
-  // An empty one asks for backups, or an archive. What was loaded is over: another deployment from this file begins empty.
-  const asked = {
-    ...(driver && { driver }),
-    ...(instances && { instances }),
-    ...(extensions && { extensions }),
-    ...(backup && { backup: withoutUnset(backup) }),
-    ...(archive && { archive: withoutUnset(archive) }),
-    ...(restore && status?.databaseRestore?.restoredAt === undefined && { restore: withoutUnset(restore) }),
+    secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference, one)),
   };
   return { ...asObject(withoutUnset(whole)), ...(!isEmpty(asked) && { database: asked }) };
 }

@@ -4,25 +4,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fromSnake, snake, snakeKeys, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
+import { isSet } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
   type AppDeploymentSpec,
-  deploymentTypeMeant,
-  type SecretReference,
+  SecretReference,
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
-import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { SOURCE_RULES } from '../../schema/source-rules.ts';
+import { FIXED_FIELDS, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { hostOf } from '../record/hostnames.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { driverRule, laterThanCreation, mergedDatabase, otherDriver, restoreRule } from './database.ts';
+import { driverRule, laterThanCreation, otherDriver, restoreRule } from './database.ts';
+import { mergedConfig } from './merged-config.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
@@ -39,10 +39,9 @@ import {
   workerContainerRule,
   workerLimitFindings,
 } from './rules.ts';
-import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
+import { runtimeRule } from './runtime.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
 import { patchedTags } from './tags.ts';
-import { patchedTasks } from './tasks.ts';
 
 /** The values in force that a patch is compared with. */
 export interface InForce {
@@ -100,7 +99,7 @@ function patchedRevisionConfig(
   patch: PatchDeployment,
   now: InForce,
 ): SourceRevisionConfig {
-  const sent = fromSnake(SourceRevisionConfig.shape, patch.source_revision_config ?? {});
+  const sent = fromSnake(SourceRevisionConfig, patch.source_revision_config);
   const { davitFile, ...after } = { ...before, ...newFields(sent, before, now.sourceRevisionConfig) };
   // null means unchanged, so an empty string unsets it.
   return { ...after, ...(davitFile !== undefined && davitFile !== '' && { davitFile }) };
@@ -108,35 +107,16 @@ function patchedRevisionConfig(
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
   const before = spec.sourceConfig;
-  const { resourceSpec: _replaced, runtime: _merged, env: _list, tasks: _tasks, database: _database, ...kept } = before;
-  const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
-    SourceConfig.shape,
-    patch.source_config ?? {},
-  );
+  const { custom_url: url, resource_spec: _ofItsOwn, ...others } = patch.source_config ?? {};
+  const isAnotherUrl = url === '' || (isSet(url) && hostOf(url ?? '') !== hostOf(before.customUrl ?? now.url ?? ''));
+  const sent = { ...others, ...(isAnotherUrl && { custom_url: url }) };
+  const fixed = new Set<string>(FIXED_FIELDS.map(snake));
+  const changes = Object.fromEntries(Object.entries(sent).filter(([field]) => !fixed.has(field)));
+  const { runtime: after, resourceSpec: _replaced, ...rest } = mergedConfig(before, changes);
+  const runtime = sameRuntime(before.runtime, after) ? before.runtime : after;
   const resourceSpec = patchedResourceSpec(spec, patch, now);
-  const runtime = patchedRuntime(spec, patch);
-  const env = patchedEnv(before.env, patch.source_config?.env);
-  const tasks = patchedTasks(before.tasks, patch.source_config?.tasks);
-  const database = mergedDatabase(before.database, patch.source_config?.database);
-  const after: SourceConfig = {
-    ...kept,
-    ...(buildOnPush !== undefined && { buildOnPush }),
-    ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(before.customUrl ?? now.url ?? '') && { customUrl }),
-    ...(installCommand !== undefined && { installCommand }),
-    ...(buildCommand !== undefined && { buildCommand }),
-    ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
-    ...(resourceSpec !== undefined && { resourceSpec }),
-    ...(runtime !== undefined && { runtime }),
-    ...(env !== undefined && { env }),
-    ...(tasks !== undefined && { tasks }),
-    ...(database !== undefined && { database }),
-  };
-  // null means unchanged, so an empty string unsets a field.
-  const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));
-  return Object.fromEntries(Object.entries(after).filter(([field]) => !unset.has(field)));
+  return { ...rest, ...(runtime && { runtime }), ...(resourceSpec && { resourceSpec }) };
 }
-
-const UNSET_BY_EMPTY = ['customUrl', 'installCommand', 'buildCommand', 'deploymentType'] as const;
 
 /**
  * Merges field by field: null resets a field to its default, a list or map replaces the previous one, and an empty one removes
@@ -149,7 +129,7 @@ function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, no
   const given: Readonly<Record<string, unknown>> = sent;
   const setBack = new Set(Object.keys(ResourceSpec.shape).filter((field) => given[snake(field)] === null));
   const kept = Object.fromEntries(Object.entries(before ?? {}).filter(([field]) => !setBack.has(field)));
-  const named = fromSnake(ResourceSpec.shape, sent);
+  const named = fromSnake(ResourceSpec, sent);
   const set = newFields(named, before ?? {}, now.resourceSpec);
   const after: ResourceSpec = withoutEmpty({ ...kept, ...set });
   const same = sameRequested(
@@ -166,22 +146,10 @@ function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, no
   return Object.keys(whole).length > 0 ? whole : undefined;
 }
 
-/** The very same where the result means the same. */
-function patchedRuntime(spec: AppDeploymentSpec, patch: PatchDeployment): Runtime | undefined {
-  const before = spec.sourceConfig.runtime;
-  const after = mergedRuntime(before, patch.source_config?.runtime);
+function sameRuntime(a: Runtime | undefined, b: Runtime | undefined): boolean {
   const requested = (runtime: Runtime | undefined): ReturnType<typeof requestedOf> =>
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { ...(runtime && { runtime }) } });
-  return sameRequested(requested(before), requested(after)) ? before : after;
-}
-
-/** A list replaces the previous one: its order counts, because a value may refer to earlier variables. */
-function patchedEnv(
-  before: SourceConfig['env'],
-  sent: readonly PlainVariable[] | null | undefined,
-): SourceConfig['env'] {
-  if (sent === undefined || sent === null || isDeepStrictEqual(sent, before ?? [])) return before;
-  return sent.length > 0 ? [...sent] : undefined;
+  return sameRequested(requested(a), requested(b));
 }
 
 /** The sent fields, without those that the record leaves unset and whose value in force was sent. */
@@ -205,11 +173,7 @@ function patchedReferences(
 ): SecretReference[] | undefined {
   const sent = patch.secret_references;
   if (sent === undefined || sent === null) return secretReferences;
-  const after = sent.map(({ name, secret_name, secret_key }) => ({
-    name,
-    secretName: secret_name,
-    secretKey: secret_key,
-  }));
+  const after = sent.map((one) => fromSnake(SecretReference, one) as SecretReference);
   if (sameSet(secretReferences ?? [], after)) return secretReferences;
   return after.length > 0 ? after : undefined;
 }
@@ -247,14 +211,14 @@ function* findPatch(record: AppDeployment, patch: Patch, after: AppDeploymentSpe
   if (isAnother(patch.revision_source, spec.source)) yield fixed('revision_source');
   yield* foreignRules(spec.source, { ...patch });
   for (const field of SOURCE_RULES[spec.source].fixed) {
-    const sent = fromSnake(SourceConfig.shape, patch.source_config ?? {})[field];
+    const sent = fromSnake(SourceConfig, patch.source_config)[field];
     if (field === 'listenerConfig') {
       const namespace = patch.source_config?.listener_config?.k8s_namespace;
       if (isAnother(namespace, spec.sourceConfig.listenerConfig?.k8sNamespace))
         yield fixed('source_config', 'listener_config', 'k8s_namespace');
     } else if (isAnother(sent, spec.sourceConfig[field])) yield fixed('source_config', snake(field));
   }
-  yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec.shape, changedFields(spec, after)), [
+  yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec, changedFields(spec, after)), [
     'source_config',
     'resource_spec',
   ]);
@@ -313,16 +277,7 @@ function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeployment
 /** In the merged whole, and not there before: a part of a runtime may be sent without what it needs. */
 function variableFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
   const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => {
-    const { env, runtime } = sourceConfig;
-    const draft = {
-      source_config: {
-        runtime: presentRuntime(runtime),
-        env,
-        resource_spec: toSnake(ResourceSpec.shape, sourceConfig.resourceSpec ?? {}),
-      },
-      secrets,
-      secret_references: secretReferences,
-    };
+    const draft = { source_config: toSnake(SourceConfig, sourceConfig), secrets, secret_references: secretReferences };
     return [...runtimeRule(draft), ...workerContainerRule(draft), ...plainVariableRule(draft)];
   };
   const known = whole(before);

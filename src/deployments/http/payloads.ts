@@ -2,7 +2,7 @@
 // handlers' types. Single fields come from the custom resource's schema, whose structure may differ.
 
 import { z } from 'zod';
-import { payloadShape, responseShape } from '../../lib/http/casing.ts';
+import type { Response } from '../../lib/http/casing.ts';
 import { id, time } from '../../organization/facade/payload-fields.ts';
 import { withRules } from '../../organization/facade/validation.ts';
 import {
@@ -13,6 +13,12 @@ import {
   STATES,
 } from '../../schema/app-deployment.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
+import {
+  DatabaseArchiveStatus,
+  DatabaseBackupStatus,
+  DatabaseProofStatus,
+  DatabaseRestoreStatus,
+} from '../../schema/database.ts';
 import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
@@ -20,16 +26,9 @@ import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../sche
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
-import {
-  DatabaseArchiveReport,
-  DatabaseBackupReport,
-  DatabasePayload,
-  DatabaseProofReport,
-  DatabaseResponse,
-  DatabaseRestoreReport,
-  driverRule,
-  restoreRule,
-} from './database.ts';
+import { Tasks } from '../../schema/tasks.ts';
+import { payload, response } from './components.ts';
+import { driverRule, restoreRule } from './database.ts';
 import {
   hostingRule,
   nameRule,
@@ -43,8 +42,8 @@ import {
   variableRules,
   workerContainerRule,
 } from './rules.ts';
-import { RuntimePayload, RuntimeResponse, runtimeRule } from './runtime.ts';
-import { scheduleRule, TaskPayloads, TaskResponses } from './tasks.ts';
+import { runtimeRule } from './runtime.ts';
+import { scheduleRule } from './tasks.ts';
 import { templateRule } from './template-rules.ts';
 
 const Name = z
@@ -80,30 +79,12 @@ export const SecretPath = z.object({
   secret_name: VariableName.describe('Environment variable.'),
 });
 
-const SecretReferencePayload = z.object({
-  name: SecretReference.shape.name,
-  secret_name: SecretReference.shape.secretName,
-  secret_key: SecretReference.shape.secretKey,
-});
+const SecretReferencePayload = response(SecretReference);
 
-export const ResourceSpecPayload = z
-  .object(payloadShape(ResourceSpec.shape))
-  .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. Absent fields take their defaults.' });
-
-const TASKS_WORDS = SourceConfig.shape.tasks.description ?? '';
+export const ResourceSpecPayload = payload(ResourceSpec);
 
 const SourceConfigPayload = z
-  .object(
-    {
-      ...payloadShape(SourceConfig.shape),
-      resource_spec: ResourceSpecPayload.nullish(),
-      runtime: RuntimePayload.nullish(),
-      tasks: TaskPayloads.describe(TASKS_WORDS).nullish(),
-      database: DatabasePayload.nullish(),
-      listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
-    },
-    requiredField('send "source_config": {} for defaults'),
-  )
+  .object(payload(SourceConfig).shape, requiredField('send "source_config": {} for defaults'))
   .meta({
     id: 'SourceConfigRequest',
     description: 'Fields of the source that need no new revision, or cannot be changed.',
@@ -111,7 +92,7 @@ const SourceConfigPayload = z
 
 const SourceRevisionConfigPayload = z
   .object(
-    payloadShape(SourceRevisionConfig.shape),
+    payload(SourceRevisionConfig).shape,
     requiredField(
       'send "source_revision_config": {} where the source needs nothing, and {"image_uri": IMAGE} for an image',
     ),
@@ -240,7 +221,7 @@ const PatchDeploymentShape = z
         .unwrap()
         .describe('Environment variables with visible values. Replaces the whole list. An empty list removes all.')
         .nullish(),
-      tasks: TaskPayloads.describe('Replaces the whole list. An empty list removes all.').nullish(),
+      tasks: payload(Tasks).describe('Replaces the whole list. An empty list removes all.').nullish(),
     })
       .meta({ id: 'SourceConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),
@@ -402,11 +383,11 @@ export const DeleteDeployment = z.object({
 
 const anyNumber = z.number();
 const resourceNumbers = Object.fromEntries(
-  Object.entries(responseShape(ResourceSpec.shape)).map(([name, leaf]) => [
+  Object.entries(response(ResourceSpec).shape).map(([name, leaf]) => [
     name,
     isNumber(leaf) ? anyNumber.nullable() : leaf,
   ]),
-) as ReturnType<typeof responseShape<typeof ResourceSpec.shape>>;
+) as Response<typeof ResourceSpec>['shape'];
 
 /** Numbers in force may exceed the maximum of a request: a default limit is twice its request. */
 function isNumber(leaf: z.ZodType): boolean {
@@ -430,7 +411,7 @@ export const ResourceSpecResponse = z
 
 export const SourceConfigResponse = z
   .object({
-    ...responseShape(SourceConfig.shape),
+    ...response(SourceConfig).shape,
     custom_url: z
       .string()
       .nullable()
@@ -438,17 +419,13 @@ export const SourceConfigResponse = z
         'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while there is none: see conditions.',
       ),
     resource_spec: ResourceSpecResponse,
-    runtime: RuntimeResponse.nullable(),
-    tasks: TaskResponses.describe(TASKS_WORDS).nullable(),
-    database: DatabaseResponse.nullable(),
-    listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })
   .meta({ id: 'SourceConfig' });
 
 export const SourceRevisionConfigResponse = z
   .object({
-    ...responseShape(SourceRevisionConfig.shape),
+    ...response(SourceRevisionConfig).shape,
     repo_commit_sha: z.string().nullable().describe('Commit that was built.'),
   })
   .meta({ id: 'SourceRevisionConfig' });
@@ -576,10 +553,10 @@ export const Deployment = z
     latest_revision_id: id.nullable().describe('The newest revision. null without an image or source.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
-    database_backup: DatabaseBackupReport.nullable(),
-    database_archive: DatabaseArchiveReport.nullable(),
-    database_proof: DatabaseProofReport.nullable(),
-    database_restore: DatabaseRestoreReport.nullable(),
+    database_backup: response(DatabaseBackupStatus).nullable(),
+    database_archive: response(DatabaseArchiveStatus).nullable(),
+    database_proof: response(DatabaseProofStatus).nullable(),
+    database_restore: response(DatabaseRestoreStatus).nullable(),
     internal_url: z
       .string()
       .nullable()

@@ -7,10 +7,17 @@ import {
   type AppDeploymentSpec,
   deploymentTypeMeant,
   type SourceRevisionConfig as RevisionConfig,
+  SecretReference,
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import {
+  DatabaseArchiveStatus,
+  DatabaseBackupStatus,
+  DatabaseProofStatus,
+  DatabaseRestoreStatus,
+} from '../../schema/database.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -32,18 +39,9 @@ import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
-import {
-  presentArchiveReport,
-  presentBackupReport,
-  presentDatabase,
-  presentProofReport,
-  presentRestoreReport,
-} from './database.ts';
 import type { Deployment } from './payloads.ts';
-import { presentRuntime } from './runtime.ts';
 import { ASKS_NOTHING } from './same-request.ts';
 import { tagsOf } from './tags.ts';
-import { presentTasks } from './tasks.ts';
 
 /** The objects and values that a record is presented with. */
 export interface Surroundings {
@@ -59,7 +57,7 @@ export function presentDeployment(
   record: AppDeployment,
   { tenantId, settings, revisions, values }: Surroundings,
 ): Deployment {
-  const { spec } = record;
+  const { spec, status = {} } = record;
   const ids = shownRevisionIds(record, revisions);
   const latest = revisionOf(record, revisions, ids.latest);
   const revision = latest?.spec.requested.sourceRevisionConfig ?? spec.sourceRevisionConfig;
@@ -69,28 +67,17 @@ export function presentDeployment(
     name: record.metadata.name,
     source: spec.source,
     source_config: {
-      ...toSnake(SourceConfig.shape, spec.sourceConfig),
+      ...toSnake(SourceConfig, spec.sourceConfig),
       custom_url: urlOf(record),
-      runtime: presentRuntime(spec.sourceConfig.runtime),
-      tasks: presentTasks(spec.sourceConfig.tasks),
-      database: presentDatabase(spec.sourceConfig.database),
       resource_spec: presentResourceSpec(record, revisions, settings),
       deployment_type: deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? null,
-      listener_config: spec.sourceConfig.listenerConfig
-        ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig)
-        : null,
     },
     source_revision_config: {
-      ...toSnake(SourceRevisionConfig.shape, revision),
+      ...toSnake(SourceRevisionConfig, revision),
       repo_commit_sha: (latest && commitOf(latest)) ?? null,
     },
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
-    secret_references:
-      spec.secretReferences?.map(({ name, secretName, secretKey }) => ({
-        name,
-        secret_name: secretName,
-        secret_key: secretKey,
-      })) ?? null,
+    secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference, one)) ?? null,
     database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
     tag_value_ids: tagsOf(record),
     created_at: createdAt(record),
@@ -99,7 +86,7 @@ export function presentDeployment(
     status: apiStatus(record),
     phase: latestPhase(record, ids.latest, latest),
     status_message: statusMessage(record),
-    conditions: (record.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+    conditions: (status.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       type,
       status,
       reason,
@@ -109,10 +96,10 @@ export function presentDeployment(
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
-    database_backup: presentBackupReport(record.status?.databaseBackup),
-    database_archive: presentArchiveReport(record.status?.databaseArchive),
-    database_proof: presentProofReport(record.status?.databaseProof),
-    database_restore: presentRestoreReport(record.status?.databaseRestore),
+    database_backup: status.databaseBackup ? toSnake(DatabaseBackupStatus, status.databaseBackup) : null,
+    database_archive: status.databaseArchive ? toSnake(DatabaseArchiveStatus, status.databaseArchive) : null,
+    database_proof: status.databaseProof ? toSnake(DatabaseProofStatus, status.databaseProof) : null,
+    database_restore: status.databaseRestore ? toSnake(DatabaseRestoreStatus, status.databaseRestore) : null,
     internal_url: internalUrl(record),
   };
 }
@@ -176,7 +163,7 @@ function presentResourceSpec(
   revisions: readonly AppRevision[],
   settings: Settings,
 ): Deployment['source_config']['resource_spec'] {
-  const shown = toSnake(ResourceSpec.shape, resourceSpecInForce(record, revisions, settings));
+  const shown = toSnake(ResourceSpec, resourceSpecInForce(record, revisions, settings));
   return {
     ...shown,
     volumes: shown.volumes ?? [],

@@ -1,10 +1,9 @@
 // Checks the images and uploads that a deployment names: images of its own repository, by digest, and sources that were uploaded for
 // it.
 
-import { snake } from '../../lib/http/casing.ts';
+import { sentPath } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import { UPLOAD_MESSAGE } from '../../schema/app-deployment.ts';
+import { type AppDeployment, AppDeploymentSpec, UPLOAD_MESSAGE } from '../../schema/app-deployment.ts';
 import { foreignImageMessage, foreignImages, type NamedImage } from '../../schema/registry-images.ts';
 import type { BuildSettings } from '../../schema/settings.ts';
 import { ownImageDigest, ownImageProblem } from '../record/own-image.ts';
@@ -61,7 +60,7 @@ export async function registryFindings(
       spec.source === 'internal_docker' && at[0] === 'sourceRevisionConfig';
     const named = [...foreignImages(spec, where, own, before)].filter((image) => !isJudgedBelow(image));
     const foreign = named.map(({ at, image }) => ({
-      loc: ['body', ...at.map((part) => (typeof part === 'string' ? snake(part) : part))],
+      loc: ['body', ...sentPath(AppDeploymentSpec, at)],
       msg: foreignImageMessage(image, where, own),
       type: 'value_error',
     }));

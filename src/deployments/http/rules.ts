@@ -12,6 +12,7 @@ import { RESERVED_NAMES_MESSAGE } from '../../schema/plain-variables.ts';
 import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
+import { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import {
   isSourceTaken,
@@ -31,7 +32,6 @@ import {
 } from '../../schema/spec-rules.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
-import { workersFromSnake } from './runtime.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
@@ -143,12 +143,9 @@ export function platformRule(settings: Settings): Rule {
   return function* (draft) {
     const { resource_spec: spec, runtime, listener_id: listener } = asObject(draft['source_config']);
     if (asObject(runtime)['api_token'] === true) yield* apiTokenFindings(isSet(listener), settings);
-    const resourceSpec = fromSnake(ResourceSpec.shape, asObject(spec));
+    const resourceSpec = fromSnake(ResourceSpec, spec);
     yield* limitFindings(resourceSpec, limits);
-    yield* workerLimitFindings(
-      { runtime: { workers: workersFromSnake(asObject(runtime)['workers']) }, resourceSpec },
-      limits,
-    );
+    yield* workerLimitFindings({ runtime: fromSnake(Runtime, runtime), resourceSpec }, limits);
     const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
     if (!database.own)
       yield* externalFindings(
@@ -189,7 +186,7 @@ export function* workerLimitFindings(
 /** A worker must not have the name of a container of the record. */
 export function* workerContainerRule(draft: Draft): Generator<FieldError> {
   const { runtime, resource_spec: spec } = asObject(draft['source_config']);
-  const resourceSpec = fromSnake(ResourceSpec.shape, asObject(spec));
+  const resourceSpec = fromSnake(ResourceSpec, spec);
   for (const { at, message } of workerContainerBreaches({ workers: asObject(runtime)['workers'] }, resourceSpec))
     yield wrong(['source_config', 'runtime', ...at], message);
 }
@@ -249,7 +246,7 @@ export function* reachFindings(
 
 /** The fields that are set, under the custom resource's names. */
 function resourceSpecOf(draft: Draft): Readonly<Record<string, unknown>> {
-  return fromSnake(ResourceSpec.shape, asObject(asObject(draft['source_config'])['resource_spec']));
+  return fromSnake(ResourceSpec, asObject(draft['source_config'])['resource_spec']);
 }
 
 function* podFindings(breaches: Iterable<SpecBreach>): Generator<FieldError> {

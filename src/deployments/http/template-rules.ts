@@ -2,7 +2,6 @@
 
 import { fromSnake, snake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import { asObject } from '../../lib/json-value.ts';
 import type { Rule } from '../../organization/facade/validation.ts';
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../schema/app-deployment.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
@@ -16,8 +15,8 @@ export function templateRule(templates: () => readonly AppTemplate[]): Rule {
   return function* (draft) {
     if (draft['source'] !== 'internal_template') return;
     const wanted = templateFields({
-      sourceConfig: fromSnake(SourceConfig.shape, asObject(draft['source_config'])),
-      sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, asObject(draft['source_revision_config'])),
+      sourceConfig: fromSnake(SourceConfig, draft['source_config']),
+      sourceRevisionConfig: fromSnake(SourceRevisionConfig, draft['source_revision_config']),
     });
     yield* findingsOf(wanted, notOffered(wanted, templates()), templates());
   };

@@ -1,7 +1,8 @@
-// Converts between snake_case of the API and camelCase of the custom resources, by the shapes of the custom resources'
-// schemas. Pod parts (volumes, mounts, containers) keep Kubernetes' names on both sides.
+// Converts between snake_case of the API and camelCase of the custom resources, at every depth, by one walk over the custom resource's
+// schema. Keys of maps are people's and stay, and so do the names of pod parts, which are Kubernetes'.
 
 import { z } from 'zod';
+import { asObject, isObject, isSet, ownValue } from '../json-value.ts';
 
 /** `dbStorageGi` → `db_storage_gi`. */
 export type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
@@ -9,18 +10,6 @@ export type Snake<Name extends string> = Name extends `${infer Head}${infer Tail
     ? `${Lowercase<Head>}${Snake<Tail>}`
     : `${Lowercase<Head>}_${Snake<Tail>}`
   : Name;
-
-type Shape = Readonly<Record<string, z.ZodType>>;
-type Bare<Leaf> =
-  Leaf extends z.ZodOptional<infer Inner extends z.ZodType> ? Inner : Leaf extends z.ZodType ? Leaf : never;
-type Names<S> = keyof S & string;
-
-/** The fields of a request. Each may be absent or null. */
-export type PayloadShape<S extends Shape> = {
-  [Key in Names<S> as Snake<Key>]: z.ZodOptional<z.ZodNullable<Bare<S[Key]>>>;
-};
-/** The fields of an answer. Each is present, and null if unset. */
-export type ResponseShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodNullable<Bare<S[Key]>> };
 
 export function snake<Name extends string>(name: Name): Snake<Name> {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
@@ -31,69 +20,242 @@ export function snakeKeys<Value>(fields: Readonly<Record<string, Value>>): Recor
   return Object.fromEntries(Object.entries(fields).map(([field, value]) => [snake(field), value]));
 }
 
-/** Names in both cases, computed once for each shape because a list converts many records. */
-const bothNames = new WeakMap<Shape, readonly (readonly [camel: string, snake: string])[]>();
+declare const MARK: unique symbol;
+export interface AsInPods {
+  readonly [MARK]: 'as in pods';
+}
+export interface Whole {
+  readonly [MARK]: 'whole';
+}
+const marks = new WeakMap<object, 'as in pods' | 'whole'>();
 
-function namesOf(shape: Shape): readonly (readonly [camel: string, snake: string])[] {
-  const known = bothNames.get(shape);
-  if (known !== undefined) return known;
-  const made = Object.keys(shape).map((name) => [name, snake(name)] as const);
-  bothNames.set(shape, made);
-  return made;
+/** A part of a pod. The API has Kubernetes' names of its fields. */
+export function asInPods<Schema extends z.ZodType>(schema: Schema): AsInPods & Schema {
+  marks.set(schema.def, 'as in pods');
+  return schema as AsInPods & Schema;
 }
 
-export function payloadShape<S extends Shape>(shape: S): PayloadShape<S> {
-  return renamed(shape, (leaf) => leaf.nullish()) as PayloadShape<S>;
+/** An object that a PATCH replaces. All others are merged field by field, except elements of lists. */
+export function whole<Schema extends z.ZodType>(schema: Schema): Schema & Whole {
+  marks.set(schema.def, 'whole');
+  return schema as Schema & Whole;
 }
 
-export function responseShape<S extends Shape>(shape: S): ResponseShape<S> {
-  return renamed(shape, (leaf) => leaf.nullable()) as ResponseShape<S>;
+export function isAsInPods(schema: z.ZodType): boolean {
+  return marks.get(schema.def) === 'as in pods';
 }
 
-function renamed(shape: Shape, make: (leaf: z.ZodType) => z.ZodType): Record<string, z.ZodType> {
-  return Object.fromEntries(
-    Object.entries(shape).map(([name, leaf]) => [
-      snake(name),
-      make(leaf instanceof z.ZodOptional ? (leaf.unwrap() as z.ZodType) : leaf),
-    ]),
-  );
+export function isWhole(schema: z.ZodType): boolean {
+  return marks.get(schema.def) === 'whole';
 }
 
-/** The fields of a request that are set, under the custom resource's names. */
-export function fromSnake<S extends Shape>(
-  shape: S,
-  values: Readonly<Record<string, unknown>>,
-): { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> } {
-  const entries = Object.keys(shape).map((name) => [name, values[snake(name)]] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as {
-    -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>>;
-  };
+/** The schema inside optional, nullable and default. */
+export function bare(schema: z.ZodType): z.ZodType {
+  const isWrapped =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+  return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
 }
 
-/** Every field of `shape` under the API's names, null if unset. */
-export function toSnake<S extends Shape>(
-  shape: S,
-  values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined },
-): { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null } {
-  const given: Readonly<Record<string, unknown>> = values;
-  const shown: Record<string, unknown> = {};
-  for (const [camel, name] of namesOf(shape)) shown[name] = given[camel] ?? null;
-  return shown as { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null };
+interface Field {
+  readonly camel: string;
+  readonly snake: string;
+  readonly names: Names;
+}
+interface ObjectNames {
+  readonly fields: readonly Field[];
+  readonly isWhole: boolean;
+}
+/** The names within a value. `each`: within the values of a map, or the elements of a list. Undefined: it stays as it is. */
+type Names = ObjectNames | { readonly each: Names; readonly isList: boolean } | undefined;
+
+/** Computed once for each schema, because a list of deployments converts many records. */
+const known = new WeakMap<object, { readonly names: Names }>();
+
+function namesOf(schema: z.ZodType): Names {
+  const before = known.get(schema.def);
+  if (before !== undefined) return before.names;
+  const names = isAsInPods(schema) ? undefined : namesWithin(schema);
+  known.set(schema.def, { names });
+  return names;
+}
+
+function namesWithin(schema: z.ZodType): Names {
+  const inner = bare(schema);
+  if (inner !== schema) return namesOf(inner);
+  if (schema instanceof z.ZodArray || schema instanceof z.ZodRecord) {
+    const isList = schema instanceof z.ZodArray;
+    const each = namesOf((isList ? schema.element : schema.valueType) as z.ZodType);
+    return each && { each, isList };
+  }
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  const shape = Object.entries(schema.shape as Readonly<Record<string, z.ZodType>>);
+  const fields = shape.map(([camel, field]) => ({ camel, snake: snake(camel), names: namesOf(field) }));
+  // Its values are the same in both cases.
+  const isSame = shape.every(([name, field]) => name === snake(name) && !(field instanceof z.ZodOptional));
+  return isSame && fields.every(({ names }) => names === undefined) ? undefined : { fields, isWhole: isWhole(schema) };
+}
+
+export type Shape = Readonly<Record<string, z.ZodType>>;
+
+/** The schema of an answer. Every field is present, and null if unset. */
+export type Response<T> = T extends AsInPods
+  ? T
+  : T extends z.ZodObject<infer S extends Shape>
+    ? z.ZodObject<{
+        [Key in keyof S & string as Snake<Key>]: S[Key] extends z.ZodOptional<infer Inner extends z.ZodType>
+          ? z.ZodNullable<Response<Inner>>
+          : Response<S[Key]>;
+      }>
+    : T extends z.ZodArray<infer Inner extends z.ZodType>
+      ? z.ZodArray<Response<Inner>>
+      : T extends z.ZodRecord<infer _Key, infer Inner extends z.ZodObject>
+        ? z.ZodRecord<z.ZodString, Response<Inner>>
+        : T;
+
+type Of<Schema extends z.ZodType> = z.output<Schema>;
+
+/** Every field of `schema` under the API's names, null if unset. */
+export function toSnake<Schema extends z.ZodType>(schema: Schema, value: Readonly<Of<Schema>>): Of<Response<Schema>> {
+  return shown(namesOf(schema), value) as Of<Response<Schema>>;
+}
+
+function shown(names: Names, value: unknown): unknown {
+  if (names === undefined || !isSet(value)) return value ?? null;
+  if ('fields' in names) {
+    const given = value as Readonly<Record<string, unknown>>;
+    const fields: Record<string, unknown> = {};
+    for (const field of names.fields) fields[field.snake] = shown(field.names, given[field.camel]);
+    return fields;
+  }
+  return each(names.isList, value, (inner) => shown(names.each, inner));
+}
+
+/** The fields of a request that are set, under the custom resource's names. Values may have wrong types. */
+export function fromSnake<Schema extends z.ZodType>(schema: Schema, value: unknown): Partial<Of<Schema>> {
+  return asObject(stored(namesOf(schema), value)) as Partial<Of<Schema>>;
+}
+
+function stored(names: Names, value: unknown): unknown {
+  if (names === undefined) return value;
+  if (!('fields' in names)) return each(names.isList, value, (inner) => stored(names.each, inner));
+  if (!isObject(value)) return value;
+  const entries = names.fields.map((field) => [field.camel, stored(field.names, value[field.snake])] as const);
+  return Object.fromEntries(entries.filter(([, inner]) => isSet(inner)));
+}
+
+function each(isList: boolean, value: unknown, make: (inner: unknown) => unknown): unknown {
+  if (isList) return Array.isArray(value) ? value.map(make) : value;
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([, inner]) => isSet(inner));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, make(inner)]));
 }
 
 /**
- * Converts the API server's path of a field to its location in the request: `spec.sourceConfig.resourceSpec.cpu` →
- * `['source_config', 'resource_spec', 'cpu']`. Names below a field of resource_spec are Kubernetes' and stay, and so do names
- * below env_names, which are the record's.
+ * `before` with what was sent, under the custom resource's names: objects and maps of objects are merged at every depth, and null removes a
+ * field. So does an empty value, except in a map and in the fields `kept`. Undefined where nothing is left.
  */
-export function requestPath(field: string): (string | number)[] {
+export function merged<Schema extends z.ZodType>(
+  schema: Schema,
+  before: Readonly<Of<Schema>> | undefined,
+  sent: unknown,
+  kept: ReadonlySet<string> = new Set(),
+): Of<Schema> | undefined {
+  const after = mergedBy(namesOf(schema), before, sent, kept);
+  return isNothing(after) ? undefined : (after as Of<Schema>);
+}
+
+function mergedBy(names: Names, before: unknown, sent: unknown, kept: ReadonlySet<string>): unknown {
+  if (sent === undefined || sent === null) return sent === null ? undefined : before;
+  if (!areMerged(names)) return stored(names, sent);
+  const [old, given] = [asObject(before), asObject(sent)];
+  if ('each' in names) {
+    const entries = Object.keys({ ...old, ...given }).map(
+      (key) => [key, mergedBy(names.each, ownValue(old, key), ownValue(given, key), kept)] as const,
+    );
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  }
+  const changed = names.fields.flatMap(({ camel, snake: name, names: inner }) => {
+    const [was, value] = [old[camel], mergedBy(inner, old[camel], given[name], kept)];
+    if (given[name] === undefined) return [];
+    return [[camel, kept.has(camel) || !isNothing(value) ? value : emptyOf(was)] as const];
+  });
+  const entries = Object.entries({ ...old, ...Object.fromEntries(changed) });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function areMerged(names: Names): names is Exclude<Names, undefined> {
+  if (names === undefined) return false;
+  return 'fields' in names ? !names.isWhole : !names.isList;
+}
+
+/** An empty value that was there before means the same as none, and stays. */
+function emptyOf(before: unknown): unknown {
+  return isNothing(before) ? before : undefined;
+}
+
+function isNothing(value: unknown): boolean {
+  return !isSet(value) || (typeof value === 'object' && Object.keys(value as object).length === 0);
+}
+
+/** Whether a PATCH merges what is at a location below `schema`, so that null in it has a meaning. */
+export function isMergedAt(schema: z.ZodType, loc: Path): boolean {
+  let names = namesOf(schema);
+  for (const step of loc) {
+    if (!areMerged(names)) return false;
+    names = within(names, 'snake', step);
+  }
+  return areMerged(names) && names !== UNKNOWN;
+}
+
+type Path = readonly (string | number)[];
+
+/** The names of a kind or field that is not in the schema. */
+const UNKNOWN: ObjectNames = { fields: [], isWhole: false };
+
+function within(names: Names, by: 'camel' | 'snake', step: string | number): Names {
+  if (names === undefined || 'each' in names) return names?.each;
+  const field = names.fields.find((one) => one[by] === step);
+  return field ? field.names : UNKNOWN;
+}
+
+/** A path below `schema` under the names of a request. */
+export function sentPath(schema: z.ZodType, at: Path): (string | number)[] {
+  let names = namesOf(schema);
+  return at.map((step) => {
+    const isField = names !== undefined && 'fields' in names && typeof step === 'string';
+    names = within(names, 'camel', step);
+    return isField ? snake(step as string) : step;
+  });
+}
+
+/** `spec.sourceConfig.resourceSpec.cpu`, as the API server names a field → `['source_config', 'resource_spec', 'cpu']`. */
+export function requestPath(schema: z.ZodType, field: string): (string | number)[] {
   const steps: string[] = field.match(/[^.[\]]+/g) ?? [];
   if (steps[0] === 'spec' || steps[0] === 'metadata') steps.shift();
-  const pods = steps.findIndex((step) => step === 'resourceSpec');
-  const variables = steps.indexOf('envNames');
-  return steps.map((step, at) => {
-    if (/^\d+$/.test(step)) return Number(step);
-    const isGiven = (pods >= 0 && at > pods + 1) || (variables >= 0 && at > variables);
-    return isGiven ? step : snake(step);
-  });
+  return sentPath(
+    schema,
+    steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
+  );
+}
+
+/** The same of `runtime.workers.mail.minScale` or `tasks[clean].timeZone`, as text. */
+export function sentText(schema: z.ZodType, field: string): string {
+  // Every other one is a name.
+  const steps = field.split(/([.[\]]+)/);
+  const names = sentPath(
+    schema,
+    steps.filter((_step, at) => at % 2 === 0),
+  );
+  return steps.map((step, at) => (at % 2 === 0 ? names[at / 2] : step)).join('');
+}
+
+/** The names of all fields within a schema. */
+export function fieldNames(schema: z.ZodType): string[] {
+  const all = (names: Names): string[] =>
+    names === undefined
+      ? []
+      : 'each' in names
+        ? all(names.each)
+        : names.fields.flatMap((field) => [field.camel, ...all(field.names)]);
+  return all(namesOf(schema));
 }

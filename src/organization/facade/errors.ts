@@ -19,6 +19,7 @@ import {
 } from '../../lib/errors.ts';
 import { requestPath } from '../../lib/http/casing.ts';
 import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { unauthenticated } from './auth.ts';
 import { inApiWords } from './field-words.ts';
 
@@ -141,7 +142,7 @@ const TYPES: Readonly<Record<string, string>> = {
 function findingsOf(error: Invalid, words: string): FieldError[] {
   if (error.causes.length === 0) return [{ loc: ['body'], msg: words, type: 'value_error' }];
   return error.causes.map(({ field, message, reason }) => ({
-    loc: ['body', ...requestPath(field === '<nil>' ? '' : field)],
+    loc: ['body', ...requestPath(AppDeploymentSpec, field === '<nil>' ? '' : field)],
     msg: message || words,
     type: TYPES[reason] ?? 'value_error',
   }));

@@ -13,12 +13,12 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { z } from 'zod';
-import { snake } from '../../lib/http/casing.ts';
+import { isMergedAt } from '../../lib/http/casing.ts';
 import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
 import { asObject } from '../../lib/json-value.ts';
+import { SourceConfig } from '../../schema/app-deployment.ts';
 import { patternOf, findingsOf as wordsOf } from '../../schema/findings.ts';
 import { UUID_PATTERN } from '../../schema/primitives.ts';
-import { RUNTIME_PARTS } from '../../schema/runtime.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
@@ -97,24 +97,10 @@ const TOO_MANY = 'too_long';
 /** Limits the size of an answer to a body with many errors. */
 const MOST_FINDINGS = 100;
 
-/** The objects that are merged field by field: null resets a field there. Elsewhere null means absent. */
-const MERGED: ReadonlySet<string> = new Set([
-  'body.source_config.resource_spec',
-  'body.source_config.runtime',
-  'body.source_config.database',
-  'body.source_config.database.backup',
-  'body.source_config.database.archive',
-  ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${snake(part)}`),
-]);
-
-const WORKERS = 'body.source_config.runtime.workers';
-
-function isMerged(loc: readonly (string | number)[]): boolean {
-  // A variable of a list: null as its value removes it (secrets_mode merge), or is an error.
-  const isVariable = loc.length === 3 && loc[1] === 'secrets';
-  // A map of workers, and each of them.
-  const isOfWorkers = loc.length <= 5 && loc.slice(0, 4).join('.') === WORKERS;
-  return isVariable || isOfWorkers || (loc.length <= 4 && MERGED.has(loc.join('.')));
+/** Whether null has a meaning there: it resets a field, or removes a worker or a variable. Elsewhere null means absent. */
+function keepsNulls([, list, ...below]: readonly (string | number)[]): boolean {
+  if (below.length === 0) return false;
+  return list === 'secrets' ? below.length === 1 : list === 'source_config' && isMergedAt(SourceConfig, below);
 }
 
 /**
@@ -138,11 +124,11 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Fiel
     return;
   }
   const object = value as Record<string, unknown>;
-  const keepsNulls = isMerged(loc);
+  const hasMeaning = keepsNulls(loc);
   const keys = Object.keys(object);
   if (keys.length > MOST_KEYS) findings.push({ loc, msg: `must have at most ${MOST_KEYS} keys`, type: TOO_MANY });
   for (const key of keys.slice(0, MOST_KEYS)) {
-    if (key === '__proto__' || (object[key] === null && !keepsNulls)) delete object[key];
+    if (key === '__proto__' || (object[key] === null && !hasMeaning)) delete object[key];
     else if (!isText(key))
       findings.push({
         loc,

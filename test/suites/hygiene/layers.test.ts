@@ -118,6 +118,7 @@ const PURE = [
   'organization/oauth/sealing.ts',
   'organization/oauth/secret-keys.ts',
   'organization/oauth/token.ts',
+  'lib/http/casing.ts',
   'lib/json-error.ts',
   'lib/json-value.ts',
   'lib/kube/write-times.ts',

@@ -1,9 +1,9 @@
 // Presents a record's revisions as the API returns them, including those that the controller has not created. Pure.
 
-import { snake, toSnake } from '../../../lib/http/casing.ts';
+import { sentText, toSnake } from '../../../lib/http/casing.ts';
 import { createdAt } from '../../../lib/kube/write-times.ts';
 import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-deployment.ts';
-import type { AppRevision } from '../../../schema/app-revision.ts';
+import { type AppRevision, Requested } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/revision-states.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { commitOf, commitWordsOf } from '../../record/build-source.ts';
@@ -53,7 +53,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     commit_message: commitMessage,
     source: spec.source,
     source_revision_config: {
-      ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
+      ...toSnake(SourceRevisionConfig, spec.requested.sourceRevisionConfig),
       repo_commit_sha: commitOf(revision) ?? null,
     },
     from_file: presentFile(revision),
@@ -64,15 +64,11 @@ function presentFile(revision: AppRevision): Revision['from_file'] {
   const { file } = revision.spec;
   if (file === undefined) return null;
   const fields = fieldsFromFile(revision).map(({ field, value }) => ({
-    field: field.replace(OWN_NAMES, snake),
+    field: sentText(Requested, field),
     value,
   }));
   return { path: file.path, fields, not_taken: file.notTaken ?? [] };
 }
-
-/** The part of a field's path that the API has in its own case. Below it are names of the record and of Kubernetes. */
-const OWN_NAMES =
-  /^(?:(?:sourceRevisionConfig|resourceSpec)\.\w+|runtime\.(?:server|queue|orchestrator|executor|migrate|queueDepth)[\w.]*|runtime\.workers\.[^.]+\.[\w.]*|runtime\.\w+|tasks\[[^\]]+\]\.\w+|database[\w.]*|\w+)/;
 
 /** What is different in `to`, under the API's names. Values of secrets are not read. */
 export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
@@ -80,7 +76,7 @@ export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
     from: from.spec.id,
     to: to.spec.id,
     changes: differences(from, to).map(({ field, kind, from: before = null, to: after = null }) => ({
-      field: field.replace(OWN_NAMES, snake),
+      field: sentText(Requested, field),
       kind,
       from: before,
       to: after,
@@ -102,7 +98,7 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
     ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: {
-      ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
+      ...toSnake(SourceRevisionConfig, record.spec.sourceRevisionConfig),
       repo_commit_sha: null,
     },
     from_file: null,
@@ -123,7 +119,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     interrupted_by: null,
     ...NO_COMMIT_WORDS,
     source: record.spec.source,
-    source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
+    source_revision_config: { ...toSnake(SourceRevisionConfig, {}), repo_commit_sha: null },
     from_file: null,
   };
 }

@@ -1,17 +1,16 @@
 // The tasks of a deployment with their last runs.
 
 import { z } from 'zod';
-import { responseShape, toSnake } from '../../../lib/http/casing.ts';
+import { toSnake } from '../../../lib/http/casing.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import { nextRunText } from '../../../schema/next-run.ts';
 import { Task, TaskRun, TaskStatus } from '../../../schema/tasks.ts';
+import { response } from '../components.ts';
 import { DeploymentPath } from '../payloads.ts';
 
 export const TaskPath = DeploymentPath.extend({
   task_name: Task.shape.name.describe('Name of a task of the active revision.'),
 });
-
-const { job, state } = TaskRun.shape;
 
 const EXAMPLE = {
   job: 'shop--clean-29701620',
@@ -25,7 +24,7 @@ const EXAMPLE = {
     'The command failed (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
 };
 
-export const TaskRunResponse = z.object({ ...responseShape(TaskRun.shape), job, state }).meta({
+export const TaskRunResponse = response(TaskRun).meta({
   id: 'TaskRun',
   description: 'A run of a task. null: not known, or not yet.',
   examples: [EXAMPLE],
@@ -34,9 +33,7 @@ type TaskRunResponse = z.output<typeof TaskRunResponse>;
 
 const TaskStatusResponse = z
   .object({
-    ...responseShape(TaskStatus.shape),
-    name: TaskStatus.shape.name,
-    state: TaskStatus.shape.state,
+    ...response(TaskStatus).shape,
     next_run_at: time
       .nullable()
       .describe(
@@ -74,15 +71,12 @@ export type TaskStatusList = z.output<typeof TaskStatusList>;
 export function presentTaskRuns(tasks: readonly TaskStatus[] = [], now: number): TaskStatusList {
   return {
     resources: tasks.map((task) => ({
-      ...toSnake(TaskStatus.shape, task),
-      name: task.name,
-      state: task.state,
+      ...toSnake(TaskStatus, task),
       next_run_at: nextRunText(task, now) ?? null,
-      runs: task.runs.map(presentTaskRun),
     })),
   };
 }
 
 export function presentTaskRun(run: TaskRun): TaskRunResponse {
-  return { ...toSnake(TaskRun.shape, run), job: run.job, state: run.state };
+  return toSnake(TaskRun, run);
 }
