@@ -49,6 +49,8 @@ export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 
   /** The page at `/`; without it `GET /` answers every client with JSON. */
   readonly page?: PageFiles | undefined;
   readonly sleep?: (ms: number) => Promise<void>;
+  /** Called with the path of each request, before anything else. */
+  readonly beforeEach?: (path: string) => Promise<void>;
   /** Aborts when the service stops: requests that wait and event streams end at once, which would hold it up. */
   readonly signal?: AbortSignal;
 }
@@ -58,6 +60,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { basePath } = settings.http;
   const signIn = signInSetup(settings.http);
   const app = makeApp(log, settings.http);
+  const { beforeEach } = deps;
+  if (beforeEach) app.addHook('onRequest', ({ url }) => beforeEach(url));
   const hooks = await registerHooks(app, deps);
   const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const base = {

@@ -36,6 +36,11 @@ export interface Deployment {
     readonly image_uri?: string | null;
   };
   readonly secrets: readonly { readonly name: string }[];
+  readonly secret_references: readonly {
+    readonly name: string;
+    readonly secret_name: string;
+    readonly secret_key: string;
+  }[];
   readonly internal_url: string | null;
   readonly latest_revision_id: string | null;
   readonly active_revision_id: string | null;

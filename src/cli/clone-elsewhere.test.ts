@@ -536,10 +536,6 @@ describe('a clone that is not finished', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['a plain variable', ['env', 'shop', 'set', 'A=1'], 'Nothing was changed: change shop when it is finished.'],
-    ['one that is removed', ['env', 'shop', 'unset', 'A'], 'Nothing was changed: change shop when it is finished.'],
-    ['a secret', ['secrets', 'shop', 'set', 'A'], 'Nothing was changed: change shop when it is finished.'],
-    ['one that is removed', ['secrets', 'shop', 'unset', 'A'], 'Nothing was changed: change shop when it is finished.'],
     ['a restart', ['restart', 'shop'], 'Nothing was restarted: no pod of shop runs until it is finished.'],
     ['a rollback', ['rollback', 'shop'], 'Nothing was rolled back: roll back when shop is finished.'],
     ['a command', ['run', 'shop', '--', 'ls'], 'Nothing was run: run it when shop is finished.'],

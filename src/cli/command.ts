@@ -109,8 +109,10 @@ export interface Context {
   warn(line: string): void;
   /** Address of Davit's HTTP API, if a flag or the environment names it. */
   readonly server: string | undefined;
-  /** Connects to Davit's HTTP API. */
+  /** Davit's HTTP API: at the address that was given, else in this process with the kubeconfig's credentials. */
   api(): Promise<HttpApi>;
+  /** davit-api itself, for uploads and the logs of builds, which need its own credentials. */
+  facade(): Promise<HttpApi>;
   /** Ctrl-C and the signals TERM and HUP print this, where it is not undefined, and end the program. */
   onInterrupt(sentence: () => string | undefined): void;
 }
@@ -155,9 +157,9 @@ export const API_FLAGS: readonly FlagDefinition[] = [
   {
     name: 'server',
     value: 'URL',
-    help: "address of Davit's HTTP API (DAVIT_SERVER); by default a port is forwarded to the Service davit-api",
+    help: "address of Davit's HTTP API (DAVIT_SERVER); by default the API server is asked with the kubeconfig's credentials",
   },
-  { name: 'davit-namespace', value: 'NAME', help: 'namespace of that Service; davit-system by default' },
+  { name: 'davit-namespace', value: 'NAME', help: 'namespace in which Davit is installed; davit-system by default' },
   { name: 'token', value: 'TOKEN', help: "Kubernetes token (DAVIT_TOKEN); by default the kubeconfig's" },
 ];
 

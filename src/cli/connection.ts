@@ -54,6 +54,11 @@ export async function connect(cluster: Cluster, options: ConnectionOptions): Pro
   };
 }
 
+/** That of the flag or of the kubeconfig. */
+export async function namespaceOf(kubectl: Kubectl, options: ConnectionOptions): Promise<string> {
+  return options.namespace ?? (await readKubeconfig(kubectl, options)).namespace ?? 'default';
+}
+
 function serverOf(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))

@@ -11,9 +11,8 @@ import { conditionIn, type Deployment, findDeployment, readRevisions } from './b
 import { type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
-import { needNoClone } from './no-clone.ts';
 import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
@@ -43,7 +42,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
   const file = await selectedFile(folder, flags);
   const config = flags.text('config') ?? file?.workflow_config_path ?? DEFAULT_CONFIGURATION;
   const source = await listSource(resolve(folder), config);
-  const api = await context.api();
+  const api = await context.facade();
   const options = {
     source,
     file,
@@ -55,7 +54,6 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
     cluster: context.cluster,
-    kubectl: context.kubectl,
     say,
     terminal,
   };
@@ -88,8 +86,6 @@ export interface CommonOptions {
   readonly suggested: string;
   /** Flags that select the cluster in suggested commands of kubectl itself. */
   readonly cluster?: readonly string[];
-  /** Reads the record. If absent, an unfinished clone is not told from other deployments. */
-  readonly kubectl?: Kubectl;
   readonly say: (line: string) => void;
   /** If absent, nobody can be asked. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
@@ -126,7 +122,6 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api, options, name);
   const found = await usableDeployment(api, name, options.cluster ?? []);
-  await needNoClone(found, options.kubectl);
   const wanted = { name, file, existing: found?.secrets, given: options.secrets, suggested };
   const secrets = await neededSecrets(wanted, options.terminal);
   const before = found ?? (await create(api, { ...options, name }, progress));

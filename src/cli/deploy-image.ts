@@ -8,7 +8,6 @@ import { addressOf, type CommonOptions, change, type DeployProgress, followed, r
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needImage, needName } from './needed-names.ts';
-import { needNoClone } from './no-clone.ts';
 import { PROGRAM } from './program.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { variablesFrom, withVariables } from './variables.ts';
@@ -43,8 +42,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
   const secrets = await givenSecrets(context);
   const timeoutMs = (flags.number('timeout') ?? seconds) * 1000;
-  const { kubectl } = context;
-  const options = { name, image, file, env, secrets, timeoutMs, suggested, kubectl, say, terminal };
+  const options = { name, image, file, env, secrets, timeoutMs, suggested, say, terminal };
   const deployed = await deployedImage(await context.api(), options, progress);
   say(addressOf(deployed, suggested));
   report(resultOf(deployed, progress, suggested));
@@ -65,7 +63,6 @@ export async function deployedImage(
   const { name, file, terminal, suggested } = options;
   const found = await findDeployment(api, name);
   if (found !== undefined) needUsable(found);
-  await needNoClone(found, options.kubectl);
   const secrets = await neededSecrets(
     { name, file, existing: found?.secrets, given: options.secrets, suggested },
     terminal,

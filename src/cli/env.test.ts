@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRevision, aRecord as aWhole } from '../../test/support/builders.ts';
-import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import { aRecord, type CliRan, uid } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { changeLine, differences } from '../deployments/record/revision-diff.ts';
 import type { AppDeploymentSpec } from '../schema/app-deployment.ts';
-import type { Kubectl } from './kubectl.ts';
 import { withVariables } from './variables.ts';
 
 const ENV = [
@@ -26,37 +26,25 @@ interface World {
 async function env(
   args: readonly string[],
   spec: object = { sourceConfig: { env: ENV } },
-  status = LATEST,
+  status: object = LATEST,
 ): Promise<World> {
-  const written: AppDeploymentSpec[] = [];
-  const kubectl: Kubectl = async (own, input) => {
-    if (own[0] === 'replace') written.push((JSON.parse(input ?? '') as { spec: AppDeploymentSpec }).spec);
-    return own[1]?.startsWith('apprevisions')
-      ? '{"items": []}'
-      : JSON.stringify(aRecord({ secrets: [secret], ...spec }, status));
-  };
-  return { ran: await runCli(['env', 'shop', ...args], { kubectl }), written };
+  const record = aRecord({ secrets: [secret], ...spec }, status);
+  const cli = makeOwnCli({ record });
+  const ran = await cli.run(['env', 'shop', ...args]);
+  const stored = cli.stored();
+  return { ran, written: cli.written().length > 0 && stored ? [stored.spec] : [] };
 }
 
 it('a change has the name of who asks, as the API server knows it, beside other annotations', async () => {
   const annotations = { 'davit.dev/requested-by': 'old', other: 'kept' };
-  const record = aRecord({ sourceConfig: { env: ENV } }, LATEST, { generation: 4, annotations });
-  const sent: unknown[] = [];
-  const kubectl: Kubectl = async (own, input) => {
-    if (own[0] === 'auth') return '{"status": {"userInfo": {"username": "system:serviceaccount:team:ci"}}}';
-    if (own[0] === 'replace') sent.push((JSON.parse(input ?? '') as { metadata: object }).metadata);
-    return own[1]?.startsWith('apprevisions') ? '{"items": []}' : JSON.stringify(record);
-  };
-  expect((await runCli(['env', 'shop', 'set', 'A=1'], { kubectl })).code).toBe(0);
-  expect(sent).toEqual([
-    {
-      ...record.metadata,
-      annotations: {
-        'davit.dev/requested-by': `${record.metadata.uid} 5 system:serviceaccount:team:ci`,
-        other: 'kept',
-      },
-    },
-  ]);
+  const cli = makeOwnCli({
+    record: aRecord({ sourceConfig: { env: ENV } }, LATEST, { generation: 4, annotations }),
+  });
+  expect((await cli.run(['env', 'shop', 'set', 'A=1'])).code).toBe(0);
+  expect(cli.stored()?.metadata.annotations).toEqual({
+    'davit.dev/requested-by': `${uid} 5 somebody`,
+    other: 'kept',
+  });
 });
 
 describe('env', () => {
@@ -125,18 +113,17 @@ describe('env', () => {
   });
 
   it('asks for no revision before the first image', async () => {
-    const { ran, written } = await env(['set', 'A=1'], { revisionSerial: 0 }, {} as typeof LATEST);
+    const { ran, written } = await env(
+      ['set', 'A=1'],
+      { source: 'internal_source', sourceRevisionConfig: {}, revisionSerial: 0 },
+      {},
+    );
     expect(ran.out).toBe('A of shop is set. It has no revision yet.');
     expect(written).toMatchObject([{ revisionSerial: 0, sourceConfig: { env: [{ name: 'A', value: '1' }] } }]);
   });
 
   it.each<[string, string[], number, RegExp]>([
-    [
-      'the name of a secret',
-      ['set', 'API_KEY=x'],
-      1,
-      /^API_KEY is a secret variable of shop: .* secrets shop unset API_KEY$/,
-    ],
+    ['the name of a secret', ['set', 'API_KEY=x'], 1, /name is in env and also in secrets/],
     ['a word without =', ['set', 'A'], 2, /^"A" sets no variable\./],
     ['no variable', ['set'], 2, /^Which variable\?/],
     ['a value for unset', ['unset', 'A=1'], 2, /^unset takes names alone/],

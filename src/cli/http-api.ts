@@ -76,7 +76,7 @@ interface Sent {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body?: string | UploadFile;
 }
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly retryAfter: number | undefined;
   readonly etag: string | undefined;
@@ -85,12 +85,47 @@ interface Answer {
 
 export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
   const { server, token, namespace } = connection;
-  const { patienceMs = PATIENCE_MS, everyMs = 1000, clock = { now: Date.now, sleep } } = options;
-  const headers = {
-    'x-api-key': token,
-    accept: 'application/json',
-    ...(namespace !== undefined && { 'x-tenant-id': namespace }),
+  const own = { 'x-api-key': token, ...(namespace !== undefined && { 'x-tenant-id': namespace }) };
+  const api = apiOver(
+    ({ method, path, headers, body }) =>
+      send(connection, `${server}${path}`, {
+        method,
+        headers: { ...own, ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }) },
+        ...(body !== undefined && { body }),
+      }),
+    connection,
+    options,
+  );
+  return {
+    ...api,
+    async upload(url, headers, file) {
+      const answer = await send(connection, reachable(url, server), {
+        method: 'PUT',
+        headers: { ...headers, 'content-length': file.size },
+        body: file,
+      });
+      if (answer.status < 200 || answer.status >= 300)
+        throw new Refused(answer, `The upload failed. ${sentenceOf(answer, connection)}`);
+    },
   };
+}
+
+/** One request, without the credentials. */
+export interface Exchanged {
+  readonly method: string;
+  /** Path with query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+}
+
+/** The API over what sends its requests, whether to another process or to this one. `exchange` throws Unreachable. */
+export function apiOver(
+  exchange: (request: Exchanged) => Promise<Answer>,
+  about: Pick<Connection, 'server' | 'namespace'>,
+  options: HttpApiOptions = {},
+): Omit<HttpApi, 'upload'> {
+  const { patienceMs = PATIENCE_MS, everyMs = 1000, clock = { now: Date.now, sleep } } = options;
 
   async function ask<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<T> {
     return (await answered<T>(method, path, body, ifMatch)).body;
@@ -100,21 +135,23 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
     const sent = body === undefined ? undefined : JSON.stringify(body);
     // A field that the API does not know would be ignored.
     const query = sent === undefined ? '' : `${path.includes('?') ? '&' : '?'}fieldValidation=Strict`;
-    const answer = await send(connection, `${server}${path}${query}`, {
+    const answer = await exchange({
       method,
+      path: `${path}${query}`,
       headers: {
-        ...headers,
+        accept: 'application/json',
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        ...(sent !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
+        ...(sent !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(sent !== undefined && { body: sent }),
+      body: sent,
     });
-    if (answer.status >= 200 && answer.status < 300) return { body: parsed<T>(answer.body, server), etag: answer.etag };
-    throw new Refused(answer, sentenceOf(answer, connection));
+    if (answer.status >= 200 && answer.status < 300)
+      return { body: parsed<T>(answer.body, about.server), etag: answer.etag };
+    throw new Refused(answer, sentenceOf(answer, about));
   }
 
   return {
-    namespace,
+    namespace: about.namespace,
     call: ask,
     tagged: (path) => answered('GET', path),
     async patiently(method, path, body) {
@@ -131,15 +168,6 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
           await clock.sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
         }
       }
-    },
-    async upload(url, own, file) {
-      const answer = await send(connection, reachable(url, server), {
-        method: 'PUT',
-        headers: { ...own, 'content-length': file.size },
-        body: file,
-      });
-      if (answer.status < 200 || answer.status >= 300)
-        throw new Refused(answer, `The upload failed. ${sentenceOf(answer, connection)}`);
     },
   };
 }
@@ -204,7 +232,7 @@ function parsed<T>(body: string, server: string): T {
 }
 
 /** What a refusal says, with one line for each finding. */
-function sentenceOf({ status, body }: Answer, { server, namespace }: Connection): string {
+function sentenceOf({ status, body }: Answer, { server, namespace }: Pick<Connection, 'server' | 'namespace'>): string {
   const detail = detailOf(body);
   if (typeof detail === 'string' && namespace !== undefined && /X-Tenant-Id/.test(detail))
     return unusableSentence(namespace);

@@ -2,7 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { COMMANDS } from './commands.ts';
+import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
@@ -34,7 +36,7 @@ const answers = answering({
 });
 const UNKNOWN = 'It is not known whether the request was received. To see what there is now: kubectl davit status shop';
 
-/** What is said before each kubectl, and at the end. */
+/** What is said before each kubectl and each request, and at the end. */
 async function interruptedAt(
   args: readonly string[],
   refused?: string,
@@ -44,8 +46,22 @@ async function interruptedAt(
   const note = (at: string): void => {
     said.push([at, sentences.flatMap((sentence) => sentence() ?? []).join('\n')]);
   };
+  const own = await makeOwnCli({ record: aRecord({}, STATUS) }).api();
+  const api: HttpApi = {
+    ...own,
+    tagged(path) {
+      note('GET');
+      return own.tagged(path);
+    },
+    async call(method, ...others) {
+      note(method);
+      if (method === refused) throw new Failure('refused');
+      return own.call(method, ...others);
+    },
+  };
   await runCli(args, {
     onInterrupt: (sentence) => void sentences.push(sentence),
+    api,
     kubectl: async (own, input) => {
       note(own[0] ?? '');
       if (own[0] === refused) throw new Failure('refused');
@@ -69,7 +85,7 @@ it.each<[string, string, string, string]>([
     'Nothing was scaled.',
     'shop is being scaled. To follow it: kubectl davit wait shop',
   ],
-  ['env shop set A=1', 'replace', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
+  ['env shop set A=1', 'PATCH', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
   ['restart shop', 'replace', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
   [
     'rollback shop --to 22222222',

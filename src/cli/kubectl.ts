@@ -75,16 +75,23 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
 }
 
 /** Processes of kubectl that forward, follow or copy, and must not outlive this program. */
-const lasting = new Set<ChildProcess>();
+const lasting = new Map<ChildProcess, () => void>();
 
-function endsWithThis(child: ChildProcess): void {
-  lasting.add(child);
-  child.once('close', () => lasting.delete(child));
+/** `after`: called when the child has been ended or has ended. */
+export function endsWithThis(child: ChildProcess, after: () => void = () => undefined): void {
+  lasting.set(child, after);
+  child.once('close', () => {
+    if (lasting.delete(child)) after();
+  });
 }
 
 /** Called when this program ends, for whatever reason. What is asked of kubectl at the very end may outlive it. */
 export function endChildren(): void {
-  for (const child of lasting) child.kill();
+  for (const [child, after] of lasting) {
+    child.kill();
+    after();
+  }
+  lasting.clear();
 }
 
 /** One kubectl whose output another one reads. */

@@ -30,7 +30,7 @@ export async function printLastWords(context: Context, name: string): Promise<vo
 async function printBuild(context: Context, name: string, revision: string): Promise<void> {
   const { warn, suggested } = context;
   try {
-    const api = await context.api();
+    const api = await context.facade();
     warn('The last lines of the build:');
     await printBuildLog(api, name, { revision, follow: false, tail: LAST_LINES, say: warn });
   } catch (error) {

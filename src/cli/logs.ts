@@ -57,11 +57,11 @@ export const logsCommand: Command = {
   run: (context) => (context.flags.has('build') ? buildLog(context) : podLogs(context)),
 };
 
-async function buildLog({ words: [name = ''], flags, api, say }: Context): Promise<number> {
+async function buildLog({ words: [name = ''], flags, facade, say }: Context): Promise<number> {
   for (const flag of ['component', 'previous', 'task'])
     if (flags.has(flag)) throw new Misuse(`--${flag} is about pods, and not for --build.`);
   const options = { revision: flags.text('revision'), follow: flags.has('follow'), tail: flags.number('tail'), say };
-  await printBuildLog(await api(), name, options);
+  await printBuildLog(await facade(), name, options);
   return 0;
 }
 

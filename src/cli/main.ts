@@ -7,7 +7,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { printable } from '../schema/text.ts';
 import { Misuse } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { connect } from './connection.ts';
+import { connect, namespaceOf } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { makeHttpApi } from './http-api.ts';
 import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
@@ -60,6 +60,16 @@ const world: World = {
   onTerminal,
   pipe,
   async api(flags, options) {
+    if (options.server !== undefined) return world.facade(flags, options);
+    const { proxiedClient } = await import('./kube-proxy.ts');
+    const [{ makeOwnApi }, kube, namespace] = await Promise.all([
+      import('./own-api.ts'),
+      proxiedClient(flags),
+      namespaceOf(makeKubectl(flags), options),
+    ]);
+    return makeOwnApi({ kube, namespace, davitNamespace: options.davitNamespace });
+  },
+  async facade(flags, options) {
     const connection = await connect(
       {
         kubectl: makeKubectl(flags),

@@ -1,7 +1,8 @@
 // What is said of a deployment or a namespace that is not there, to callers with and without the right to look at namespaces.
 
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../test/support/cli-world.ts';
+import { aRecord, runCli } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
@@ -146,8 +147,6 @@ describe('a namespace whose deployments the caller may not read', () => {
       ['logs', 'shop'],
       ['wait', 'shop'],
       ['scale', 'shop'],
-      ['env', 'shop', 'list'],
-      ['secrets', 'shop', 'list'],
       ['run', 'shop', '--', 'true'],
       ['exec', 'shop', '--', 'true'],
       ['clone', 'shop', '--to', 'shop-2'],
@@ -158,6 +157,16 @@ describe('a namespace whose deployments the caller may not read', () => {
     // What kubectl prints on the terminal would stand before it.
     expect(ran).toMatchObject({ code: 1, out: '', err: says, onTerminal: [] });
   });
+
+  it.each([[['env', 'shop', 'list']], [['secrets', 'shop', 'list']], [['secrets', 'shop', 'set', 'A']]])(
+    '%j says so over the HTTP API',
+    async (args) => {
+      const cli = makeOwnCli({ record: aRecord() });
+      cli.kube.allow(() => false);
+      const ran = await cli.run(args, { input: 'x' });
+      expect(ran).toMatchObject({ code: 1, out: '', err: says.replace('default', 'team') });
+    },
+  );
 
   it('keeps the words about what the caller may not change', async () => {
     const words =

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CRON_JOB } from '../../test/support/backup-cron-job.ts';
 import { answering, aRecord, type CliRan, type CliWorld, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { presentPlatform } from '../deployments/http/platform/presenter.ts';
 import { defaultSettings } from '../schema/settings.ts';
 import { OUTPUT } from './command.ts';
@@ -108,7 +109,7 @@ const DEPLOYMENT = {
   status: 'READY',
   status_message: 'It serves.',
   conditions: [READY],
-  source_config: { custom_url: 'https://shop.example' },
+  source_config: { custom_url: 'https://shop.example', env: [{ name: 'A', value: '1' }] },
   source_revision_config: { workflow_config_path: 'langgraph.json' },
   secrets: [{ name: 'KEY' }],
   internal_url: 'http://shop.team:8000',
@@ -117,7 +118,9 @@ const DEPLOYMENT = {
 };
 const REVISIONS = { resources: [{ id: 'r', status: 'DEPLOYED', status_message: null }] };
 const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null };
-async function answer(method: string, path: string): Promise<unknown> {
+async function answer(method: string, path: string, body?: object): Promise<unknown> {
+  if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
+    return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
   if (path.endsWith('/upload-url'))
@@ -223,9 +226,9 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   ],
   env: [
     [['shop', 'list'], [{ name: 'A', value: '1' }]],
-    [['shop', 'set', 'A=2', 'B=3'], { name, changed: ['A', 'B'], revision: made }],
+    [['shop', 'set', 'A=2', 'B=3'], { name, changed: ['A', 'B'], revision: 'shop--s' }],
     [['shop', 'set', 'A=1'], { name, changed: [], revision: null }],
-    [['shop', 'unset', 'A'], { name, changed: ['A'], revision: made }],
+    [['shop', 'unset', 'A'], { name, changed: ['A'], revision: 'shop--s' }],
   ],
   restart: [[['shop'], { name, revision: made }]],
   revisions: [[['shop'], expect.arrayContaining([expect.objectContaining({ name: 'shop--11111111' })])]],
@@ -302,9 +305,10 @@ describe('a list without a row', () => {
     [['secrets', 'shop', 'list'], /To set one: kubectl davit secrets --namespace=staging shop set KEY$/],
     [['revisions', 'shop'], /^shop has no revision yet\. See: kubectl davit status --namespace=staging shop$/],
   ])('tells people what to do next, and programs nothing: %j', async (args, hint) => {
-    const text = await runCli([...args, '-n', 'staging'], { kubectl: bare });
+    const api = await makeOwnCli({ record: aRecord() }).api();
+    const text = await runCli([...args, '-n', 'staging'], { kubectl: bare, api });
     expect(text).toMatchObject({ code: 0, out: '', err: expect.stringMatching(hint) });
-    const json = await runCli([...args, '-n', 'staging', '-o', 'json'], { kubectl: bare });
+    const json = await runCli([...args, '-n', 'staging', '-o', 'json'], { kubectl: bare, api });
     expect(json).toMatchObject({ code: 0, out: '[]', err: '' });
   });
 

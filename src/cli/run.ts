@@ -33,6 +33,8 @@ export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'p
   kubectl(flags: readonly string[]): Kubectl;
   onTerminal(flags: readonly string[], args: readonly string[], options?: TerminalOptions): Promise<number>;
   api(flags: readonly string[], options: ConnectionOptions): Promise<HttpApi>;
+  /** davit-api itself, for what needs its credentials. */
+  facade(flags: readonly string[], options: ConnectionOptions): Promise<HttpApi>;
 }
 
 /** Repeated in commands that are suggested. */
@@ -85,6 +87,7 @@ function worldOf(command: Command, { words, flags }: Pick<Context, 'words' | 'fl
     onInterrupt,
     kubectl: (own) => kubectl(world.kubectl(own)),
     api: async (own, options) => api(await world.api(own, options)),
+    facade: async (own, options) => api(await world.facade(own, options)),
   };
 }
 
@@ -172,6 +175,7 @@ function contextOf(
     onInterrupt: world.onInterrupt,
     server: connection.server,
     api: () => world.api(cluster, connection),
+    facade: () => world.facade(cluster, connection),
   };
 }
 

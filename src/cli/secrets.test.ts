@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, type CliRan, type CliWorld, runCli, uid } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import type { HttpApi } from './http-api.ts';
-import { RECORDS } from './records.ts';
 
 describe('secrets', () => {
   const VALUE = 'canary value\n';
@@ -129,14 +129,14 @@ describe('secrets', () => {
   it('list shows names and where their values are', async () => {
     const secrets = [{ name: 'B', secretName: 'shop--vars-1', secretKey: 'B' }];
     const secretReferences = [{ name: 'A', secretName: 'keys', secretKey: 'a' }];
-    const kubectl = answering({ [RECORDS]: aRecord({ secrets, secretReferences }) });
-    const ran = await runCli(['secrets', 'shop', 'list'], { kubectl });
+    const cli = makeOwnCli({ record: aRecord({ secrets, secretReferences }) });
+    const ran = await cli.run(['secrets', 'shop', 'list']);
     expect(ran.out.split('\n')).toEqual(['NAME  VALUE IS IN', 'A     Secret keys, key a', 'B     Davit']);
-    expect(JSON.parse((await runCli(['secrets', 'shop', 'list', '-o', 'json'], { kubectl })).out)).toEqual([
+    expect(JSON.parse((await cli.run(['secrets', 'shop', 'list', '-o', 'json'])).out)).toEqual([
       { ...secretReferences[0], managed: false },
-      { ...secrets[0], managed: true },
+      { name: 'B', secretName: null, secretKey: null, managed: true },
     ]);
-    const none = await runCli(['secrets', 'shop', 'list'], { kubectl: answering({ [RECORDS]: aRecord() }) });
+    const none = await makeOwnCli({ record: aRecord() }).run(['secrets', 'shop', 'list']);
     expect(none.err).toMatch(/^shop has no secret variables\./);
   });
 });

@@ -1,9 +1,7 @@
 // The variables of a deployment whose values are secret. Values come from a file, standard input or a prompt, and are never printed.
 
 import { readFile } from 'node:fs/promises';
-import { revisionNames } from '../deployments/record/names.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type Deployment, needDeployment, readRevisions } from './build-log.ts';
+import { type Deployment, needDeployment } from './build-log.ts';
 import {
   API_FLAGS,
   type Command,
@@ -16,12 +14,11 @@ import {
   type Terminal,
   tell,
 } from './command.ts';
+import { newRevision } from './deployment-change.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needVariableName, repeatable } from './needed-names.ts';
-import { needNoClone } from './no-clone.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord } from './records.ts';
 import { tableOf } from './table.ts';
 
 /** How a value is given instead of in an argument. */
@@ -66,7 +63,7 @@ of the machine and the history of the shell would see. Another value makes a new
 
 async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
   if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${repeatable(unexpected)}".`);
-  const secrets = listedSecrets(await readRecord(context.kubectl, name));
+  const secrets = listedSecrets(await needDeployment(await context.api(), name));
   printList(
     context,
     secrets,
@@ -85,16 +82,22 @@ async function list(context: Context, name: string, unexpected: string | undefin
 
 interface ListedSecret {
   readonly name: string;
-  readonly secretName: string;
-  readonly secretKey: string;
+  /** Null for one whose value Davit keeps. */
+  readonly secretName: string | null;
+  readonly secretKey: string | null;
   /** It is of `secrets`, and not a reference to a Secret of the team. */
   readonly managed: boolean;
 }
 
-function listedSecrets({ spec }: AppDeployment): ListedSecret[] {
+function listedSecrets({ secrets, secret_references: references }: Deployment): ListedSecret[] {
   return [
-    ...spec.secrets.map((one) => ({ ...one, managed: true })),
-    ...(spec.secretReferences ?? []).map((one) => ({ ...one, managed: false })),
+    ...secrets.map(({ name }) => ({ name, secretName: null, secretKey: null, managed: true })),
+    ...(references ?? []).map((one) => ({
+      name: one.name,
+      secretName: one.secret_name,
+      secretKey: one.secret_key,
+      managed: false,
+    })),
   ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -107,7 +110,7 @@ async function set(context: Context, name: string, word: string): Promise<number
   const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
   if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
   const api = await context.api();
-  const before = await neededDeployment(context, api, name);
+  const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
   tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is set` }));
   return 0;
@@ -117,7 +120,7 @@ async function unset(context: Context, name: string, word: string): Promise<numb
   const key = keyOf(word);
   if (key !== word) throw new Misuse(`unset takes the name alone: ${PROGRAM} secrets ${name} unset ${key}`);
   const api = await context.api();
-  const before = await neededDeployment(context, api, name);
+  const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
   // Without it a new revision would have been made.
   if (after.latest_revision_id !== null && after.latest_revision_id === before.latest_revision_id)
@@ -159,13 +162,6 @@ function textOf(bytes: Buffer, from: string): string {
   }
 }
 
-/** Throws Failure if there is none of that name, and for an unfinished clone. */
-async function neededDeployment({ kubectl }: Context, api: HttpApi, name: string): Promise<Deployment> {
-  const found = await needDeployment(api, name);
-  await needNoClone(found, kubectl, `Nothing was changed: change ${name} when it is finished.`);
-  return found;
-}
-
 /** The answer shows no values. */
 function pathOf({ id }: Deployment, key: string): string {
   return `/v2/deployments/${id}/secrets/${encodeURIComponent(key)}?secrets=names`;
@@ -180,13 +176,9 @@ interface Changed {
 
 async function doneOf(api: HttpApi, { before, after, key, what }: Changed): Promise<Done> {
   const { latest_revision_id: id, name } = after;
-  const result = { name, key, revision: null };
+  const revision = await newRevision(api, before, after);
+  const result = { name, key, revision };
   if (id === null) return { says: `${what}. It has no revision yet.`, result };
-  if (id === before.latest_revision_id) return { says: `${what}, as it was before: no new revision.`, result };
-  const ids = (await readRevisions(api, after.id, 100)).map((one) => one.id);
-  const [revision = ''] = revisionNames(name, [id, ...ids.filter((one) => one !== id)]);
-  return {
-    says: `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`,
-    result: { name, key, revision },
-  };
+  if (revision === null) return { says: `${what}, as it was before: no new revision.`, result };
+  return { says: `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`, result };
 }

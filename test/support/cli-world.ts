@@ -87,6 +87,11 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
         if (world.api) return world.api;
         throw new Failure('The test has no HTTP API.');
       },
+      facade: async (_flags, options) => {
+        world.onConnect?.(options);
+        if (world.api) return world.api;
+        throw new Failure('The test has no HTTP API.');
+      },
     });
     return result(code);
   } catch (error) {

@@ -368,6 +368,38 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- toYaml $settings -}}
 {{- end }}
 
+{{/*
+What GET /v2/platform says of the settings, for kubectl davit, which checks a change in its own process. Each field is named here, so
+that a new setting is not published. Everybody who is authenticated may read it: no credentials, no place where backups are kept.
+*/}}
+{{- define "davit.publicSettings" -}}
+{{- $settings := include "davit.settings" . | fromYaml -}}
+{{- $public := pick $settings "hosting" "organizationNamespace" "namespaces" "deploymentType" "sizes" "images" "pods" "database" "limits" "placement" "revisions" "autoscaling" -}}
+{{- $_ := set $public "address" (pick $settings.address "kind" "baseDomain" "hostPattern" "reservedHosts" "tls" "tlsSecretName" "gateway") -}}
+{{- $_ := set $public "listeners" (pick $settings.listeners "enabled") -}}
+{{- $_ := set $public "keda" (pick $settings.keda "enabled") -}}
+{{- $builds := pick $settings.builds "namespace" "images" "baseImages" "user" "concurrency" "timeoutSeconds" "uploadMaxMb" "workspaceMb" -}}
+{{- with $settings.builds.registry -}}
+{{- $_ := set $builds "registry" (pick . "host" "repository") -}}
+{{- end -}}
+{{- $indexes := dict -}}
+{{- range $kind, $url := $settings.builds.packageIndex -}}
+{{- $_ := set $indexes $kind (regexReplaceAll "^([a-z]+://)([^/@?#]*@)?([^?#]*).*$" $url "${1}${3}") -}}
+{{- end -}}
+{{- $_ := set $builds "packageIndex" $indexes -}}
+{{- $_ := set $public "builds" $builds -}}
+{{- $hosts := list -}}
+{{- range $settings.codeHosts -}}
+{{- $hosts = append $hosts (pick . "host") -}}
+{{- end -}}
+{{- $_ := set $public "codeHosts" $hosts -}}
+{{- if $settings.backups.store -}}
+{{- $_ := set $public "backups" (dict "store" (dict "endpoint" "https://not-published.invalid" "bucket" "not-published")) -}}
+{{- end -}}
+{{- $_ := set $public "http" (pick $settings.http "requestsPerMinute") -}}
+{{- toJson $public -}}
+{{- end }}
+
 {{/* The chart's registry as names of images have it: pods, nodes and people reach it so. */}}
 {{- define "davit.registryHost" -}}
 {{- with .Values.registry -}}

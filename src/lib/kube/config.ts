@@ -21,6 +21,8 @@ export interface TlsSettings {
   readonly key?: string;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
+  /** Path of a Unix socket through which the server is reached, as `kubectl proxy` opens one. */
+  readonly socketPath?: string;
 }
 
 /** Access to an API server. */

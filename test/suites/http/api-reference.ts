@@ -105,7 +105,9 @@ function section({ method, path, operation }: { method: string; path: string; op
     ...(body === undefined
       ? []
       : [`Body${requestBody?.required === false ? ', not required' : ''}: ${kindOf(body)}.\n`]),
-    `Answers ${good?.[0]}${answer === undefined ? '' : ` with ${kindOf(answer)}`}${'304' in responses ? ', or 304' : ''}; failures: ${Object.keys(responses)
+    `Answers ${good?.[0]}${answer === undefined ? '' : ` with ${kindOf(answer)}`}${'304' in responses ? ', or 304' : ''}; failures: ${Object.keys(
+      responses,
+    )
       .filter((status) => Number(status) >= 400)
       .join(', ')}.\n`,
   ].join('\n');

@@ -245,18 +245,6 @@ describe('deploy', () => {
     expect(record().spec.sourceConfig.env).toEqual([{ name: 'LOG', value: 'debug' }]);
   });
 
-  it('uploads nothing for an unfinished clone', async () => {
-    const body = aBody({ source: 'internal_source', source_revision_config: {} });
-    await facade.call('POST', '/v2/deployments', body);
-    const { metadata, spec, ...rest } = record();
-    const sourceConfig = { ...spec.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } };
-    const annotations = { 'davit.dev/cloning': '{}' };
-    const clone = { ...rest, metadata: { ...metadata, annotations }, spec: { ...spec, sourceConfig } };
-    const { error, said, code } = await run(() => undefined, { kubectl: async () => JSON.stringify(clone) });
-    expect([code, said, registry.blobs.size]).toEqual([1, [], 0]);
-    expect(error).toMatch(/^Nothing was deployed: deploy when shop is finished\. It is an unfinished clone: /);
-  });
-
   it('keeps the variables that somebody else sets while it uploads', async () => {
     const body = aBody({
       source: 'internal_source',

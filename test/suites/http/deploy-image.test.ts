@@ -8,7 +8,6 @@ import { type Serving, serve } from '../../../src/app/server.ts';
 import { deployedImage, type ImageOptions } from '../../../src/cli/deploy-image.ts';
 import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
 import { type HttpApi, makeHttpApi } from '../../../src/cli/http-api.ts';
-import { Failure } from '../../../src/cli/kubectl.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { runCli } from '../../support/cli-world.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
@@ -201,33 +200,6 @@ describe('is refused', () => {
     const { metadata } = record();
     facade.records.put({ ...record(), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
     expect((await run()).error).toBe('Deployment shop is being deleted. Deploy when it is gone.');
-  });
-
-  it.each([
-    [
-      'says of what it is one',
-      '{"uid":"o","from":{"namespace":"prod","name":"shop-live"}}',
-      `Nothing was deployed: deploy when shop is finished. It is an unfinished clone of shop-live in namespace prod: its data is not loaded, and no pod runs until then.
-To go on, with the contexts that it was begun with: kubectl davit clone shop-live --namespace=prod --to=shop --to-namespace=${TENANT.namespace}
-To give up: kubectl davit delete shop`,
-    ],
-    ['does not', '{}', /^Nothing was deployed: .* run the command again that began it\nTo give up: /s],
-  ])('for an unfinished clone whose annotation %s', async (_what, cloning, words) => {
-    await run();
-    const { metadata, spec, ...rest } = record();
-    const sourceConfig = { ...spec.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } };
-    const annotations = { 'davit.dev/cloning': cloning };
-    const clone = { ...rest, metadata: { ...metadata, annotations }, spec: { ...spec, sourceConfig } };
-    const before = facade.writes().length;
-    const kubectl = async (): Promise<string> => JSON.stringify(clone);
-    const { error } = await run({ image: 'registry.example/app:2', kubectl });
-    expect(error).toEqual(typeof words === 'string' ? words : expect.stringMatching(words));
-    expect(facade.writes()).toHaveLength(before);
-    // What kubectl reaches may be another cluster, and the caller may not be allowed to read there.
-    const other = async (): Promise<string> => JSON.stringify({ ...clone, metadata: { ...clone.metadata, uid: 'x' } });
-    expect((await run({ image: 'registry.example/app:3', kubectl: other })).error).toBeUndefined();
-    const forbidden = (): Promise<string> => Promise.reject(new Failure('Forbidden'));
-    expect((await run({ image: 'registry.example/app:4', kubectl: forbidden })).error).toBeUndefined();
   });
 
   it('for an image that is none', async () => {

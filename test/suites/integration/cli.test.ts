@@ -1,7 +1,7 @@
 // `kubectl davit` as a person runs it: the built file on the PATH, found by kubectl as its plugin.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -84,6 +84,51 @@ it('waits, shows the tree, and rolls back', async () => {
   });
 });
 
+it('decides the same by a certificate, as somebody else, and by an address and a token alone', async () => {
+  const { namespace, token } = tenant;
+  const manifest = aManifest(
+    { name: 'door', namespace },
+    { sourceRevisionConfig: { imageUri: 'registry.example/app:1' } },
+  );
+  await davit.kubectl(['apply', '-f', '-'], manifest);
+  await davit.kubectl(['create', 'rolebinding', 'jane', '-n', namespace, '--clusterrole=davit-editor', '--user=jane']);
+  const ways: readonly (readonly [string, readonly string[]])[] = [
+    // The kubeconfig of the tests has a client certificate and no token.
+    ['certificate', ['-n', namespace]],
+    ['jane', ['-n', namespace, '--as', 'jane']],
+    ['token', ['-n', namespace, '--kubeconfig', '/dev/null', '--server', davit.apiUrl, '--token', token]],
+  ];
+  for (const [way, flags] of ways) {
+    const ran = await plugin('env', 'door', 'set', `BY=${way}`, ...flags);
+    expect(ran).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^BY of door is set; revision door--/) });
+    expect((await plugin('env', 'door', 'list', ...flags)).out).toMatch(new RegExp(`BY +${way}`));
+    const secret = await pluginReading('canary', 'secrets', 'door', 'set', 'KEY', ...flags);
+    expect(secret).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^KEY of door is set/) });
+  }
+  const refused = await Promise.all(ways.map(([, flags]) => plugin('env', 'door', 'set', 'PORT=1', ...flags)));
+  expect(refused[0]).toMatchObject({ code: 1, err: expect.stringMatching(/PORT/) });
+  expect(new Set(refused.map(({ err }) => err)).size).toBe(1);
+  const author = [
+    'get',
+    'appd',
+    'door',
+    '-n',
+    namespace,
+    '-o',
+    String.raw`jsonpath={.metadata.annotations.davit\.dev/requested-by}`,
+  ];
+  await plugin('env', 'door', 'set', 'BY=jane', '-n', namespace, '--as', 'jane');
+  expect(await davit.kubectl(author)).toMatch(/ jane$/);
+
+  const stranger = await plugin('env', 'door', 'list', '-n', namespace, '--as', 'stranger');
+  expect(stranger).toMatchObject({ code: 1, err: expect.stringMatching(/you have no role there/) });
+  const elsewhere = await plugin('env', 'door', 'list', '-n', namespace, '--davit-namespace', 'nowhere');
+  expect(elsewhere).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^Davit is not installed in namespace nowhere: /),
+  });
+});
+
 it('scales parts, sets secrets, compares revisions, restarts and deletes', async () => {
   const { namespace, token } = tenant;
   const name = 'daily';
@@ -163,11 +208,6 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
     code: 0,
     out: 'daily is gone.\n',
     err: expect.stringContaining('Its pods, addresses'),
-  });
-  await eventually(async () => {
-    const lines = (await readFile(join(davit.logs, 'davit-controller.log'), 'utf8')).split('\n');
-    const last = lines.filter((line) => line.includes('"Deleted"') && line.includes(`"name":"${name}"`)).at(-1);
-    expect(JSON.parse(last ?? '{}')).toMatchObject({ kind: 'AppDeployment', name, by: username });
   });
   expect((await plugin('status', name, ...on)).err).toContain(`There is no deployment ${name} in namespace `);
 });

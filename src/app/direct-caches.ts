@@ -1,0 +1,141 @@
+// The facade's caches in the process of one person: filled by reads with that person's rights before each request, in place of watches.
+
+import type { WatchedStore } from '../lib/controller/store.ts';
+import { Forbidden, NotFound } from '../lib/errors.ts';
+import { NAMESPACES } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../lib/kube/client.ts';
+import type { FacadeCaches } from '../organization/facade/caches.ts';
+import type { FacadeContext } from '../organization/facade/collection.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../schema/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../schema/listener.ts';
+import { DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../schema/oauth-provider.ts';
+
+interface DirectCaches extends Pick<FacadeContext, 'remember' | 'forget'> {
+  readonly caches: FacadeCaches;
+  /** Reads what a request to `path` needs. Objects that the person may not read count as absent, but for deployments and their revisions. */
+  freshen(path: string): Promise<void>;
+}
+
+interface Places {
+  readonly namespace: string;
+  readonly organizationNamespace: string;
+}
+
+/** `kube`: with the person's own credentials. */
+export function makeDirectCaches(kube: KubeClient, { namespace, organizationNamespace }: Places): DirectCaches {
+  const records = makeShelf<AppDeployment>(APP_DEPLOYMENTS);
+  const revisions = makeShelf<AppRevision>(APP_REVISIONS);
+  const tenants = makeShelf<KubeObject>(NAMESPACES);
+  const templates = makeShelf<AppTemplate>(APP_TEMPLATES);
+  const listeners = makeShelf<Listener>(LISTENERS);
+  const integrations = makeShelf<CodeHostIntegration>(CODE_HOST_INTEGRATIONS);
+  const providers = makeShelf<OAuthProvider>(OAUTH_PROVIDERS);
+  const shelves: readonly Pick<Shelf<KubeObject>, 'resource' | 'put' | 'drop'>[] = [records, revisions, listeners];
+
+  /** Once: neither the namespace nor what the platform offers changes within a command. */
+  let offered: Promise<unknown> | undefined;
+  async function readOffered(): Promise<void> {
+    const [tenant] = await Promise.all([
+      kube.get(NAMESPACES, { name: namespace }).catch(ifHidden(unreadTenant(namespace))),
+      fill(listeners, namespace),
+      fill(templates, organizationNamespace),
+      fill(integrations, organizationNamespace),
+    ]);
+    tenants.replace(tenant ? [tenant] : []);
+  }
+  async function fill<T extends KubeObject>(shelf: Shelf<T>, place: string): Promise<void> {
+    const { items } = await kube.listAll<T>(shelf.resource, { namespace: place }).catch(ifHidden({ items: [] as T[] }));
+    shelf.replace(items);
+  }
+
+  async function readNamed(name: string): Promise<void> {
+    const record = kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
+    await readWith(
+      record.then((found) => [found]),
+      `${DEPLOYMENT_LABEL}=${name}`,
+    );
+  }
+  const readAll = (): Promise<void> =>
+    readWith(kube.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }).then(({ items }) => items));
+
+  /** Deployments that may not be read are refused by the routes, in their words. Revisions must be known where deployments are. */
+  async function readWith(reading: Promise<readonly AppDeployment[]>, labelSelector?: string): Promise<void> {
+    const [found, made] = await Promise.allSettled([
+      reading.catch(ifHidden<readonly AppDeployment[]>([])),
+      kube.listAll<AppRevision>(APP_REVISIONS, { namespace, ...(labelSelector !== undefined && { labelSelector }) }),
+    ]);
+    if (found.status === 'rejected') throw found.reason;
+    if (made.status === 'rejected' && found.value.length > 0) throw made.reason;
+    records.replace(found.value);
+    revisions.replace(made.status === 'fulfilled' ? made.value.items : []);
+  }
+
+  return {
+    caches: { records, revisions, tenants, templates, listeners, integrations, providers },
+    async freshen(path) {
+      const { id, name } = subjectOf(path);
+      const known = name ?? (id === undefined ? undefined : records.byUid(id)?.metadata.name);
+      offered ??= readOffered();
+      await Promise.all([offered, known === undefined ? readAll() : readNamed(known)]);
+    },
+    remember: (object) => shelves.find(({ resource }) => resource.kind === object.kind)?.put(object),
+    forget(uid) {
+      for (const shelf of shelves) shelf.drop(uid);
+    },
+  };
+}
+
+/** The deployment that a path is about: its id, or the name of a query. Both are absent in a path about all. */
+function subjectOf(path: string): { readonly id?: string | undefined; readonly name?: string | undefined } {
+  const { pathname, searchParams } = new URL(path, 'http://localhost');
+  const [, id] = /^\/(?:v2\/deployments|v1\/projects)\/([^/]+)/.exec(pathname) ?? [];
+  return { id: id?.toLowerCase(), name: id === undefined ? (searchParams.get('name') ?? undefined) : undefined };
+}
+
+/** For somebody who may use a namespace but not read it. The API server judges each request itself. */
+function unreadTenant(name: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid: name, labels: { [TENANT_LABEL]: 'true' } } };
+}
+
+/** For `.catch()`: `otherwise` for what is not there or may not be read. */
+function ifHidden<T>(otherwise: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof NotFound || error instanceof Forbidden) return otherwise;
+    throw error;
+  };
+}
+
+interface Shelf<T extends KubeObject> extends WatchedStore<T> {
+  readonly resource: Resource;
+  replace(all: readonly T[]): void;
+  put(object: KubeObject): void;
+  drop(uid: string): void;
+}
+
+function makeShelf<T extends KubeObject>(resource: Resource): Shelf<T> {
+  const objects = new Map<string, T>();
+  const inNamespace = (namespace?: string): T[] =>
+    [...objects.values()].filter((one) => namespace === undefined || one.metadata.namespace === namespace);
+  return {
+    resource,
+    hasSynced: () => true,
+    get: ({ namespace, name }) => inNamespace(namespace).find(({ metadata }) => metadata.name === name),
+    byUid: (uid) => objects.get(uid),
+    list: inNamespace,
+    byLabel: (namespace, label, value) =>
+      inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
+    byIndex: () => [],
+    // A request is over before the next read.
+    onChange: () => () => undefined,
+    replace(all) {
+      objects.clear();
+      for (const one of all) objects.set(one.metadata.uid ?? '', one);
+    },
+    put: (object) => void objects.set(object.metadata.uid ?? '', object as T),
+    drop: (uid) => void objects.delete(uid),
+  };
+}

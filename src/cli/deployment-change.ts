@@ -1,0 +1,50 @@
+// Changes a deployment over the HTTP API from what it has now, and says which revision takes the change.
+
+import { revisionNames } from '../deployments/record/names.ts';
+import { type Deployment, needDeployment, readRevisions } from './build-log.ts';
+import { type HttpApi, Refused } from './http-api.ts';
+
+export interface Changed {
+  readonly before: Deployment;
+  readonly after: Deployment;
+  /** Name of the revision that takes the change; null where no revision is made. */
+  readonly revision: string | null;
+}
+
+/** Attempts after changes by other people. */
+const ATTEMPTS = 5;
+
+/**
+ * Sends what `patchOf` makes of the deployment as it is, again after somebody else's change. Undefined: nothing changes. Throws Failure,
+ * also for a name that does not exist.
+ */
+export async function changeDeployment(
+  api: HttpApi,
+  name: string,
+  patchOf: (now: Deployment) => object | undefined,
+): Promise<Changed> {
+  const { id } = await needDeployment(api, name);
+  const path = `/v2/deployments/${id}?secrets=names`;
+  for (let attempts = 1; ; attempts += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
+    const { body: before, etag } = await api.tagged<Deployment>(path);
+    const patch = patchOf(before);
+    if (patch === undefined) return { before, after: before, revision: null };
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const after = await api.call<Deployment>('PATCH', path, patch, etag);
+      // oxlint-disable-next-line no-await-in-loop -- ends the loop
+      return { before, after, revision: await newRevision(api, before, after) };
+    } catch (error) {
+      if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;
+    }
+  }
+}
+
+/** Name of the revision that `after` asks for and `before` did not; null where there is none. */
+export async function newRevision(api: HttpApi, before: Deployment, after: Deployment): Promise<string | null> {
+  const { id, name, latest_revision_id: latest } = after;
+  if (latest === null || latest === before.latest_revision_id) return null;
+  const others = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== latest);
+  return revisionNames(name, [latest, ...others])[0] ?? null;
+}
