@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { makeOwnCli, type OwnCli, whole } from '../../test/support/own-cli.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENTS } from '../lib/kube/api-resources.ts';
 import { consequencesOf, untilGone } from './delete.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
@@ -190,45 +191,45 @@ describe('scale', () => {
 
 describe('restart', () => {
   const PROMISED = `shop--${serialRevisionId(uid, 3).slice(0, 8)}`;
+  const REPOSITORY = { source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } };
   async function restarted(
     spec: object,
     items: object[] = [REVISION],
-  ): Promise<CliRan & { readonly written: unknown[] }> {
-    const written: [string, string][] = [];
-    const kubectl = answering({ [RECORDS]: aRecord(spec), 'apprevisions.davit.dev': { items } }, written);
-    return { ...(await runCli(['restart', 'shop'], { kubectl })), written };
+    workloads: readonly string[] = ['shop'],
+  ): Promise<CliRan & { readonly cli: OwnCli }> {
+    const status = items.length > 0 ? { latestRevisionId: REVISION.spec.id } : {};
+    const cli = makeOwnCli({ record: aRecord(spec, status), revisions: items.map(whole) });
+    for (const name of workloads) {
+      const metadata = { name, namespace: 'team', labels: { 'davit.dev/deployment': 'shop' } };
+      cli.kube.seed(DEPLOYMENTS, { apiVersion: 'apps/v1', kind: 'Deployment', metadata });
+    }
+    return { ...(await cli.run(['restart', 'shop'])), cli };
   }
-  const specOf = ([, input]: [string, string]): AppDeployment['spec'] => (JSON.parse(input) as AppDeployment).spec;
 
   it.each<[string, object]>([
     ['an image', {}],
     ['an upload', { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1' } }],
   ])('of %s asks for a revision and changes nothing else', async (_what, spec) => {
-    const { code, out, written } = await restarted(spec);
+    const { code, out, cli } = await restarted(spec);
     expect([code, out]).toEqual([0, expect.stringMatching(`^shop is being restarted as ${PROMISED}; `)]);
-    const [one, ...more] = written as [string, string][];
-    expect([one?.[0], more]).toEqual(['replace --field-manager=kubectl-davit -f -', []]);
-    expect(one && specOf(one)).toEqual({ ...aRecord(spec).spec, revisionSerial: 3, rebuildSerial: 3 });
+    expect(cli.stored()?.spec).toEqual({ ...aRecord(spec).spec, revisionSerial: 3, rebuildSerial: 3 });
   });
 
   it('ends an earlier rollback, and goes on with one that the controller has not seen', async () => {
     const rollbackTo = '1'.repeat(8);
-    const seen = await restarted({ rollbackTo });
-    expect(specOf(seen.written[0] as [string, string])).not.toHaveProperty('rollbackTo');
+    expect((await restarted({ rollbackTo })).cli.stored()?.spec).not.toHaveProperty('rollbackTo');
     const unseen = await restarted({ rollbackTo, revisionSerial: 5 });
-    expect(specOf(unseen.written[0] as [string, string])).toMatchObject({
-      rollbackTo,
-      revisionSerial: 6,
-      rebuildSerial: 6,
-    });
+    expect(unseen.cli.stored()?.spec).toMatchObject({ rollbackTo, revisionSerial: 6, rebuildSerial: 6 });
   });
 
   it('of a repository keeps the commit that runs: its Deployments are restarted', async () => {
-    const { out, written } = await restarted({ source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } });
-    expect(written).toEqual([
-      ['rollout restart deployments.apps --selector davit.dev/deployment=shop --field-manager=kubectl-davit', ''],
-    ]);
+    const { out, cli } = await restarted(REPOSITORY);
     expect(out).toContain('with the image that runs');
+    expect(cli.kube.writes.filter(({ kind }) => !kind.endsWith('Review'))).toMatchObject([
+      { verb: 'patch', kind: 'Deployment', ref: { name: 'shop' } },
+    ]);
+    const none = await restarted(REPOSITORY, [REVISION], []);
+    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('has no pods yet') });
   });
 
   describe('of a deployment whose newest revision has not been deployed', () => {
@@ -244,7 +245,6 @@ describe('restart', () => {
       spec: { ...REVISION.spec, id: OLD, deploymentGeneration: 1, revisionSerial: 1 },
       status: { state: 'DEPLOYED' },
     };
-    const REPOSITORY = { source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } };
     const crashed = { failure: { reason: 'ContainerCrashed', message: 'server exits with 1' } };
     const name = REVISION.metadata.name;
     const GO_BACK = 'To have the values of shop--99999999 instead: kubectl davit rollback shop --to shop--99999999';
@@ -304,11 +304,8 @@ describe('restart', () => {
   });
 
   it('fails where nothing runs', async () => {
-    expect(await restarted({}, [])).toMatchObject({
-      code: 1,
-      written: [],
-      err: expect.stringContaining('no revision yet'),
-    });
+    const { code, err, cli } = await restarted({}, []);
+    expect([code, err, cli.written()]).toEqual([1, expect.stringContaining('no revision yet'), []]);
   });
 });
 

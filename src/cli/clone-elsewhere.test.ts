@@ -536,7 +536,6 @@ describe('a clone that is not finished', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['a restart', ['restart', 'shop'], 'Nothing was restarted: no pod of shop runs until it is finished.'],
     ['a rollback', ['rollback', 'shop'], 'Nothing was rolled back: roll back when shop is finished.'],
     ['a command', ['run', 'shop', '--', 'ls'], 'Nothing was run: run it when shop is finished.'],
     ['a task', ['run', 'shop', '--task', 'clean'], 'Nothing was run: run it when shop is finished.'],

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
-import { makeOwnCli } from '../../test/support/own-cli.ts';
+import { makeOwnCli, whole } from '../../test/support/own-cli.ts';
 import { COMMANDS } from './commands.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
@@ -46,7 +46,7 @@ async function interruptedAt(
   const note = (at: string): void => {
     said.push([at, sentences.flatMap((sentence) => sentence() ?? []).join('\n')]);
   };
-  const own = await makeOwnCli({ record: aRecord({}, STATUS) }).api();
+  const own = await makeOwnCli({ record: aRecord({}, STATUS), revisions: [whole(NEWEST)] }).api();
   const api: HttpApi = {
     ...own,
     tagged(path) {
@@ -86,7 +86,7 @@ it.each<[string, string, string, string]>([
     'shop is being scaled. To follow it: kubectl davit wait shop',
   ],
   ['env shop set A=1', 'PATCH', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
-  ['restart shop', 'replace', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
+  ['restart shop', 'POST', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
   [
     'rollback shop --to 22222222',
     'replace',

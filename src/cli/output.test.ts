@@ -121,6 +121,7 @@ const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null };
 async function answer(method: string, path: string, body?: object): Promise<unknown> {
   if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
     return { ...DEPLOYMENT, latest_revision_id: 's' };
+  if (path.includes('/restart')) return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
   if (path.endsWith('/upload-url'))
@@ -230,7 +231,7 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
     [['shop', 'set', 'A=1'], { name, changed: [], revision: null }],
     [['shop', 'unset', 'A'], { name, changed: ['A'], revision: 'shop--s' }],
   ],
-  restart: [[['shop'], { name, revision: made }]],
+  restart: [[['shop'], { name, revision: 'shop--s' }]],
   revisions: [[['shop'], expect.arrayContaining([expect.objectContaining({ name: 'shop--11111111' })])]],
   diff: [[['shop'], { from: 'shop--22222222', to: 'shop--11111111', changes: expect.any(Array) as unknown }]],
   rollback: [

@@ -62,3 +62,16 @@ export function makeOwnCli({ record, revisions = [], settings = {} }: OwnCliObje
 function inTenant<T extends { readonly metadata: object }>(object: T): T {
   return { ...object, metadata: { ...object.metadata, namespace: NAMESPACE } };
 }
+
+/** A revision of the record of cli-world.ts, with the fields that every revision has. */
+export function whole(revision: object): AppRevision {
+  const { metadata, spec, ...rest } = revision as { metadata: object; spec: object };
+  const requested = { sourceConfig: {}, sourceRevisionConfig: {}, secrets: [], secretReferences: [] };
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: { namespace: 'team', labels: { 'davit.dev/deployment': 'shop' }, ...metadata },
+    spec: { deploymentName: 'shop', source: 'external_docker', requested, resolved: {}, ...spec },
+    ...rest,
+  } as unknown as AppRevision;
+}

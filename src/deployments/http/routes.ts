@@ -30,6 +30,7 @@ import {
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import type { Deployments } from './repository.ts';
+import { registerRestart } from './restart-route.ts';
 import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 import { registerTaskRuns } from './task-runs/routes.ts';
@@ -77,6 +78,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerPatch(app, routes);
   registerDelete(app, routes);
   registerClone(app, { auth, deployments, presentChanged });
+  registerRestart(app, { auth, deployments, presentChanged, now });
   registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged, streams });
   registerEvents(app, { auth, deployments });

@@ -62,8 +62,7 @@ export async function changeRecord(
 
   async function attempt(record: AppDeployment): Promise<Changed> {
     if (precondition !== undefined) needUnchanged(record, cached, precondition);
-    refuseLeaving(record);
-    refuseUnfinished(record);
+    refuseChange(record);
     let change = await decide(record, secretName);
     if (kept !== undefined && !isDeepStrictEqual(kept.values, change.values)) {
       await takeBack();
@@ -114,6 +113,12 @@ export function needUnchanged(record: AppDeployment, cached: AppDeployment, prec
   const what = `Deployment "${record.metadata.name}"`;
   if (record === cached) throw new Conflict(`${what}: the cache has another version than If-Match`);
   throw preconditionFailed(what, record);
+}
+
+/** Throws HttpError 409 for one that is being deleted, and for an unfinished clone. `nothing`: what was not done. */
+export function refuseChange(record: AppDeployment, nothing?: string): void {
+  refuseLeaving(record);
+  refuseUnfinished(record, nothing);
 }
 
 function refuseLeaving({ metadata }: AppDeployment): void {
