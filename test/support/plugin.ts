@@ -11,7 +11,7 @@ const source = join(import.meta.dirname, '../../src/cli/main.ts');
 /** Writes both into the folder. Returns the path of the plugin. */
 export async function writePlugin(folder: string): Promise<string> {
   const bundle = await rolldown({ input: source, platform: 'node' });
-  const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
+  const { output } = await bundle.generate({ format: 'esm', codeSplitting: false, minify: true });
   if (output.length !== 1) throw new Error(`The plugin is ${output.length} files, and must be one.`);
   const path = join(folder, 'kubectl-davit');
   await writeFile(path, output[0].code, { mode: 0o755 });
