@@ -246,7 +246,10 @@ interface ShownPart {
 function shownPart({ spec, status }: AppDeployment, part: ScaledPart, pods: readonly Pod[]): ShownPart[] {
   const asked = spec.sourceConfig.resourceSpec ?? {};
   if (!asksForPart(part, asked)) return [];
-  const { minScale, maxScale } = { ...scaleAsked(part, status?.resourceSpec), ...scaleAsked(part, asked) };
+  const { minScale, maxScale } = {
+    ...scaleAsked(part, { resourceSpec: status?.resourceSpec ?? {} }),
+    ...scaleAsked(part, { resourceSpec: asked }),
+  };
   return [{ part, min: minScale ?? null, max: maxScale ?? null, ...countOf(part, pods) }];
 }
 

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
 import { driverOf } from '../record/database-driver.ts';
 import { runsHere } from '../record/listener-assignment.ts';
+import { partsOf, sizeOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { storeIdOf } from '../record/shared-pods.ts';
 import { makeAutoscalers } from './autoscaler.ts';
@@ -98,7 +99,7 @@ function marked(set: KubeObject, part: StorePart, { revision }: Inputs): KubeObj
 }
 
 function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject[] {
-  const { server, queue, orchestrator, executor, workers = {} } = inputs.revision.spec.resolved;
+  const { resolved } = inputs.revision.spec;
   const image = imageOf(inputs.revision);
   if (image === undefined) return [];
   const { record, settings, host } = inputs;
@@ -106,11 +107,10 @@ function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject
   return [
     makeService(inputs),
     ...(address ? [address] : []),
-    workload(inputs, 'server', server, image),
-    ...(queue ? [workload(inputs, 'queue', queue, image)] : []),
-    ...(orchestrator ? [workload(inputs, 'orchestrator', orchestrator, image)] : []),
-    ...(executor ? [workload(inputs, 'executor', executor, image)] : []),
-    ...Object.entries(workers).map(([name, worker]) => workload(inputs, name, worker, image)),
+    ...partsOf(resolved).flatMap((part) => {
+      const size = sizeOf(resolved, part);
+      return size ? [workload(inputs, part, size, image)] : [];
+    }),
     ...makeAutoscalers(inputs),
     ...makeQueueDepth(inputs),
     ...makeDisruptionBudgets(inputs),

@@ -4,13 +4,21 @@
 import type { Requested } from '../../schema/app-revision.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
-import { workerIn, workerNames } from '../../schema/worker-parts.ts';
+import { workerIn } from '../../schema/worker-parts.ts';
 import type { RuntimeWorker } from '../../schema/workers.ts';
 
 type Numbers = Readonly<Partial<ResourceSpec>>;
-type Requests = Readonly<Pick<Requested, 'resourceSpec' | 'runtime'>>;
+/** What a record, a revision or a status says of its parts. */
+type Requests = Readonly<Pick<Requested, 'resourceSpec'>> & {
+  readonly runtime?: { readonly workers?: Readonly<Record<string, Readonly<RuntimeWorker>>> | undefined } | undefined;
+};
+type Snapshot = Readonly<Pick<Requested, 'resourceSpec' | 'runtime'>>;
+interface Scale {
+  readonly minScale?: number;
+  readonly maxScale?: number;
+}
 
-/** The parts with a scale. The server is always there; the others if a number of theirs is set. */
+/** The parts with a scale that Davit knows; every other one is a worker. The server is always there, the others if a number of theirs is set. */
 export const SCALED_PARTS = ['server', 'queue', 'orchestrator'] as const;
 export type ScaledPart = (typeof SCALED_PARTS)[number];
 
@@ -29,57 +37,72 @@ export function asksForPart(part: ScaledPart, spec: Numbers = {}): boolean {
   return isSet && !(part === 'queue' && spec.queueMaxScale === 0);
 }
 
+function isKnown(part: string): part is ScaledPart {
+  return SCALED_PARTS.some((one) => one === part);
+}
+
 /** What a part asks for in its own numbers. */
-export function scaleAsked(
-  part: ScaledPart,
-  spec: Numbers = {},
-): { readonly minScale?: number; readonly maxScale?: number } {
-  const [least, most] = FIELDS[part];
-  const [minScale, maxScale] = [spec[least], spec[most]];
+export function scaleAsked(part: string, { resourceSpec = {}, runtime }: Requests): Scale {
+  const [minScale, maxScale] = isKnown(part)
+    ? FIELDS[part].map((field) => resourceSpec[field])
+    : [workerIn(runtime, part)?.minScale, workerIn(runtime, part)?.maxScale];
   return {
     ...(typeof minScale === 'number' && { minScale }),
     ...(typeof maxScale === 'number' && { maxScale }),
   };
 }
 
-export function sameScaleAsked(part: ScaledPart, a: Numbers | undefined, b: Numbers | undefined): boolean {
+export function sameScaleAsked(part: string, a: Requests, b: Requests): boolean {
   const [one, other] = [scaleAsked(part, a), scaleAsked(part, b)];
   return one.minScale === other.minScale && one.maxScale === other.maxScale;
+}
+
+/** Whether both have the part or neither has it. A worker that was, or becomes, a singleton is another part. */
+export function samePart(part: string, a: Requests, b: Requests): boolean {
+  if (isKnown(part)) return asksForPart(part, a.resourceSpec) === asksForPart(part, b.resourceSpec);
+  const [one, other] = [workerIn(a.runtime, part), workerIn(b.runtime, part)];
+  return one !== undefined && other !== undefined && (one.singleton === true) === (other.singleton === true);
 }
 
 /**
  * What of it a revision is made for. That a part is there at all stays: without queue workers the pods of the main service have
  * other values.
  */
-export function withoutScale<T extends Requests>(requested: T): T & { readonly parts: readonly ScaledPart[] } {
-  const { resourceSpec, runtime, ...rest } = requested;
-  const sizes = Object.entries(resourceSpec ?? {}).filter(([field]) => !SCALE_FIELDS.includes(field));
+export function withoutScale<T extends Snapshot>(requested: T): T & { readonly parts: readonly ScaledPart[] } {
+  const { resourceSpec: _all, runtime: _whole, ...rest } = requested;
+  const { resourceSpec, runtime } = withScale(requested, () => ({}));
   return {
     ...(rest as T),
-    ...(sizes.length > 0 && { resourceSpec: Object.fromEntries(sizes) }),
-    ...(runtime && { runtime: withWorkers(withPerPod(runtime, undefined), withoutNumbers) }),
-    parts: SCALED_PARTS.filter((part) => asksForPart(part, resourceSpec)),
+    ...(resourceSpec && { resourceSpec }),
+    ...(runtime && { runtime: withPerPod(runtime, undefined) }),
+    parts: SCALED_PARTS.filter((part) => asksForPart(part, requested.resourceSpec)),
   };
 }
 
 /** `old` with the scale of `now`. A part that only one of them has is as in `old`. */
-export function withScaleOf(old: Requests, now: Requests): Requests {
-  const other = Object.entries(old.resourceSpec ?? {}).filter(([field]) => !SCALE_FIELDS.includes(field));
+export function withScaleOf(old: Snapshot, now: Snapshot): Snapshot {
+  const scaled = withScale(old, (part) => scaleAsked(part, samePart(part, old, now) ? now : old));
+  const [before, after] = [old.runtime?.queueDepth, now.runtime?.queueDepth];
+  return {
+    ...scaled,
+    ...(scaled.runtime && before && after && { runtime: withPerPod(scaled.runtime, after.perPod) }),
+  };
+}
+
+function withScale({ resourceSpec, runtime }: Snapshot, scaleOf: (part: string) => Scale): Snapshot {
+  const sizes = Object.entries(resourceSpec ?? {}).filter(([field]) => !SCALE_FIELDS.includes(field));
   const scale = SCALED_PARTS.flatMap((part) => {
-    const isInBoth = asksForPart(part, old.resourceSpec) === asksForPart(part, now.resourceSpec);
-    const from: Readonly<Record<string, unknown>> = { ...(isInBoth ? now : old).resourceSpec };
-    return FIELDS[part].flatMap((field) => (from[field] === undefined ? [] : [[field, from[field]] as const]));
+    const [least, most] = FIELDS[part];
+    const { minScale, maxScale } = scaleOf(part);
+    return Object.entries({ [least]: minScale, [most]: maxScale }).filter(([, value]) => value !== undefined);
   });
-  const fields = [...other, ...scale];
-  const { runtime } = old;
-  const [before, after] = [runtime?.queueDepth, now.runtime?.queueDepth];
+  const fields = [...sizes, ...scale];
+  const workers = Object.entries(runtime?.workers ?? {}).map(
+    ([name, { minScale: _least, maxScale: _most, ...worker }]) => [name, { ...worker, ...scaleOf(name) }] as const,
+  );
   return {
     ...(fields.length > 0 && { resourceSpec: Object.fromEntries(fields) }),
-    ...(runtime && {
-      runtime: withWorkers(before && after ? withPerPod(runtime, after.perPod) : runtime, (worker, name) =>
-        scaledAs(worker, workerIn(now.runtime, name)),
-      ),
-    }),
+    ...(runtime && { runtime: { ...runtime, ...(runtime.workers && { workers: Object.fromEntries(workers) }) } }),
   };
 }
 
@@ -87,41 +110,4 @@ function withPerPod(runtime: Runtime, perPod: number | undefined): Runtime {
   if (!runtime.queueDepth) return runtime;
   const { perPod: _before, ...queueDepth } = runtime.queueDepth;
   return { ...runtime, queueDepth: { ...queueDepth, ...(perPod !== undefined && { perPod }) } };
-}
-
-function withWorkers(
-  runtime: Runtime,
-  change: (worker: Readonly<RuntimeWorker>, name: string) => RuntimeWorker,
-): Runtime {
-  if (!runtime.workers) return runtime;
-  const workers = Object.entries(runtime.workers).map(([name, worker]) => [name, change(worker, name)] as const);
-  return { ...runtime, workers: Object.fromEntries(workers) };
-}
-
-function withoutNumbers({ minScale: _least, maxScale: _most, ...worker }: Readonly<RuntimeWorker>): RuntimeWorker {
-  return worker;
-}
-
-/** With the scale of another worker of the name. One that was, or becomes, a singleton has a scale of its own. */
-function scaledAs(worker: Readonly<RuntimeWorker>, now: Readonly<RuntimeWorker> | undefined): RuntimeWorker {
-  if (now === undefined || (now.singleton === true) !== (worker.singleton === true)) return worker;
-  const { minScale, maxScale } = now;
-  return {
-    ...withoutNumbers(worker),
-    ...(minScale !== undefined && { minScale }),
-    ...(maxScale !== undefined && { maxScale }),
-  };
-}
-
-/** Whether all workers that both have ask for the same scale. */
-export function sameWorkerScales(a: Readonly<Runtime> | undefined, b: Readonly<Runtime> | undefined): boolean {
-  return workerNames(a).every((name) => sameWorkerScale(workerIn(a, name), workerIn(b, name)));
-}
-
-export function sameWorkerScale(
-  one: Readonly<RuntimeWorker> | undefined,
-  other: Readonly<RuntimeWorker> | undefined,
-): boolean {
-  if (one === undefined || other === undefined) return true;
-  return one.minScale === other.minScale && one.maxScale === other.maxScale;
 }

@@ -110,5 +110,5 @@ describe('a revision runs', () => {
 });
 
 it('null is none', () => {
-  expect(sameScaleAsked('server', { minScale: null } as unknown as ResourceSpec, undefined)).toBe(true);
+  expect(sameScaleAsked('server', { resourceSpec: { minScale: null } as unknown as ResourceSpec }, {})).toBe(true);
 });

@@ -1,21 +1,12 @@
 // A revision at the scale that its record asks for now.
 
-import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeploymentSpec, type AppDeploymentStatus, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, Resolved, Scaled } from '../../schema/app-revision.ts';
-import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { workerIn, workerScale } from '../../schema/worker-parts.ts';
+import { isRole, workerScale } from '../../schema/worker-parts.ts';
 import { fileIn } from './code-file.ts';
-import {
-  asksForPart,
-  SCALED_PARTS,
-  type ScaledPart,
-  sameScaleAsked,
-  sameWorkerScale,
-  sameWorkerScales,
-  scaleAsked,
-} from './requested-scale.ts';
+import { partsOf, sizeOf } from './parts.ts';
+import { samePart, sameScaleAsked, scaleAsked } from './requested-scale.ts';
 import { scaleFrom } from './resolve.ts';
 
 /**
@@ -25,73 +16,51 @@ import { scaleFrom } from './resolve.ts';
  */
 export function scaledBy(spec: Readonly<AppDeploymentSpec>, revision: AppRevision, settings: Settings): AppRevision {
   const { requested, resolved, file } = revision.spec;
+  const { resourceSpec, runtime } = spec.sourceConfig;
   // Sizes of a part in the file ask for the part too.
-  const now =
-    file?.given === undefined
-      ? spec.sourceConfig.resourceSpec
-      : { ...fileIn(file)?.values?.resourceSpec, ...spec.sourceConfig.resourceSpec };
-  const then = requested.resourceSpec;
-  const { runtime } = spec.sourceConfig;
-  const isSame = sameWorkerScales(runtime, requested.runtime);
-  if (isSame && SCALED_PARTS.every((part) => sameScaleAsked(part, now, then))) return revision;
+  const isOfFile = file?.given !== undefined;
+  const now = {
+    runtime,
+    resourceSpec: isOfFile ? { ...fileIn(file)?.values?.resourceSpec, ...resourceSpec } : resourceSpec,
+  };
   const type = deploymentTypeMeant(requested.deploymentType) ?? settings.deploymentType;
   const defaults = settings.sizes[type ?? 'plain'].server;
-  const scaled = <Part extends Scaled>(part: ScaledPart, of: Part, base: Scale, isBaseKept = true): Part => {
-    if (!asksForPart(part, now) || (isBaseKept && sameScaleAsked(part, now, then))) return of;
-    return { ...of, ...scaleFrom(scaleAsked(part, now), base, settings.limits.scale) };
-  };
-  const server = scaled('server', resolved.server, defaults);
-  const { queue, orchestrator, workers } = resolved;
-  const own: Resolved = {
-    ...resolved,
-    server,
-    // What queue workers do not ask for is as the main service has it.
-    ...(queue && { queue: scaled('queue', queue, server, sameScaleAsked('server', now, then)) }),
-    ...(orchestrator && { orchestrator: scaled('orchestrator', orchestrator, defaults) }),
-    ...(workers && { workers: scaledWorkers(workers, runtime, requested.runtime, settings) }),
-  };
-  return { ...revision, spec: { ...revision.spec, resolved: own } };
-}
-
-type Workers = NonNullable<Resolved['workers']>;
-
-/** A worker that the record no longer has, or has as one of the other kind, keeps its own. */
-function scaledWorkers(
-  workers: Workers,
-  now: Readonly<Runtime> | undefined,
-  then: Readonly<Runtime> | undefined,
-  { limits }: Settings,
-): Workers {
-  const entries = Object.entries(workers).map(([name, own]) => {
-    const [is, was] = [workerIn(now, name), workerIn(then, name)];
-    const isOther = is === undefined || (is.singleton === true) !== (own.singleton === true);
-    if (isOther || sameWorkerScale(is, was)) return [name, own] as const;
-    const { minScale, maxScale } = is;
-    const asked = { ...(minScale !== undefined && { minScale }), ...(maxScale !== undefined && { maxScale }) };
-    return [name, { ...own, ...scaleFrom(asked, workerScale(asked), limits.scale) }] as const;
+  const isKept = (part: string): boolean => !samePart(part, now, requested) || sameScaleAsked(part, now, requested);
+  // What queue workers do not ask for is as the main service has it.
+  const follows = (part: string): boolean => part === 'queue' && samePart(part, now, requested) && !isKept('server');
+  let server: Scaled = resolved.server;
+  const own = withScales(resolved, (part, is) => {
+    if (isKept(part) && !follows(part)) return is;
+    const asked = scaleAsked(part, now);
+    const base = part === 'queue' ? server : isRole(part) ? defaults : workerScale(asked);
+    const scaled = { ...is, ...scaleFrom(asked, base, settings.limits.scale) };
+    if (part === 'server') server = scaled;
+    return scaled;
   });
-  return Object.fromEntries(entries);
+  return own === resolved ? revision : { ...revision, spec: { ...revision.spec, resolved: own } };
 }
 
 /** What the status says of the scale in force. */
 type Reported = Pick<AppDeploymentStatus, 'resourceSpec' | 'workers'>;
 
 /** `revision` with the minima and maxima that were reported. A part without numbers keeps its own. */
-export function scaledTo({ resourceSpec: numbers = {}, workers = {} }: Reported, revision: AppRevision): AppRevision {
-  const { resolved } = revision.spec;
-  const parts = SCALED_PARTS.flatMap((part) =>
-    resolved[part] ? [[part, { ...resolved[part], ...scaleAsked(part, numbers) }] as const] : [],
-  );
-  const named = Object.entries(resolved.workers ?? {}).map(([name, own]) => {
-    const { minScale = own.minScale, maxScale = own.maxScale } = ownValue(workers, name) ?? {};
-    return [name, { ...own, minScale, maxScale }] as const;
-  });
-  const own: Resolved = {
-    ...resolved,
-    ...Object.fromEntries(parts),
-    ...(named.length > 0 && { workers: Object.fromEntries(named) }),
-  };
+export function scaledTo({ resourceSpec, workers }: Reported, revision: AppRevision): AppRevision {
+  const reported = { runtime: { workers }, ...(resourceSpec && { resourceSpec }) };
+  const own = withScales(revision.spec.resolved, (part, is) => ({ ...is, ...scaleAsked(part, reported) }));
   return { ...revision, spec: { ...revision.spec, resolved: own } };
 }
 
-type Scale = Pick<Scaled, 'minScale' | 'maxScale'>;
+/** The same where every part stays as it is. The main service comes first. */
+function withScales(resolved: Resolved, change: (part: string, is: Scaled) => Scaled): Resolved {
+  const changed = partsOf(resolved).flatMap((part) => {
+    const is = sizeOf(resolved, part);
+    if (is === undefined || !('maxScale' in is)) return [];
+    const scaled = change(part, is);
+    return scaled === is ? [] : [[part, scaled] as const];
+  });
+  if (changed.length === 0) return resolved;
+  const [roles, workers] = [true, false].map((is) =>
+    Object.fromEntries(changed.filter(([part]) => isRole(part) === is)),
+  );
+  return { ...resolved, ...roles, ...(resolved.workers && { workers: { ...resolved.workers, ...workers } }) };
+}
