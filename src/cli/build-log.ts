@@ -18,6 +18,11 @@ export interface ShownCondition {
   readonly message: string;
 }
 
+interface Scale {
+  readonly min_scale?: number | null;
+  readonly max_scale?: number | null;
+}
+
 /** What the commands read of an answer. */
 export interface Deployment {
   readonly id: string;
@@ -30,6 +35,8 @@ export interface Deployment {
     readonly custom_url: string | null;
     readonly env?: readonly PlainVariable[] | null;
     readonly repo_url?: string | null;
+    readonly resource_spec?: Readonly<Record<string, number | null>>;
+    readonly runtime?: { readonly workers?: Readonly<Record<string, Scale>> | null } | null;
   };
   readonly source_revision_config: {
     readonly workflow_config_path: string | null;

@@ -4,28 +4,28 @@ import { describe, expect, it } from 'vitest';
 import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
 import { makeOwnCli, type OwnCli, whole } from '../../test/support/own-cli.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
-import { DEPLOYMENTS } from '../lib/kube/api-resources.ts';
+import { DEPLOYMENTS, PODS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
 import { consequencesOf, untilGone } from './delete.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 describe('scale', () => {
-  const scaled = (args: string[], spec: object = {}): Promise<CliRan & { readonly patch: unknown }> =>
-    runCli(['scale', 'shop', ...args], { kubectl: answering({ [RECORDS]: aRecord(spec) }) }).then((ran) => ({
-      ...ran,
-      patch: ran.asked.filter((one) => one.startsWith('patch')).map((one) => resourceSpecIn(one)),
-    }));
-  const resourceSpecIn = (asked: string): unknown => {
-    const patch = JSON.parse(asked.slice(asked.indexOf('{'))) as { spec: { sourceConfig: { resourceSpec: unknown } } };
-    return patch.spec.sourceConfig.resourceSpec;
-  };
+  async function scaled(
+    args: string[],
+    spec: object = {},
+  ): Promise<CliRan & { readonly cli: OwnCli; readonly resourceSpec: unknown }> {
+    const cli = makeOwnCli({ record: aRecord(spec, {}, { generation: 4 }) });
+    const ran = await cli.run(['scale', 'shop', ...args]);
+    return { ...ran, cli, resourceSpec: cli.stored()?.spec.sourceConfig.resourceSpec };
+  }
 
   it.each<[string[], object, string]>([
     [['server=3'], { minScale: 3, maxScale: 3 }, 'scaled to 3 pods;'],
-    [['--replicas', '1', '--max', '4'], { minScale: 1, maxScale: 4 }, '1 to 4 pods, as its load asks for;'],
+    [['--replicas', '2', '--max', '4'], { minScale: 2, maxScale: 4 }, '2 to 4 pods, as its load asks for;'],
     [
       ['server=1', 'queue=0..5'],
-      { minScale: 1, maxScale: 1, queueMinScale: 0, queueMaxScale: 5 },
+      { queueMinScale: 0, queueMaxScale: 5 },
       'scaled: server to 1 pod; queue to 0 to 5 pods, as its load asks for.',
     ],
     [
@@ -34,8 +34,10 @@ describe('scale', () => {
       'scaled: server to 2 pods; orchestrator to 2 pods.',
     ],
     [['server=0'], { minScale: 0, maxScale: 0 }, 'shop is being scaled to no pods'],
-  ])('%j is one patch', async (args, patch, words) => {
-    expect(await scaled(args)).toMatchObject({ code: 0, patch: [patch], out: expect.stringContaining(words) });
+  ])('%j is one patch', async (args, resourceSpec, words) => {
+    const { cli, ...ran } = await scaled(args);
+    expect(ran).toMatchObject({ code: 0, resourceSpec, out: expect.stringContaining(words) });
+    expect(cli.written()).toHaveLength(1);
   });
 
   it('says where a part begins or ends, which takes a revision, and nothing where it stays', async () => {
@@ -45,45 +47,11 @@ describe('scale', () => {
     expect((await scaled(['queue=3'], queue)).out).not.toContain('new revision');
   });
 
-  describe('with the name of who asks', () => {
-    const named = (
-      args: string[],
-      { whoami = '{"status": {"userInfo": {"username": "anna"}}}', failures = 0 } = {},
-    ) => {
-      let left = failures;
-      const get = answering({
-        [RECORDS]: aRecord({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } }, {}, { generation: 4 }),
-      });
-      const kubectl: Kubectl = async (words, input) => {
-        if (words[0] === 'auth') return whoami;
-        if (words[0] !== 'patch' || left === 0) return get(words, input);
-        left -= 1;
-        throw new Failure('Error from server (Conflict): changed meanwhile');
-      };
-      return runCli(['scale', 'shop', ...args], { kubectl }).then(({ code, asked }) => ({
-        code,
-        patches: asked.filter((one) => one.startsWith('patch')).map((one) => JSON.parse(one.slice(one.indexOf('{')))),
-      }));
-    };
-    const spec = { sourceConfig: { resourceSpec: { minScale: 3, maxScale: 3 } } };
-    const claim = { resourceVersion: '7', annotations: { 'davit.dev/requested-by': `${uid} 5 anna` } };
-
-    it('claims a change under what was read, again after a conflict', async () => {
-      expect(await named(['server=3'])).toEqual({ code: 0, patches: [{ metadata: claim, spec }] });
-      const again = await named(['server=3'], { failures: 1 });
-      expect(again.patches).toEqual([
-        { metadata: claim, spec },
-        { metadata: claim, spec },
-      ]);
-    });
-
-    it('claims nothing where nothing changes, or the API server does not tell', async () => {
-      const same = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
-      expect(await named(['server=2'])).toEqual({ code: 0, patches: [{ spec: same }] });
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      for (const whoami of ['', '{}', '{"status": {"userInfo": {"username": "a\\u001bb"}}}'])
-        expect(await named(['server=3'], { whoami })).toEqual({ code: 0, patches: [{ spec }] });
-    });
+  it('claims a change for who asks, and writes nothing where nothing changes', async () => {
+    const two = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
+    const { cli } = await scaled(['server=3'], two);
+    expect(cli.stored()?.metadata.annotations).toEqual({ 'davit.dev/requested-by': `${uid} 5 somebody` });
+    expect((await scaled(['server=2'], two)).cli.written()).toEqual([]);
   });
 
   const workers = {
@@ -94,48 +62,36 @@ describe('scale', () => {
   it.each<[string[], object, string]>([
     [
       ['mailer=2..5', 'server=2'],
-      {
-        spec: {
-          sourceConfig: {
-            resourceSpec: { minScale: 2, maxScale: 2 },
-            runtime: { workers: { mailer: { minScale: 2, maxScale: 5 } } },
-          },
-        },
-      },
+      { mailer: { command: ['mail'], minScale: 2, maxScale: 5 } },
       'scaled: server to 2 pods; mailer to 2 to 5 pods, as its load asks for.',
     ],
     [
       ['constructor=0'],
-      { spec: { sourceConfig: { runtime: { workers: { constructor: { minScale: 0, maxScale: 0 } } } } } },
+      { constructor: { command: ['build'], singleton: true, minScale: 0, maxScale: 0 } },
       'scaled: constructor to 0 pods.',
     ],
-  ])('of workers: %j', async (args, patch, words) => {
-    const { code, asked, out } = await runCli(['scale', 'shop', ...args], {
-      kubectl: answering({ [RECORDS]: aRecord(workers) }),
+  ])('of workers: %j', async (args, own, words) => {
+    const { code, out, err, cli } = await scaled(args, workers);
+    expect([code, err]).toEqual([0, '']);
+    expect(cli.stored()?.spec.sourceConfig.runtime?.workers).toEqual({
+      ...workers.sourceConfig.runtime.workers,
+      ...own,
     });
-    const sent = asked.find((one) => one.startsWith('patch')) ?? '';
-    expect([code, JSON.parse(sent.slice(sent.indexOf('{')))]).toEqual([0, patch]);
     expect(out).toContain(words);
     expect(out).not.toContain('new revision');
   });
 
-  it.each([
-    [
-      'web=1',
-      /^"web" is no part of shop with a scale\. It has server, constructor, mailer\. A scale of queue or orchestrator would begin that part\.$/,
-    ],
-    ['constructor=2', /^constructor is a singleton: constructor=1 runs it, and constructor=0 stops it\.$/],
-  ])('%s is refused before anything is changed', async (word, words) => {
-    const { code, err, asked } = await runCli(['scale', 'shop', word], {
-      kubectl: answering({ [RECORDS]: aRecord(workers) }),
-    });
-    expect([code, asked.some((one) => one.startsWith('patch'))]).toEqual([1, false]);
-    expect(err).toMatch(words);
+  it('of a part that is not there is refused before anything is changed', async () => {
+    const { code, err, cli } = await scaled(['web=1'], workers);
+    expect([code, err, cli.written()]).toEqual([
+      1,
+      '"web" is no part of shop with a scale. It has server, constructor, mailer. A scale of queue or orchestrator would begin that part.',
+      [],
+    ]);
   });
 
   it('shows workers too', async () => {
-    const kubectl = answering({ [RECORDS]: aRecord(workers), pods: { items: [] } });
-    expect((await runCli(['scale', 'shop'], { kubectl })).out.split('\n').slice(-2)).toEqual([
+    expect((await scaled([], workers)).out.split('\n').slice(-2)).toEqual([
       'constructor  1    1    0/0 ready',
       'mailer       1    1    0/0 ready',
     ]);
@@ -155,31 +111,35 @@ describe('scale', () => {
     [['--replicas', '3', '--max', '1'], /^--max must be at least --replicas, 3\.$/],
     [['--replicas', '3', 'server=2'], /set the same: leave one of them out/],
   ])('%j is refused before anything is asked', async (args, words) => {
-    expect(await scaled(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
+    expect(await runCli(['scale', 'shop', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words) });
   });
 
-  it('shows what is asked for, what is in force, and how many pods are ready', async () => {
-    const pod = (component: string, status: string, more: object = {}): object => ({
-      metadata: { name: 'x', labels: { 'davit.dev/component': component }, ...more },
-      status: { conditions: [{ type: 'Ready', status }] },
-    });
-    const record = aRecord(
-      { sourceConfig: { resourceSpec: { maxScale: 4, queueCpu: 1 } } },
-      { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1 } },
-    );
-    const items = [
-      pod('server', 'True'),
-      pod('server', 'False'),
-      pod('server', 'True', { deletionTimestamp: 'now' }),
-      pod('redis', 'True'),
-    ];
-    const kubectl = answering({ [RECORDS]: record, pods: { items } });
-    expect((await runCli(['scale', 'shop'], { kubectl })).out.split('\n')).toEqual([
+  it('shows what is in force, and how many pods are ready', async () => {
+    const record = aRecord({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 4, queueMaxScale: 1 } } });
+    const cli = makeOwnCli({ record });
+    for (const [name, component, status] of [
+      ['a', 'server', 'True'],
+      ['b', 'server', 'False'],
+      ['c', 'redis', 'True'],
+    ]) {
+      const labels = {
+        'davit.dev/component': component,
+        'davit.dev/deployment': 'shop',
+        'davit.dev/deployment-uid': uid,
+      };
+      const metadata = { name: `shop-${name}`, namespace: 'team', labels };
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [] } };
+      cli.kube.seed(PODS, {
+        ...pod,
+        status: { phase: 'Running', conditions: [{ type: 'Ready', status }] },
+      } as KubeObject);
+    }
+    expect((await cli.run(['scale', 'shop'])).out.split('\n')).toEqual([
       'PART    MIN  MAX  PODS',
       'server  2    4    1/2 ready',
       'queue   1    1    0/0 ready',
     ]);
-    expect(JSON.parse((await runCli(['scale', 'shop', '-o', 'json'], { kubectl })).out)).toEqual({
+    expect(JSON.parse((await cli.run(['scale', 'shop', '-o', 'json'])).out)).toEqual({
       name: 'shop',
       parts: [
         { part: 'server', min: 2, max: 4, ready: 1, pods: 2 },

@@ -21,7 +21,6 @@ import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { RECORDS, readParts } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
-import { scaleTo } from './scale.ts';
 import { treeOf } from './tree.ts';
 import { needReadyPod, verdictOn, waitUntilReady } from './wait.ts';
 
@@ -409,24 +408,6 @@ describe('open', () => {
 
   it('goes on with a pod that is ready', async () => {
     await needReadyPod(answering([{ metadata: { name: 'shop-1' }, status: ready }]), 'shop');
-  });
-});
-
-describe('scale', () => {
-  it.each([
-    [3, 3, { minScale: 3, maxScale: 3 }, 'shop is being scaled to 3 pods'],
-    [1, 4, { minScale: 1, maxScale: 4 }, 'shop is being scaled to 1 to 4 pods, as its load asks for'],
-    [0, 0, { minScale: 0, maxScale: 0 }, 'shop is being scaled to no pods'],
-  ])('%d to %d sets both numbers in one patch', async (min, max, resourceSpec, said) => {
-    const asked: (readonly string[])[] = [];
-    const kubectl: Kubectl = (args) => {
-      if (args[0] !== 'auth') asked.push(args);
-      return Promise.resolve('');
-    };
-    expect(await scaleTo(kubectl, 'shop', new Map([['server', { min, max }]]))).toContain(said);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.slice(0, 3)).toEqual(['patch', RECORDS, 'shop']);
-    expect(JSON.parse(asked[0]?.at(-1) ?? '')).toEqual({ spec: { sourceConfig: { resourceSpec } } });
   });
 });
 

@@ -528,11 +528,6 @@ describe('a clone that is not finished', () => {
       hint: GO_ON,
       exitCode: 1,
     });
-    const scaled = await shown(await cloningOf(), 'scale', 'shop', 'server=1');
-    expect([scaled.code, scaled.asked.filter((one) => one.includes('patch'))]).toEqual([1, []]);
-    expect(scaled.err).toContain(`Nothing was scaled. ${IS}\nTo go on, `);
-    expect((await shown(await cloningOf(), 'scale', 'shop', 'server=0')).code).toBe(0);
-    expect((await shown({}, 'scale', 'shop', 'server=1')).code).toBe(0);
   });
 
   it.each<[string, string[], string]>([

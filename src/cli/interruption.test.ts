@@ -81,7 +81,7 @@ it.each<[string, string, string, string]>([
   ],
   [
     'scale shop server=2',
-    'patch',
+    'PATCH',
     'Nothing was scaled.',
     'shop is being scaled. To follow it: kubectl davit wait shop',
   ],

@@ -109,7 +109,11 @@ const DEPLOYMENT = {
   status: 'READY',
   status_message: 'It serves.',
   conditions: [READY],
-  source_config: { custom_url: 'https://shop.example', env: [{ name: 'A', value: '1' }] },
+  source_config: {
+    custom_url: 'https://shop.example',
+    env: [{ name: 'A', value: '1' }],
+    resource_spec: { min_scale: 1, max_scale: 1, queue_max_scale: 2 },
+  },
   source_revision_config: { workflow_config_path: 'langgraph.json' },
   secrets: [{ name: 'KEY' }],
   internal_url: 'http://shop.team:8000',
@@ -121,6 +125,8 @@ const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null };
 async function answer(method: string, path: string, body?: object): Promise<unknown> {
   if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
     return { ...DEPLOYMENT, latest_revision_id: 's' };
+  if (method === 'PATCH' && JSON.stringify(body ?? {}).includes('queue_max_scale'))
+    return { ...DEPLOYMENT, source_config: { ...DEPLOYMENT.source_config, resource_spec: { queue_max_scale: 0 } } };
   if (path.includes('/restart')) return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
@@ -415,7 +421,7 @@ describe('one document is printed', () => {
 
   it('with the failure and its exit code, whatever was said before', async () => {
     const failing: CliWorld = { kubectl: () => Promise.reject(new Failure('Error from server (NotFound)')) };
-    for (const command of ['wait', 'rollback', 'delete', 'scale', 'export']) {
+    for (const command of ['wait', 'rollback', 'delete', 'export']) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { code, out, err } = await run([command, 'shop', '-o', 'json'], failing);
       expect([command, code, JSON.parse(out), err]).toEqual([

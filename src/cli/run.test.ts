@@ -57,7 +57,7 @@ describe('a command line', () => {
     [
       'a flag of another command',
       ['scale', 'shop', '--tail', '3'],
-      /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output\.$/,
+      /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output, --server, --davit-namespace, --token\.$/,
     ],
     ['a mistyped flag', ['logs', 'shop', '--folow'], /has no flag --folow\. Did you mean --follow\?/],
     ['a flag of a command without any', ['schema', '--now'], /Its flags: none but those of kubectl\.$/],

@@ -1,21 +1,27 @@
 // Shows and sets the number of pods of the parts of a deployment. A scale subresource cannot: it has one number (ADR 36).
 
-import type { Pod } from '../deployments/assess/observed.ts';
-import { isReadyPod } from '../deployments/assess/pod-failures.ts';
-import { asksForPart, SCALED_PARTS, type ScaledPart, scaleAsked } from '../deployments/record/requested-scale.ts';
-import { claimOfChange } from '../deployments/record/requester.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { COMPONENT_LABEL, MOST_PODS } from '../schema/meta.ts';
+import { SCALED_PARTS, type ScaledPart } from '../deployments/record/requested-scale.ts';
+import { MOST_PODS } from '../schema/meta.ts';
 import { NAME_PATTERN } from '../schema/name-patterns.ts';
-import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
-import { unfinishedClone } from './cloning.ts';
-import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print, withFlags } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
-import { type PartChanges, partChanges, partWords } from './part-changes.ts';
+import { isWorker } from '../schema/worker-parts.ts';
+import { type Deployment, needDeployment } from './build-log.ts';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Flags,
+  Misuse,
+  OUTPUT,
+  print,
+  withFlags,
+} from './command.ts';
+import { changeDeployment } from './deployment-change.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
-import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
 import { tableOf } from './table.ts';
-import { usernameOf } from './who.ts';
 
 interface Range {
   readonly min: number;
@@ -32,6 +38,7 @@ export const scaleCommand: Command = {
     { name: 'replicas', value: 'N', help: 'the same as server=N', isNumber: true, most: MOST_PODS },
     { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true, most: MOST_PODS },
     OUTPUT,
+    ...API_FLAGS,
   ],
   about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by their name. No running pod is replaced, except by the first and the last queue worker or
 orchestrator, which take a new revision. server=0 stops all parts; the database and Redis stay.
@@ -41,25 +48,27 @@ orchestrator, which take a new revision. server=0 stops all parts; the database 
   PROGRAM scale shop server=1..4 queue=2`,
   changes: {
     nothing: 'Nothing was scaled.',
-    by: ['patch'],
     sent: ([name = '']) => `${name} is being scaled. To follow it: ${PROGRAM} wait ${name}`,
   },
   run: scale,
 };
 
 async function scale(context: Context): Promise<number> {
-  const { kubectl, words, flags, say, report } = context;
+  const { words, flags, say, report } = context;
   const [name = '', ...parts] = words;
   const scales = new Map([...scaleOfFlags(flags), ...scalesOf(parts)]);
   if (flags.has('replicas') && parts.some((part) => part.startsWith('server=')))
     throw new Misuse('--replicas and server= set the same: leave one of them out.');
-  if (scales.size === 0) return show(context, name);
-  const isChanged = [...scales.keys()].some((part) => part !== 'server');
-  const before = await readRecord(kubectl, name);
-  needData(before, scales);
-  if (isChanged) checkParts(before, scales);
-  say(withFlags(await scaleTo(kubectl, name, scales), context.suggested));
-  const changed = isChanged ? changedParts(before, scales) : { begins: [], ends: [] };
+  const api = await context.api();
+  if (scales.size === 0) return show(context, api, name);
+  const { before, after } = await changeDeployment(api, name, (now) => {
+    checkParts(now, scales);
+    const source_config = configOf(scales);
+    return hasAll(now.source_config, source_config) ? undefined : { source_config };
+  });
+  say(withFlags(saysScale(name, scales), context.suggested));
+  const [was, is] = [partsIn(before), partsIn(after)];
+  const changed = { begins: is.filter((part) => !was.includes(part)), ends: was.filter((part) => !is.includes(part)) };
   const clauses = partWords(changed);
   if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);
   const asked = inOrder(scales).map(([part, range]) => ({ part, ...range }));
@@ -67,32 +76,22 @@ async function scale(context: Context): Promise<number> {
   return 0;
 }
 
-/** Throws Failure if it would start pods on the empty database of a clone. */
-function needData(record: AppDeployment, scales: Scales): void {
-  const unfinished = unfinishedClone(record);
-  if (unfinished && [...scales.values()].some(({ max }) => max > 0))
-    throw new Failure(`Nothing was scaled. ${unfinished.join('\n')}`);
-}
-
-/** Throws Failure for a part that the record does not have, and for more pods of a singleton than one: only the cluster tells. */
-function checkParts({ metadata, spec }: AppDeployment, scales: Scales): void {
-  const { runtime } = spec.sourceConfig;
-  for (const [part, { max }] of scales) {
-    if (isScaledPart(part)) continue;
-    const worker = workerIn(runtime, part);
-    if (worker === undefined)
-      throw new Failure(`"${part}" is no part of ${metadata.name} with a scale. ${partsOf(spec.sourceConfig)}`);
-    if (worker.singleton === true && max > 1)
-      throw new Failure(`${part} is a singleton: ${part}=1 runs it, and ${part}=0 stops it.`);
-  }
-}
-
-/** Those that there are, and those that a scale would begin. */
-function partsOf({ runtime, resourceSpec = {} }: AppDeployment['spec']['sourceConfig']): string {
-  const isThere = (part: ScaledPart): boolean => asksForPart(part, resourceSpec);
-  const others = SCALED_PARTS.filter((part) => !isThere(part));
+/** Throws Failure for a part that the deployment does not have: a request would make it a worker without a command. */
+function checkParts(deployment: Deployment, scales: Scales): void {
+  const own = partsIn(deployment);
+  const unknown = [...scales.keys()].find((part) => !isScaledPart(part) && !own.includes(part));
+  if (unknown === undefined) return;
+  const others = SCALED_PARTS.filter((part) => !own.includes(part));
   const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would begin that part.`;
-  return `It has ${[...SCALED_PARTS.filter(isThere), ...workerNames(runtime)].join(', ')}.${begins}`;
+  throw new Failure(`"${unknown}" is no part of ${deployment.name} with a scale. It has ${own.join(', ')}.${begins}`);
+}
+
+/** The parts with a scale: those that Davit knows come first. */
+function partsIn({ source_config: { resource_spec: numbers = {}, runtime } }: Deployment): string[] {
+  const isThere = (part: ScaledPart): boolean =>
+    part === 'server' ||
+    Object.entries(numbers).some(([field, value]) => field === `${part}_max_scale` && (value ?? 0) > 0);
+  return [...SCALED_PARTS.filter(isThere), ...Object.keys(runtime?.workers ?? {}).toSorted()];
 }
 
 function isScaledPart(part: string): part is ScaledPart {
@@ -136,10 +135,7 @@ function scalesOf(words: readonly string[]): Scales {
   return scales;
 }
 
-/** Returns the message to print. The API server validates the numbers against the record's rules and the platform's limits. */
-export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): Promise<string> {
-  const username = await usernameOf(kubectl);
-  await afterConflicts(() => patchScale(kubectl, name, configOf(scales), username));
+function saysScale(name: string, scales: Scales): string {
   const server = scales.get('server');
   if (server?.max === 0)
     return `${name} is being scaled to no pods; an own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
@@ -148,21 +144,6 @@ export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): P
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
   const shown = inOrder(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
   return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
-}
-
-/** With the name of who asks, where it is known and the patch changes something: the API server takes a claim for a change alone. */
-async function patchScale(
-  kubectl: Kubectl,
-  name: string,
-  sourceConfig: object,
-  username: string | undefined,
-): Promise<void> {
-  const record = username === undefined ? undefined : await readRecord(kubectl, name);
-  const isChange = record !== undefined && !hasAll(record.spec.sourceConfig, sourceConfig);
-  const annotations = isChange && username !== undefined ? claimOfChange(record, username) : undefined;
-  const metadata = annotations && { resourceVersion: record?.metadata.resourceVersion, annotations };
-  const patch = JSON.stringify({ ...(metadata && { metadata }), spec: { sourceConfig } });
-  await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
 }
 
 /** Whether `object` has all values of `part` already. */
@@ -184,41 +165,33 @@ function placeOf(part: string): number {
   return place < 0 ? SCALED_PARTS.length : place;
 }
 
-/** The patch of sourceConfig. */
+/** The patch of source_config. */
 function configOf(scales: Scales): object {
   const all = inOrder(scales);
   const known = all.flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
   const workers = all.flatMap(([part, { min, max }]) =>
-    isScaledPart(part) ? [] : [[part, { minScale: min, maxScale: max }] as const],
+    isScaledPart(part) ? [] : [[part, { min_scale: min, max_scale: max }] as const],
   );
   return {
-    ...(known.length > 0 && { resourceSpec: Object.assign({}, ...known) as object }),
+    ...(known.length > 0 && { resource_spec: Object.assign({}, ...known) as object }),
     ...(workers.length > 0 && { runtime: { workers: Object.fromEntries(workers) } }),
   };
 }
 
-/** The names of a part's numbers in resourceSpec. */
+/** The names of a part's numbers in resource_spec. */
 function fieldsOf(part: ScaledPart, { min, max }: Range): Record<string, number> {
-  return part === 'server' ? { minScale: min, maxScale: max } : { [`${part}MinScale`]: min, [`${part}MaxScale`]: max };
+  const prefix = part === 'server' ? '' : `${part}_`;
+  return { [`${prefix}min_scale`]: min, [`${prefix}max_scale`]: max };
 }
 
 function podsOf({ min, max }: Range): string {
   return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, as its load asks for`;
 }
 
-function changedParts({ spec: { sourceConfig } }: AppDeployment, scales: Scales): PartChanges {
-  const asked = inOrder(scales).flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
-  const resourceSpec = Object.assign({}, sourceConfig.resourceSpec, ...asked) as typeof sourceConfig.resourceSpec;
-  return partChanges(sourceConfig, { ...sourceConfig, ...(resourceSpec && { resourceSpec }) });
-}
-
-async function show(context: Context, name: string): Promise<number> {
-  const { kubectl } = context;
-  const [record, pods] = await Promise.all([readRecord(kubectl, name), listOf<Pod>(kubectl, 'pods', name)]);
-  const parts = [
-    ...SCALED_PARTS.flatMap((part) => shownPart(record, part, pods)),
-    ...workerNames(record.spec.sourceConfig.runtime).map((worker) => shownWorker(record, worker, pods)),
-  ];
+async function show(context: Context, api: HttpApi, name: string): Promise<number> {
+  const deployment = await needDeployment(api, name);
+  const { pods } = await api.call<Seen>('GET', `/v2/deployments/${deployment.id}/events`);
+  const parts = partsIn(deployment).map((part) => shownPart(deployment, part, pods ?? []));
   print(context, { name, parts }, () =>
     tableOf([
       ['PART', 'MIN', 'MAX', 'PODS'],
@@ -233,34 +206,26 @@ async function show(context: Context, name: string): Promise<number> {
   return 0;
 }
 
+interface Seen {
+  readonly pods: readonly { readonly part: string; readonly ready: boolean }[] | null;
+}
+
 interface ShownPart {
   readonly part: string;
-  /** Null if the status does not say yet which number is in force. */
   readonly min: number | null;
   readonly max: number | null;
   readonly ready: number;
   readonly pods: number;
 }
 
-/** Empty if the record has no such part. */
-function shownPart({ spec, status }: AppDeployment, part: ScaledPart, pods: readonly Pod[]): ShownPart[] {
-  const asked = spec.sourceConfig.resourceSpec ?? {};
-  if (!asksForPart(part, asked)) return [];
-  const { minScale, maxScale } = {
-    ...scaleAsked(part, { resourceSpec: status?.resourceSpec ?? {} }),
-    ...scaleAsked(part, { resourceSpec: asked }),
-  };
-  return [{ part, min: minScale ?? null, max: maxScale ?? null, ...countOf(part, pods) }];
-}
-
-function shownWorker({ spec }: AppDeployment, part: string, pods: readonly Pod[]): ShownPart {
-  const { minScale, maxScale } = workerScale(workerIn(spec.sourceConfig.runtime, part) ?? {});
-  return { part, min: minScale, max: maxScale, ...countOf(part, pods) };
-}
-
-function countOf(part: string, pods: readonly Pod[]): Pick<ShownPart, 'ready' | 'pods'> {
-  const own = pods.filter(
-    ({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === part && metadata.deletionTimestamp === undefined,
-  );
-  return { ready: own.filter(isReadyPod).length, pods: own.length };
+function shownPart({ source_config: config }: Deployment, part: string, pods: NonNullable<Seen['pods']>): ShownPart {
+  const { resource_spec: numbers = {}, runtime } = config;
+  const prefix = part === 'server' ? '' : `${part}_`;
+  const worker = runtime?.workers?.[part];
+  const least = worker?.min_scale ?? 1;
+  const [min, max] = worker
+    ? [least, worker.max_scale ?? least]
+    : [numbers[`${prefix}min_scale`], numbers[`${prefix}max_scale`]];
+  const own = pods.filter((pod) => pod.part === part);
+  return { part, min: min ?? null, max: max ?? null, ready: own.filter(({ ready }) => ready).length, pods: own.length };
 }
