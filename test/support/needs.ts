@@ -46,7 +46,7 @@ const program = (name: string, seconds: number): Need => ({
   make: (progress) => ensureProgram(name, progress),
 });
 
-const kubernetes = tool('kubernetes', 330, kubernetesRelease().folder);
+const kubernetes = tool('kubernetes', 720, kubernetesRelease().folder);
 const containerd: Need = { ...tool('containerd', 60), pods: true };
 const helm = tool('helm', 60, helmFolder());
 const lua = tool('lua', 5);
