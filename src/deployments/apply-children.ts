@@ -3,17 +3,18 @@
 import type { EventRecorder } from '../lib/controller/events.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import type { ActionFailure, Observed, ObservedRecord } from './assess/observed.ts';
+import { type ActionFailure, childOf, type Observed, type ObservedRecord } from './assess/observed.ts';
 import { mayStartPods } from './assess/pod-starts.ts';
-import { executePlan, withAppliedDigest } from './cluster/apply.ts';
+import { makeStoreSecret } from './children/database/wal-archive.ts';
+import { executePlan, makeOnce, withAppliedDigest } from './cluster/apply.ts';
 import type { EnsuredRevision } from './ensure-revision.ts';
-import { ensureStoreSecret } from './ensure-store-secret.ts';
 import { guardShared, guardStores } from './guard-stores.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { correctionsOf } from './plan/corrections.ts';
 import { partitionByData, withoutUnsafe } from './plan/plan.ts';
-import { changedSets, childrenOf, planAllowed } from './plan-children.ts';
-import { startRestore } from './run-restore.ts';
+import { changedSets, childrenOf, inputsOf, planAllowed } from './plan-children.ts';
+import { driverOf } from './record/database-driver.ts';
+import { startRestore } from './run-jobs.ts';
 
 export interface ChildrenInputs extends EnsuredRevision {
   /** Whether all Secrets and keys that the pods reference exist. */
@@ -74,6 +75,23 @@ export async function applyChildren(
     migrates: planned.migrates === true && changed.size === 0 && mayStartPods(failures),
     mayReplacePods: mayStartPods(before),
   };
+}
+
+/**
+ * The Secret with what an ObjectStore says of the store, before instances mount it. Its name follows from its content, so it is created once
+ * and never changed.
+ */
+async function ensureStoreSecret(
+  observed: Observed,
+  latest: AppRevision,
+  options: ReconcilerOptions,
+): Promise<ActionFailure[]> {
+  const { postgres } = latest.spec.resolved;
+  if (postgres === undefined || driverOf(postgres) !== 'cloudnative-pg') return [];
+  const secret = makeStoreSecret(inputsOf(observed, latest, {}, options));
+  if (!secret || childOf(observed, 'Secret', secret.metadata.name)) return [];
+  const made = await makeOnce(secret, observed.record, options.home);
+  return 'reason' in made ? [made] : [];
 }
 
 /** Whether the revision was deployed when the pass began, and the record has not changed since. */

@@ -24,7 +24,7 @@ import { makePodEvents } from './pod-events.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { replacePods } from './replace-pods.ts';
 import { reportOvertaken, reportPass } from './report-pass.ts';
-import { checkLostMigration, startMigration } from './run-migration.ts';
+import { checkLostMigration, startMigration } from './run-jobs.ts';
 
 /**
  * Makes the reconcile function. It is level-triggered: it reads the current state of the record, whatever enqueued it. A

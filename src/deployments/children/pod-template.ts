@@ -1,6 +1,8 @@
 // The pods that run a record's image. All parts have the same template, except for variables.
 
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
+import type { IVolume } from 'kubernetes-models/v1/Volume';
+import type { IVolumeMount } from 'kubernetes-models/v1/VolumeMount';
 import { ownValue } from '../../lib/json-value.ts';
 import type { Sized } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, SECRETS_ANNOTATION } from '../../schema/meta.ts';
@@ -14,7 +16,6 @@ import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
 import { placementFor, pullSecretsFor } from './placement.ts';
-import { volumeMountsFor, volumesFor } from './volumes.ts';
 
 export function podTemplateFor(
   inputs: Inputs,
@@ -28,8 +29,8 @@ export function podTemplateFor(
   const spec = requested.resourceSpec ?? {};
   const digest = ownValue(secretDigests ?? {}, role)?.pods;
   const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
-  const volumes = volumesFor(spec);
-  const volumeMounts = volumeMountsFor(spec);
+  // Empty lists would be fields that Davit owns. The API server validates free-form parts when the workload is applied.
+  const { volumes = [], volumeMounts = [] } = spec;
   const { command, args } = runtimeOf(requested.runtime, role) ?? {};
   const initContainers = initContainersFor(inputs, parts.waitScripts);
   const { terminationGracePeriodSeconds, preStop } = drainingOf(role, runtimeOf(requested.runtime, role));
@@ -61,10 +62,10 @@ export function podTemplateFor(
           resources: resourcesFor(size),
           securityContext: APP_SECURITY,
           terminationMessagePolicy: 'FallbackToLogsOnError',
-          ...(volumeMounts && { volumeMounts }),
+          ...(volumeMounts.length > 0 && { volumeMounts: volumeMounts as IVolumeMount[] }),
         },
       ],
-      ...(volumes && { volumes }),
+      ...(volumes.length > 0 && { volumes: volumes as readonly object[] as IVolume[] }),
     },
   };
 }

@@ -6,9 +6,8 @@ import type { FacadeContext } from '../../organization/facade/collection.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import { HOSTS_ANNOTATION } from '../../schema/meta.ts';
-import { buildsAnew } from '../record/code-host.ts';
-import { codeHostFindings } from './code-host-rules.ts';
-import { hostFindings } from './hostname-rules.ts';
+import { buildsAnew, codeHostProblem } from '../record/code-host.ts';
+import { claimable, hostOf, mayClaim } from '../record/hostnames.ts';
 import { listenerFindings } from './listener-rules.ts';
 import { type ImageRegistry, registryFindings } from './registry-rules.ts';
 import { catalogueFindings } from './template-rules.ts';
@@ -31,9 +30,9 @@ export async function findingsOfNew(
   const { caches, settings, registry } = checking;
   const { namespace = '' } = record.metadata;
   return [
-    ...hostFindingsOf(checking, record),
+    ...hostFindings(checking, record),
     ...listenerFindings(record.spec.sourceConfig, synced(caches.listeners, 'listeners').list(namespace)),
-    ...codeHostFindingsOf(checking, record),
+    ...codeHostFindings(checking, record),
     ...(await registryFindings(record, tenantId, { builds: settings.builds, registry })),
   ];
 }
@@ -49,23 +48,39 @@ export async function findingsOfChange(
   const after = { ...before, spec };
   return [
     ...catalogueFindings(before.spec, spec, () => catalogueOf(checking)),
-    ...hostFindingsOf(checking, after, before.spec.sourceConfig.customUrl),
+    ...hostFindings(checking, after, before.spec.sourceConfig.customUrl),
     ...(buildsAnew(before.spec.sourceRevisionConfig, spec.sourceRevisionConfig)
-      ? codeHostFindingsOf(checking, after)
+      ? codeHostFindings(checking, after)
       : []),
     ...(await registryFindings(after, tenantId, { builds: settings.builds, registry }, before.spec)),
   ];
 }
 
-function codeHostFindingsOf({ caches, settings }: Checking, record: AppDeployment): FieldError[] {
-  if (record.spec.source !== 'codehost') return [];
-  return codeHostFindings(record, synced(caches.integrations, 'integrations').list(settings.organizationNamespace));
+/** Its tenant must be allowed to use the integration, and the repository must be on the integration's host. */
+function codeHostFindings({ caches, settings }: Checking, { metadata, spec }: AppDeployment): FieldError[] {
+  if (spec.source !== 'codehost') return [];
+  const integrations = synced(caches.integrations, 'integrations').list(settings.organizationNamespace);
+  const problem = codeHostProblem(spec, metadata.namespace ?? '', integrations);
+  if (problem === undefined) return [];
+  const at = ['body', 'source_config'] as const;
+  // A missing integration and another tenant's get the same message.
+  if (problem.is === 'unknown') {
+    const msg = 'is not an integration of this tenant. GET /v1/integrations/forge/codehost/install lists them';
+    return [{ loc: [...at, 'integration_id'], msg, type: 'value_error' }];
+  }
+  const msg = `is not on the integration's host: it must begin with https://${problem.host}/`;
+  return [{ loc: [...at, 'repo_url'], msg, type: 'value_error' }];
 }
 
-function hostFindingsOf({ caches, settings }: Checking, { metadata, spec }: AppDeployment, old?: string): FieldError[] {
+/** Whether the tenant may claim the host. Only the controller knows whether another deployment has it already. */
+function hostFindings({ caches, settings }: Checking, { metadata, spec }: AppDeployment, old?: string): FieldError[] {
   const { namespace = '', name } = metadata;
+  const { address } = settings;
   const { customUrl } = spec.sourceConfig;
-  if (customUrl === old) return [];
+  if (customUrl === undefined || customUrl === old || address.kind === 'none') return [];
   const allowed = caches.tenants.get({ name: namespace })?.metadata.annotations?.[HOSTS_ANNOTATION];
-  return hostFindings({ name, namespace }, customUrl, allowed, settings.address);
+  const place = { name, namespace };
+  if (mayClaim(hostOf(customUrl), place, allowed, address)) return [];
+  const msg = `this tenant cannot claim this host. It can claim: ${claimable(place, allowed, address)}`;
+  return [{ loc: ['body', 'source_config', 'custom_url'], msg, type: 'value_error' }];
 }

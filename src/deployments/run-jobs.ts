@@ -1,4 +1,4 @@
-// The migration of a revision in a pass: its Job is created, or found to be lost.
+// The Jobs of a revision in a pass: the restore with which its database begins, and its migration.
 
 import { overlayWrite } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
@@ -6,11 +6,24 @@ import { JOBS } from '../lib/kube/api-resources.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { migrationLost, migrationOf } from './assess/migration.ts';
 import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
-import { migrationJob } from './children/desired.ts';
+import { mayRestore } from './assess/restore.ts';
+import { migrationJob, restoreJob } from './children/desired.ts';
 import { makeOnce } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
-import type { PlanningOptions } from './plan-children.ts';
+import { inputsOf, type PlanningOptions } from './plan-children.ts';
+
+/** Its Job is created as soon as PostgreSQL answers. */
+export async function startRestore(
+  observed: Observed,
+  revision: AppRevision,
+  options: PlanningOptions,
+): Promise<ActionFailure[]> {
+  if (!mayRestore(observed, revision)) return [];
+  const job = restoreJob(inputsOf(observed, revision, {}, options));
+  const created = job && (await makeOnce(job, observed.record, options.home));
+  return created && 'reason' in created ? [created] : [];
+}
 
 export async function startMigration(
   observed: Observed,
