@@ -20,7 +20,7 @@ export function logAnswers({ local, ...rest }: Answering): ControllerDefinition<
   const budget = makeLogBudget();
   const readPage: AgentLogsOptions['readPage'] = async (copy, revision, query, signal) => {
     const wanted = DeployLogsQuery.parse(query);
-    const page = makePage(wanted, MOST_BYTES_OF_CROSSING_PAGE);
+    const page = makePage(wanted, { mostBytes: MOST_BYTES_OF_CROSSING_PAGE });
     const { namespace = '', name } = copy.metadata;
     const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
     const target = { record: copy, revisions, revisionId: revision, task: wanted.task };

@@ -12,7 +12,6 @@ import { whyNotListed } from '../lib/controller/reflector.ts';
 import { watchCertificate } from '../lib/http/tls-certificate.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { Logger } from '../lib/logger.ts';
-import { LIMITED_BY } from '../organization/facade/event-streams.ts';
 import { makeOAuth } from '../organization/oauth/oauth.ts';
 import type { Config } from './config.ts';
 import { buildApp } from './facade.ts';
@@ -63,7 +62,6 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   if (oauth) watches.push(oauth.collector.run(signal));
   const page = await readPage();
   if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
-  metrics.startAtZero({ streamLimits: LIMITED_BY });
   const app = await buildApp({
     kube: client,
     page,
@@ -80,8 +78,6 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
     randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
     signal,
-    onStream: metrics.streaming,
-    onStreamRefused: metrics.streamRefused,
     onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),
   });
   const { tls, host, port } = config.http;

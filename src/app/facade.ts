@@ -51,7 +51,7 @@ export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 
   readonly sleep?: (ms: number) => Promise<void>;
   /** Called with the path of each request, before anything else. */
   readonly beforeEach?: (path: string) => Promise<void>;
-  /** Aborts when the service stops: requests that wait and event streams end at once, which would hold it up. */
+  /** Aborts when the service stops: requests that wait are answered at once, which would hold it up. */
   readonly signal?: AbortSignal;
 }
 
@@ -76,7 +76,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const context = { ...base, deployments, listeners: makeListeners(base), integrations: makeIntegrations(base) };
   const endWhatLasts = (): void => {
     deployments.close();
-    hooks.streams.close();
     deps.oauth?.endWaits();
   };
   deps.signal?.addEventListener('abort', endWhatLasts);

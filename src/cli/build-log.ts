@@ -58,8 +58,9 @@ export interface Revision {
   readonly status_message: string | null;
 }
 interface LogPage {
-  readonly logs: readonly { readonly id: string; readonly message: string; readonly container: string }[];
+  readonly logs: readonly { readonly message: string; readonly container: string }[];
   readonly next_offset: string | null;
+  readonly position: string | null;
 }
 interface SeenPods {
   readonly pods: readonly { readonly name: string; readonly ready: boolean }[] | null;
@@ -128,7 +129,8 @@ export function openBuildLog(
   isQuiet = false,
 ): () => Promise<string[]> {
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`;
-  let offset: string | undefined;
+  /** Null: it has ended. */
+  let position: string | null | undefined;
   let cacheStep = '';
   function isNoise({ container, message }: LogPage['logs'][number]): boolean {
     const step = /^#\d+ /.exec(message)?.[0] ?? '';
@@ -137,14 +139,15 @@ export function openBuildLog(
   }
   return async () => {
     const lines: string[] = [];
-    for (;;) {
-      const body = { order: 'asc', limit: LINES_OF_PAGE, ...(offset !== undefined && { offset }) };
+    for (let hasMore = true; hasMore && position !== null; ) {
+      const body = { order: 'asc', limit: LINES_OF_PAGE, ...(position !== undefined && { position }) };
       // oxlint-disable-next-line no-await-in-loop -- one page after the other
-      const { logs, next_offset: next } = await api.patiently<LogPage>('POST', path, body);
-      lines.push(...logs.filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message));
-      offset = logs.at(-1)?.id ?? offset;
-      if (logs.length === 0 || next === null) return lines;
+      const page = await api.patiently<LogPage>('POST', path, body);
+      lines.push(...page.logs.filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message));
+      position = page.position;
+      hasMore = page.next_offset !== null;
     }
+    return lines;
   };
 }
 

@@ -645,7 +645,7 @@ describe('the command', { timeout: 240_000 }, () => {
         if (silent) return program.kill('SIGINT');
         if (isNew && url === '/put') return undefined;
         const answer = url.includes('build_logs')
-          ? { logs: [], next_offset: null }
+          ? { logs: [], next_offset: null, position: null }
           : url.includes('/revisions/')
             ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
             : url.includes('/revisions?')

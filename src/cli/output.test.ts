@@ -121,7 +121,7 @@ const DEPLOYMENT = {
   active_revision_id: 'r',
 };
 const REVISIONS = { resources: [{ id: 'r', status: 'DEPLOYED', status_message: null }] };
-const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null };
+const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null, position: null };
 async function answer(method: string, path: string, body?: object): Promise<unknown> {
   if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
     return { ...DEPLOYMENT, latest_revision_id: 's' };

@@ -10,6 +10,7 @@ import {
   runCli,
   uid,
 } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -382,9 +383,7 @@ describe('wait', () => {
     expect(ran.err).toBe(
       'shop will not become ready on its own: Why. See: kubectl davit status --namespace=staging --context=far shop',
     );
-    const scaled = await runCli(['scale', 'shop', 'server=2', '-n', 'staging'], {
-      kubectl: answering({ [RECORDS]: aRecord() }),
-    });
+    const scaled = await makeOwnCli({ record: aRecord() }).run(['scale', 'shop', 'server=2', '-n', 'staging']);
     expect(scaled.out).toContain('To follow it: kubectl davit wait --namespace=staging shop');
   });
 
@@ -396,7 +395,8 @@ describe('wait', () => {
       'apprevisions.davit.dev': { items: [failedBuild] },
     });
     const call = async (_method: string, path: string): Promise<unknown> => {
-      if (path.includes('build_logs')) return { logs: [{ id: '1', message: 'no rule' }], next_offset: null };
+      if (path.includes('build_logs'))
+        return { logs: [{ id: '1', message: 'no rule' }], next_offset: null, position: null };
       const revision = { id: REVISION.spec.id, status: 'BUILD_FAILED', status_message: null };
       if (path.includes('/revisions/')) return revision;
       return { resources: path.includes('/revisions?') ? [revision] : [{ id: uid, name: 'shop' }] };

@@ -27,30 +27,22 @@ export const LONGEST_MS = 15_000;
 /** Concurrent streams of one request. */
 export const STREAMS_AT_ONCE = 4;
 
-/** Containers that one stream follows at once; each takes a connection for as long as it is followed. */
-export const MOST_FOLLOWED = 16;
-/** Containers that have ended and are read beside them. */
-export const ENDED_AT_ONCE = 4;
-
 /** Limits for all requests together. */
 const REQUESTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 32, mostWaitingOfGroup: 8 };
+/** Limits for requests with a position. */
+const FURTHER = { most: 16, mostOfGroup: 8, always: 1, mostWaiting: 256, mostWaitingOfGroup: 64 };
 /** Concurrent streams. Each needs a connection. */
 const STREAMS = { most: 8, mostOfGroup: 6, always: 0, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
 const BYTES_PER_SECOND = 16 * MEBIBYTE;
-/** Limits for all containers that are followed. */
-const FOLLOWS = { most: 96, mostOfGroup: 48, always: 4, mostWaiting: 0 };
-const FOLLOWED_BYTES_PER_SECOND = 8 * MEBIBYTE;
 
 /** The limits that all requests for logs share. */
 export interface LogBudget {
   readonly requests: FairLimiter;
+  /** Requests with a position. */
+  readonly further: FairLimiter;
   readonly streams: FairLimiter;
   /** Waits until this number of bytes may be processed, so that other work has its turn. */
   readonly pace: Pace;
-  /** Containers that are followed. None waits for another: followers go on for long. */
-  readonly follows: FairLimiter;
-  /** As `pace`, for what followers read: a page waits for no follower. */
-  readonly paceFollowed: Pace;
 }
 
 type Pace = (bytes: number, signal: AbortSignal) => Promise<void>;
@@ -58,10 +50,9 @@ type Pace = (bytes: number, signal: AbortSignal) => Promise<void>;
 export function makeLogBudget(now: () => number = () => performance.now()): LogBudget {
   return {
     requests: makeFairLimiter(REQUESTS),
+    further: makeFairLimiter(FURTHER),
     streams: makeFairLimiter(STREAMS),
     pace: makePace(BYTES_PER_SECOND, now),
-    follows: makeFairLimiter(FOLLOWS),
-    paceFollowed: makePace(FOLLOWED_BYTES_PER_SECOND, now),
   };
 }
 

@@ -37,7 +37,7 @@ export async function readBuildLog(build: BuildToRead, reading: Reading): Promis
   return (await readLogs(kube, buildPods(made), reading)) ?? false;
 }
 
-export function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
+function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
   return { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
 }
 

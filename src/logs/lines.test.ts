@@ -103,13 +103,13 @@ it.each<[string, DeployLogsQuery, number]>([
 
 it('asks only for what may be on the page', () => {
   const page = makePage({ limit: 2 });
-  expect([page.enough, page.since()]).toEqual([3, undefined]);
+  expect([page.enough, page.since('a')]).toEqual([3, undefined]);
   const sink = page.sink('a');
   for (let at = 0; at < 10; at += 1) sink.push(Buffer.from(`${timeAt(at)} x\n`));
-  expect(page.since()).toBe(timeAt(7));
+  expect(page.since('a')).toBe(timeAt(7));
   const { next_offset: offset } = page.done(false);
-  expect(makePage({ offset, order: 'asc' }).since()).toBe(timeAt(8));
-  expect(makePage({ start_time: '2026-01-01T01:00:02.5+01:00' }).since()).toBe(timeAt(2));
+  expect(makePage({ offset, order: 'asc' }).since('a')).toBe(timeAt(8));
+  expect(makePage({ start_time: '2026-01-01T01:00:02.5+01:00' }).since('a')).toBe(timeAt(2));
   expect([
     { query: 'x' },
     { level: 'INFO' as const },
@@ -207,4 +207,52 @@ it('what a container wrote at the same time before and after its restart is show
     { order: 'asc' },
   );
   expect(said.logs.map(({ message }) => message)).toEqual(['after', 'before']);
+});
+
+/** What a caller gets who reads on until there is no more, and the last position. */
+function readOn(written: readonly Written[], query: DeployLogsQuery): { told: string[]; position: string } {
+  const told: string[] = [];
+  let position = query.position ?? null;
+  for (;;) {
+    const { logs, next_offset: next, position: now } = pageOf(written, { ...query, position });
+    told.push(...logs.map(({ pod, message }) => `${pod} ${message}`));
+    position = now;
+    if (next === null) return { told, position: position ?? 'none' };
+  }
+}
+
+it('a caller who reads on gets each line once, however lines of several containers come', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(aLog, fc.nat(30)), { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 10 }),
+      fc.constantFrom(undefined, 'one', 'e'),
+      (logs, limit, text) => {
+        const lines = logs.map(([log]) => log.split(/(?<=\n)/).filter((line) => line !== ''));
+        const until = (at: (n: number) => number): Written[] =>
+          lines.map((all, n) => ({ by: `pod-${n}/c`, text: all.slice(0, at(n)).join('') }));
+        const query = { order: 'asc' as const, limit, ...(text && { query: text }) };
+        const first = readOn(
+          until((n) => logs[n]?.[1] ?? 0),
+          query,
+        );
+        const second = readOn(
+          until(() => Infinity),
+          { ...query, position: first.position },
+        );
+        const all = readOn(
+          until(() => Infinity),
+          { ...query, limit: 1000 },
+        );
+        expect([...first.told, ...second.told].toSorted()).toEqual(all.told.toSorted());
+        expect(
+          readOn(
+            until(() => Infinity),
+            { ...query, position: second.position },
+          ).told,
+        ).toEqual([]);
+      },
+    ),
+    { numRuns: 300 },
+  );
 });

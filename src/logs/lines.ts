@@ -1,11 +1,13 @@
 // Builds a page of log lines from streams of containers. It keeps only lines that can still be on the page. Pure.
 
-import { HttpError } from '../lib/http/http-error.ts';
+import { type FieldError, HttpError } from '../lib/http/http-error.ts';
 import type { ContainerLog } from '../lib/kube/log-path.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import { makeLeveller, type Said } from './levels.ts';
 import { momentOf } from './moments.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from './payloads.ts';
+import { type Position, type Positions, positionsIn, positionText } from './positions.ts';
+import { makeReading } from './reading.ts';
 
 interface Line {
   /** The sort key of a line: its time, its container, and its number among lines of the same time. */
@@ -25,20 +27,41 @@ export interface LineSink {
 export interface Page {
   /** `by`: what `byOf` returns, or the container alone. */
   sink(by: string): LineSink;
-  /** The time from which lines are needed, as RFC 3339. Undefined if all are. */
-  since(): string | undefined;
+  /**
+   * Whether the caller has all that a start of a container wrote before it ended. `starts`: ids of this start, and of those after it.
+   */
+  hasAll(by: string, starts: readonly string[]): boolean;
+  /** This start of a container has ended and was read to its end. */
+  readToEnd(by: string, start: string): void;
+  /** The time from which lines of this container are needed, as RFC 3339. Undefined if all are. */
+  since(by: string): string | undefined;
+  /** Whether each container is read from where the caller has read it to, instead of its last lines. */
+  readonly isContinued: boolean;
   /** The number of last lines of a container that the page can need. Undefined if the query does not limit it. */
   readonly enough: number | undefined;
-  done(truncated: boolean): DeployLogs;
+  /** `isOver`: nothing more will be written. */
+  done(truncated: boolean, isOver?: boolean): DeployLogs;
+}
+
+export interface PageOptions {
+  /** Limit for all lines on the page, two for a character. */
+  readonly mostBytes?: number;
+  /** By whom a line is counted that `by` wrote: positions are those of writers. */
+  readonly writerOf?: (by: string) => string;
+  /** Writers whose positions are kept also where they are not read. */
+  readonly writers?: readonly string[];
 }
 
 const USUAL_LIMIT = 50;
 /** Milliseconds. Lines of a container are in the order of time, except if its clock is set back. A smaller step loses no line. */
 const SLACK_MS = 2000;
 
-/** `mostBytes`: of all lines on the page, two for a character. */
-export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE): Page {
-  const descending = query.order !== 'asc';
+export function makePage(
+  query: DeployLogsQuery,
+  { mostBytes = MOST_BYTES_OF_PAGE, writerOf = containerOf, writers = [] }: PageOptions = {},
+): Page {
+  const positions = positionsOf(query);
+  const descending = positions === undefined && query.order !== 'asc';
   const limit = query.limit ?? USUAL_LIMIT;
   const after = keyOf(query.offset);
   const isWanted = textFilter(query);
@@ -48,6 +71,7 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
   const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
   // One more line than shown, to know whether there is another page.
   const kept = makeKept(limit + 1, mostBytes, isBefore);
+  const reading = makeReading(positions, writers);
   let isCut = false;
 
   /** Whether this time is so far beyond `bound` that no later line of the same container can be on the page. */
@@ -74,31 +98,47 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
 
   return {
     enough: descending && takesAll && after === undefined && until === undefined ? limit + 1 : undefined,
-    since() {
+    isContinued: positions !== undefined,
+    hasAll: (by, starts) => reading.hasAll(writerOf(by), starts),
+    readToEnd: (by, start) => reading.end(writerOf(by), start, by.endsWith(PREVIOUS)),
+    since(by) {
       // Ascending: the previous pages have the lines before the offset. Descending: a full page has no place for older lines.
       const bound = descending ? kept.bound() : after;
-      const times = [bound?.slice(0, TIME_LENGTH), query.start_time ?? undefined];
+      const times = [bound?.slice(0, TIME_LENGTH), reading.lastOf(writerOf(by))?.time, query.start_time ?? undefined];
       const latest = Math.max(...times.map((time) => (time === undefined ? -Infinity : Date.parse(time))));
       // Whole seconds suffice, because the page filters exactly.
       return latest === -Infinity ? undefined : `${new Date(latest).toISOString().slice(0, 19)}Z`;
     },
     sink(by) {
+      const writer = writerOf(by);
+      reading.begin(writer);
       return makeLineSink((time, nth, said, wasCut) => {
+        if (!reading.takes(writer, { time, nth })) return true;
         isCut ||= wasCut;
         return take(by, time, nth, said);
       });
     },
-    done(truncated) {
+    done(truncated, isOver = false) {
       const lines = kept.inOrder();
-      const shown = lines.slice(0, limit).map(({ key, timestamp, said }) => shownLine(key, timestamp, said));
+      const onPage = lines.slice(0, limit);
+      const shown = onPage.map(({ key, timestamp, said }) => shownLine(key, timestamp, said));
       const hasMore = lines.length > limit || kept.wasFull();
+      const isLast = after !== undefined || until !== undefined || (isOver && !(hasMore && !descending));
       return {
         logs: shown,
         next_offset: hasMore ? (shown.at(-1)?.id ?? null) : null,
+        position: isLast
+          ? null
+          : positionText(reading.after(hasMore && !descending ? lastOf(onPage, writerOf) : undefined)),
         truncated: truncated || isCut,
       };
     },
   };
+}
+
+/** The last line of each writer. */
+function lastOf(lines: readonly Line[], writerOf: (by: string) => string): ReadonlyMap<string, Position> {
+  return new Map(lines.map(({ key }) => [writerOf(partsOf(key).by), partsOf(key)]));
 }
 
 function writerIn(key: string): Pick<LogLine, 'pod' | 'container'> {
@@ -114,14 +154,14 @@ export function byOf({ pod, container, previous }: ContainerLog): string {
 }
 
 /** `by` without the mark of the log before the last restart. */
-export function writerOf(by: string): string {
+function containerOf(by: string): string {
   return by.endsWith(PREVIOUS) ? by.slice(0, -PREVIOUS.length) : by;
 }
 
 /** The other log of the same container: before its last restart, or after it. */
 function otherOf(by: string): string {
-  const writer = writerOf(by);
-  return writer === by ? `${by}${PREVIOUS}` : writer;
+  const container = containerOf(by);
+  return container === by ? `${by}${PREVIOUS}` : container;
 }
 
 interface Kept {
@@ -181,7 +221,7 @@ function sizeOf({ key, said }: Line): number {
 }
 
 /** A line as it is answered. Its key says who wrote it. */
-export function shownLine(key: string, timestamp: string, { level, message }: Said): LogLine {
+function shownLine(key: string, timestamp: string, { level, message }: Said): LogLine {
   return {
     id: Buffer.from(key).toString('base64url'),
     timestamp,
@@ -192,18 +232,18 @@ export function shownLine(key: string, timestamp: string, { level, message }: Sa
 }
 
 /** Lines are in this order: by time, then by who wrote them, then as they were written. */
-export function lineKey(time: string, by: string, nth: number): string {
+function lineKey(time: string, by: string, nth: number): string {
   return `${time} ${by} ${String(nth).padStart(6, '0')}`;
 }
 
-/** What `lineKey` made of the id of a line. */
-export function keyParts(id: string): { readonly time: string; readonly by: string; readonly nth: number } {
-  const [time = '', by = '', nth = ''] = Buffer.from(id, 'base64url').toString('utf8').split(' ');
+/** What `lineKey` made a key of. */
+function partsOf(key: string): Position & { readonly by: string } {
+  const [time = '', by = '', nth = ''] = key.split(' ');
   return { time, by, nth: Number(nth) };
 }
 
 /** What of the text a query asks for. */
-export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>): (said: Said) => boolean {
+function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>): (said: Said) => boolean {
   const text = query?.toLowerCase() ?? '';
   const wanted = typeof level === 'string' ? level : undefined;
   return (said) =>
@@ -214,9 +254,7 @@ export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'le
  * Lines of what one container wrote, with their time and which of that moment's they are. `take` says whether there can be another
  * that counts.
  */
-export function makeLineSink(
-  take: (time: string, nth: number, said: () => Said, wasCut: boolean) => boolean,
-): LineSink {
+function makeLineSink(take: (time: string, nth: number, said: () => Said, wasCut: boolean) => boolean): LineSink {
   const last = { time: '', nth: 0 };
   const levelled = makeLeveller();
   return makeSplitter((line, wasCut) => {
@@ -284,9 +322,25 @@ function keyOf(offset: string | null | undefined): string | undefined {
   if (offset === undefined || offset === null || offset === '') return undefined;
   const key = Buffer.from(offset, 'base64url').toString('utf8');
   if (KEY.test(key) && momentOf(key.slice(0, TIME_LENGTH)) !== undefined) return key;
-  throw new HttpError(422, [
-    { loc: ['body', 'offset'], msg: 'must be the next_offset of an earlier answer', type: 'value_error' },
-  ]);
+  throw new HttpError(422, [refused('offset', 'must be the next_offset of an earlier answer')]);
+}
+
+/** Where the query goes on after an earlier answer. */
+function positionsOf({ position, order, offset, end_time: end }: DeployLogsQuery): Positions | undefined {
+  if (position === undefined || position === null || position === '') return undefined;
+  const positions = positionsIn(position);
+  const findings = [
+    ...(positions === undefined ? [refused('position', 'must be the position of an earlier answer')] : []),
+    ...(order === 'desc' ? [refused('order', 'must be asc with a position: the oldest line comes first')] : []),
+    ...(offset ? [refused('offset', 'cannot be combined with a position: send one of them')] : []),
+    ...(end ? [refused('end_time', 'cannot be combined with a position, which asks for the lines since')] : []),
+  ];
+  if (findings.length > 0) throw new HttpError(422, findings);
+  return positions;
+}
+
+function refused(name: string, msg: string): FieldError {
+  return { loc: ['body', name], msg, type: 'value_error' };
 }
 
 const SHORTEST_TIME = '2026-01-01T00:00:00Z'.length;

@@ -3,6 +3,7 @@
 import type { BuildContext } from '../builds/http/registry/platform.ts';
 import type { Deployments } from '../deployments/http/repository.ts';
 import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
+import type { FairLimiter } from '../lib/controller/fair-limiter.ts';
 import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
 import type { Listeners } from '../listeners/http/repository.ts';
 import type { RequestContext } from '../organization/facade/auth.ts';
@@ -12,6 +13,7 @@ import type { Listener } from '../schema/listener.ts';
 import type { LogBudget } from './budget.ts';
 import { readBuildLog } from './build-log.ts';
 import { readTargetLogs } from './kept-lines.ts';
+import { BUILD_WRITERS } from './kept-log.ts';
 import { makePage } from './lines.ts';
 import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
 import { readRemoteLogs } from './remote.ts';
@@ -37,7 +39,7 @@ export interface LogPages {
 }
 
 /** The record whose logs are read. Throws HttpError 404 for a missing deployment or revision. */
-export async function findTarget(
+async function findTarget(
   deployments: Deployments,
   admitted: RequestContext,
   id: string,
@@ -50,11 +52,19 @@ export async function findTarget(
   return record;
 }
 
-export function buildOf(deployments: Deployments, record: AppDeployment, revision: string): BuildStatus | undefined {
+function buildOf(deployments: Deployments, record: AppDeployment, revision: string): BuildStatus | undefined {
   return deployments.revisionsOf(record).find(({ spec }) => spec.id === revision)?.status?.build;
 }
 
+/** A build has one pod, and its stored log does not name it. */
+function builderOf(by: string): string {
+  return by.split('/')[1] ?? by;
+}
+
 export function makeLogPages({ auth, deployments, listeners, kube, platform }: LogNeeds, budget: LogBudget): LogPages {
+  /** Whoever reads on reads little, and comes again every other second. */
+  const turnOf = ({ position }: DeployLogsQuery): FairLimiter => (position ? budget.further : budget.requests);
+
   /** The Listener whose cluster runs the record. */
   async function listenerOf(admitted: RequestContext, record: AppDeployment): Promise<Listener | undefined> {
     const { listenerId } = record.spec.sourceConfig;
@@ -73,7 +83,7 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
     const record = await findTarget(deployments, admitted, id, revisionId);
     const listener = await listenerOf(admitted, record);
     if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
-    const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
+    const giveBack = await (turnOf(query).take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
       if (listener !== undefined) {
         const revision = revisionId?.toLowerCase();
@@ -93,20 +103,17 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
     query: DeployLogsQuery,
     signal: AbortSignal,
   ): Promise<DeployLogs> {
-    const page = makePage(query);
+    const page = makePage(query, { writerOf: builderOf, writers: BUILD_WRITERS });
     const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
     const revision = revisionId.toLowerCase();
     // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
     await auth.needLogs(caller, tenant);
     const status = buildOf(deployments, record, revision);
     const isOver = !isUnderWay(status);
-    const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
+    const giveBack = await (turnOf(query).take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
-      const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, status }, reading));
-      // A caller that follows the build continues after the last line.
-      if (whole.next_offset !== null || isOver || query.order !== 'asc') return whole;
-      return { ...whole, next_offset: whole.logs.at(-1)?.id ?? query.offset ?? null };
+      return page.done(await readBuildLog({ kube, platform, record, tenant, revision, status }, reading), isOver);
     } finally {
       giveBack();
     }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { Uuid } from '../schema/primitives.ts';
 import { momentOf } from './moments.ts';
+import { LONGEST_POSITION } from './positions.ts';
 
 export const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -36,6 +37,13 @@ export const DeployLogsQuery = z
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
     offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),
+    position: z
+      .string()
+      .max(LONGEST_POSITION)
+      .nullish()
+      .describe(
+        'position of an earlier answer to the same query: only lines that it and those before it do not have, oldest first.',
+      ),
   })
   .meta({ id: 'DeployLogsQuery', examples: [{ limit: 100, order: 'desc', level: 'ERROR' }] });
 export type DeployLogsQuery = z.output<typeof DeployLogsQuery>;
@@ -57,6 +65,12 @@ export const DeployLogs = z
   .object({
     logs: z.array(LogLine),
     next_offset: z.string().nullable().describe('Offset of the next page. null if there is none.'),
+    position: z
+      .string()
+      .nullable()
+      .describe(
+        'How far each container has been read. Send it to read what is written next; at once while there is a next_offset. null after an offset or an end_time, and where nothing more will be written: the build is over.',
+      ),
     truncated: z
       .boolean()
       .describe(
@@ -78,6 +92,7 @@ export const DeployLogs = z
           },
         ],
         next_offset: null,
+        position: 'v1~q83vEjRW.vqn5hy3a3r.0.',
         truncated: false,
       },
     ],

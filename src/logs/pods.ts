@@ -46,11 +46,11 @@ interface ContainerStatus {
   /** Empty until the container has started. */
   readonly containerID?: string;
   readonly state?: { readonly running?: object; readonly terminated?: { readonly containerID?: string } };
-  readonly lastState?: { readonly terminated?: object };
+  readonly lastState?: { readonly terminated?: { readonly containerID?: string } };
 }
 
 export interface Reading {
-  readonly page: Pick<Page, 'sink' | 'since' | 'enough'>;
+  readonly page: Omit<Page, 'done'>;
   readonly budget: LogBudget;
   /** The namespace whose share of the limits is used. */
   readonly tenant: string;
@@ -126,21 +126,30 @@ export async function readPods(
   if (items.length === 0) return undefined;
   const newest = youngestFirst(items).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);
-  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { ...reading, namespace: pods.namespace });
+  const wanted = streams.slice(0, MOST_STREAMS).filter((log) => !reading.page.hasAll(byOf(log), log.starts));
+  const isWhole = await readAll(kube, wanted, { ...reading, namespace: pods.namespace });
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
+}
+
+/** The log of one start of a container. */
+interface StartLog extends ContainerLog {
+  /** Its id, and that of the start after it. */
+  readonly starts: readonly string[];
+  readonly hasEnded: boolean;
 }
 
 function streamsOf({
   metadata,
   status: { initContainerStatuses = [], containerStatuses = [] } = {},
-}: PodObject): ContainerLog[] {
+}: PodObject): StartLog[] {
   return [...initContainerStatuses, ...containerStatuses].flatMap((status) => {
-    const { name, restartCount = 0, containerID = '' } = status;
+    const { name, restartCount = 0, containerID = '', state, lastState } = status;
     const isBetween = waitsToBeRestarted(status);
-    return [
-      ...(containerID === '' || isBetween ? [] : [{ pod: metadata.name, container: name, previous: false }]),
-      ...(restartCount > 0 || isBetween ? [{ pod: metadata.name, container: name, previous: true }] : []),
-    ];
+    const log = { pod: metadata.name, container: name };
+    const before = lastState?.terminated?.containerID;
+    const now = { ...log, previous: false, starts: [containerID], hasEnded: state?.terminated !== undefined };
+    const earlier = { ...log, previous: true, starts: before ? [before, containerID] : [], hasEnded: true };
+    return [...(containerID === '' || isBetween ? [] : [now]), ...(restartCount > 0 || isBetween ? [earlier] : [])];
   });
 }
 
@@ -153,7 +162,7 @@ function waitsToBeRestarted({ state, lastState }: ContainerStatus): boolean {
 /** Resolves to whether everything that the page needs was read. */
 async function readAll(
   kube: KubeClient,
-  streams: readonly ContainerLog[],
+  streams: readonly StartLog[],
   { page, budget, tenant, signal, fromStart = false, namespace }: Reading & { readonly namespace: string },
 ): Promise<boolean> {
   const over = new AbortController();
@@ -164,15 +173,16 @@ async function readAll(
   let answered = 0;
   const failed: Unavailable[] = [];
 
-  async function read(stream: ContainerLog): Promise<void> {
+  async function read(stream: StartLog): Promise<void> {
     const giveBack = await (budget.streams.take(tenant, stop) ?? tooManyLogs());
     try {
-      const sink = page.sink(byOf(stream));
+      const by = byOf(stream);
+      const sink = page.sink(by);
       let bytes = 0;
       let goesOn = true;
-      const since = page.since();
+      const since = page.since(by);
       const path = logPath(namespace, stream, {
-        ...(!fromStart && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
+        ...(!fromStart && !page.isContinued && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
         limitBytes: String(MOST_BYTES_OF_STREAM),
         ...(since !== undefined && { sinceTime: since }),
       });
@@ -188,13 +198,16 @@ async function readAll(
       answered += 1;
       // A stream that ended within a line was truncated.
       if (bytes >= MOST_BYTES_OF_STREAM) isWhole &&= !goesOn;
-      else if (goesOn && left > 0) sink.end();
+      else if (goesOn && left > 0) {
+        sink.end();
+        if (stream.hasEnded && stream.starts[0] !== undefined) page.readToEnd(by, stream.starts[0]);
+      }
     } finally {
       giveBack();
     }
   }
 
-  async function attempt(stream: ContainerLog): Promise<void> {
+  async function attempt(stream: StartLog): Promise<void> {
     try {
       await read(stream);
     } catch (error) {
@@ -206,7 +219,7 @@ async function readAll(
     }
   }
 
-  async function work(queue: Iterator<ContainerLog>): Promise<void> {
+  async function work(queue: Iterator<StartLog>): Promise<void> {
     for (let next = queue.next(); next.done !== true && !stop.aborted; next = queue.next()) {
       // oxlint-disable-next-line no-await-in-loop -- each worker reads one after another
       await attempt(next.value);

@@ -1,87 +1,63 @@
-// How far a followed log has been sent, by writer: which lines a reader that connects again has seen. Pure.
+// How far the log of each container has been read: a caller that reads again gets what is missing. One time for all containers would
+// lose lines that arrive late, because the clocks of nodes differ. Pure.
 
 import { hash } from 'node:crypto';
 
-/** A line among those of one writer: its time, and which of that moment's it is. */
+/** A line among those of one container: its time, and which of that moment's it is. */
 export interface Position {
   /** RFC 3339 in UTC with nine digits. */
   readonly time: string;
-  /** -1 is before the first one. */
   readonly nth: number;
 }
 
-export interface Positions {
-  /** Time before which lines of a writer without a position are not wanted; undefined where all are. */
-  readonly floor: string | undefined;
-  of(writer: string): Position | undefined;
-  /** A line of this writer was sent. */
-  advance(writer: string, position: Position): void;
-  /** Leaves out writers that are no more. */
-  keepOnly(writers: ReadonlySet<string>): void;
-  /** What `positionsOf` reads. */
-  token(): string;
+/** How far a container has been read. */
+export interface Read {
+  /** Its last line. Absent if there was none. */
+  readonly last?: Position | undefined;
+  /** Digest of its last start that had ended and was read to its end. */
+  readonly ended?: string | undefined;
 }
+
+/** By `digestOf` the container's name. */
+export type Positions = ReadonlyMap<string, Read>;
 
 const VERSION = 'v1';
-const NAME_LENGTH = 8;
+const DIGEST = /^[\w-]{8}$/;
 const BASE = 36;
-/** Characters for as many containers as are looked at; a header may be twice as long. */
-const LONGEST_TOKEN = 8000;
+/** Room for 20 pods of ten containers, and for as many that are gone. */
+export const LONGEST_POSITION = 16_000;
 
-export function startAt(floor: string | undefined): Positions {
-  return makePositions(floor, new Map());
+/** Names of pods are long, and of a few hundred these are different. */
+export function digestOf(name: string): string {
+  return hash('sha256', name, 'base64url').slice(0, 8);
 }
 
-/** Positions as `token` wrote them; undefined for anything else. */
-export function positionsOf(token: string | undefined): Positions | undefined {
-  if (token === undefined || token.length > LONGEST_TOKEN) return undefined;
-  const [version, floor = '', ...parts] = token.split('~');
+/** Text that callers send back. */
+export function positionText(positions: Positions): string {
+  const parts = [...positions].map(([name, { last, ended = '' }]) =>
+    [name, last ? shortTime(last.time) : '', last ? last.nth.toString(BASE) : '', ended].join('.'),
+  );
+  return [VERSION, ...parts].join('~');
+}
+
+/** Undefined for what is no text of `positionText`. */
+export function positionsIn(text: string): Positions | undefined {
+  if (text.length > LONGEST_POSITION) return undefined;
+  const [version, ...parts] = text.split('~');
   if (version !== VERSION) return undefined;
-  const known = new Map<string, Known>();
+  const positions = new Map<string, Read>();
   for (const part of parts) {
-    const [name = '', time = '', nth = ''] = part.split('.');
-    const at = timeOf(time);
-    const count = Number.parseInt(nth, BASE);
-    if (name.length !== NAME_LENGTH || at === undefined || !(count >= 0)) return undefined;
-    known.set(name, knownOf({ time: at, nth: count - 1 }));
+    const [name = '', time = '', nth = '', ended = '', ...rest] = part.split('.');
+    const last = time === '' && nth === '' ? undefined : { time: timeOf(time) ?? '', nth: Number.parseInt(nth, BASE) };
+    const isValid = DIGEST.test(name) && (ended === '' || DIGEST.test(ended)) && rest.length === 0;
+    if (!isValid || (last && (last.time === '' || !(last.nth >= 0)))) return undefined;
+    positions.set(name, { last, ended: ended || undefined });
   }
-  const from = floor === '' ? undefined : timeOf(floor);
-  return floor !== '' && from === undefined ? undefined : makePositions(from, known);
-}
-
-interface Known {
-  readonly position: Position;
-  /** As a part of the token, which each line has. */
-  readonly text: string;
-}
-
-function knownOf(position: Position): Known {
-  return { position, text: `${shortTime(position.time)}.${(position.nth + 1).toString(BASE)}` };
-}
-
-function makePositions(floor: string | undefined, known: Map<string, Known>): Positions {
-  return {
-    floor,
-    of: (writer) => known.get(nameOf(writer))?.position,
-    advance: (writer, position) => void known.set(nameOf(writer), knownOf(position)),
-    keepOnly(writers) {
-      const names = new Set([...writers].map(nameOf));
-      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
-    },
-    token() {
-      const parts = [...known].map(([name, { text }]) => `${name}.${text}`);
-      return [VERSION, floor === undefined ? '' : shortTime(floor), ...parts].join('~');
-    },
-  };
+  return positions;
 }
 
 export function isAfter(a: Position, b: Position): boolean {
   return a.time === b.time ? a.nth > b.nth : a.time > b.time;
-}
-
-/** Names of pods are long, and of a few writers these are different. */
-function nameOf(writer: string): string {
-  return hash('sha256', writer, 'base64url').slice(0, NAME_LENGTH);
 }
 
 const NANOSECONDS = 1_000_000_000n;

@@ -7,15 +7,13 @@ import type { App } from '../organization/facade/validation.ts';
 import { makeLogBudget } from './budget.ts';
 import { type LogNeeds, makeLogPages } from './page-reader.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
-import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
 export function registerLogs(app: App, context: LogNeeds): void {
-  const { auth, streams } = context;
+  const { auth } = context;
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422, 502, 504) };
   const budget = makeLogBudget();
   const pages = makeLogPages(context, budget);
-  const logStreams = makeLogStreams(context, budget);
 
   app.post('/v1/projects/:project_id/deploy_logs', {
     onRequest: auth.as('get'),
@@ -23,7 +21,6 @@ export function registerLogs(app: App, context: LogNeeds): void {
       tags: ['logs'],
       operationId: 'listDeployLogs',
       summary: "Read the logs of a deployment's pods",
-      events: LOG_EVENTS,
       params: ProjectPath,
       body,
       response,
@@ -31,11 +28,7 @@ export function registerLogs(app: App, context: LogNeeds): void {
     handler: async (request, reply) => {
       const { project_id: id } = request.params;
       const { body: query } = request;
-      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
-        streams.isAskedFor(request)
-          ? logStreams.ofPods(request, reply, { id, query, signal })
-          : pages.ofPods(auth.admitted(request), id, undefined, query, signal),
-      );
+      return whileWanted(reply, (signal) => pages.ofPods(auth.admitted(request), id, undefined, query, signal));
     },
   });
 
@@ -45,7 +38,6 @@ export function registerLogs(app: App, context: LogNeeds): void {
       tags: ['logs'],
       operationId: 'listRevisionDeployLogs',
       summary: "Read the logs of a revision's pods",
-      events: LOG_EVENTS,
       params: ProjectRevisionPath,
       body,
       response,
@@ -53,11 +45,7 @@ export function registerLogs(app: App, context: LogNeeds): void {
     handler: async (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
       const { body: query } = request;
-      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
-        streams.isAskedFor(request)
-          ? logStreams.ofPods(request, reply, { id, revisionId, query, signal })
-          : pages.ofPods(auth.admitted(request), id, revisionId, query, signal),
-      );
+      return whileWanted(reply, (signal) => pages.ofPods(auth.admitted(request), id, revisionId, query, signal));
     },
   });
 
@@ -67,7 +55,6 @@ export function registerLogs(app: App, context: LogNeeds): void {
       tags: ['logs'],
       operationId: 'listBuildLogs',
       summary: "Read the log of a revision's build, while it runs and afterwards",
-      events: BUILD_LOG_EVENTS,
       params: ProjectRevisionPath,
       body,
       response,
@@ -75,11 +62,7 @@ export function registerLogs(app: App, context: LogNeeds): void {
     handler: async (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
       const { body: query } = request;
-      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
-        streams.isAskedFor(request)
-          ? logStreams.ofBuild(request, reply, { id, revisionId, query, signal })
-          : pages.ofBuild(auth.admitted(request), { id, revisionId }, query, signal),
-      );
+      return whileWanted(reply, (signal) => pages.ofBuild(auth.admitted(request), { id, revisionId }, query, signal));
     },
   });
 }

@@ -1,12 +1,11 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
 import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
-import type { Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
-import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
+import type { Deployment, DeploymentList, PatchDeployment } from '../deployments/http/payloads.ts';
+import type { RevisionDiff, RevisionList } from '../deployments/http/revisions/payloads.ts';
 import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
-import type { DeployLogsQuery } from '../logs/payloads.ts';
+import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Credentials } from './credentials.ts';
-import { makeEventParser, type ServerEvent } from './events.ts';
 import type { ListState } from './route.ts';
 
 type TaskRun = TaskStatusList['resources'][number]['runs'][number];
@@ -53,14 +52,23 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * Connects, and yields what came together: at once nothing, then events. Ends where the API asks to connect again with the id of the last event; throws
- * ApiError where it refuses. What it shows has no values of secrets.
- */
-export type OpenStream = (
-  lastEventId: string | undefined,
-  signal: AbortSignal,
-) => AsyncGenerator<readonly ServerEvent[], { readonly retryMs: number | undefined }>;
+/** What is new since the last answer. */
+export interface News<T> {
+  /** Absent if nothing is. */
+  readonly value?: T | undefined;
+  /** `at once`: there is more already. `never`: nothing will be new. */
+  readonly next?: 'at once' | 'never';
+}
+
+/** Asks for what is new, each time it is called; throws ApiError. What it shows has no values of secrets. */
+export type Poll<T> = (signal: AbortSignal) => Promise<News<T>>;
+
+/** What was written, oldest first. */
+export interface Written {
+  readonly lines: readonly LogLine[];
+  /** Whether lines may be missing. */
+  readonly isTruncated: boolean;
+}
 
 export interface Api {
   /** Resolves if the token and the tenant may be used. */
@@ -69,14 +77,11 @@ export interface Api {
   ask<T>(method: string, path: string, body?: unknown): Promise<T>;
   /** Sends a file to an address that the API has given, without a token. */
   upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void>;
-  /** `deployments`. */
-  list(query: ListQuery): OpenStream;
-  /** `deployment`, and `gone`. */
-  deployment(id: string): OpenStream;
-  /** `revisions`, and `gone`. */
-  revisions(id: string): OpenStream;
-  /** `log` for each line, `truncated`, `complete` and `gone`. */
-  logs(id: string, source: LogSource, query: DeployLogsQuery): OpenStream;
+  list(query: ListQuery): Poll<DeploymentList>;
+  deployment(id: string): Poll<Deployment>;
+  revisions(id: string): Poll<RevisionList>;
+  /** The newest lines of pods, or a build's from its first on; then those that are written. */
+  logs(id: string, source: LogSource, filter: Pick<DeployLogsQuery, 'level' | 'query'>): Poll<Written>;
   /** A change of the present version: it is refused if somebody else changes the deployment first. */
   patch(id: string, body: PatchDeployment): Promise<void>;
   /** A change that is made from the present version, and refused if somebody else changes the deployment first. */
@@ -102,22 +107,15 @@ export interface Api {
 
 interface RequestOptions {
   readonly body?: unknown;
-  /** Other than the time limit of an answer. */
+  /** Ends it before the time limit of an answer. */
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Data of the last event of a stream. */
-interface StreamEnd {
-  readonly reason: string;
-  readonly detail: string;
-  readonly status?: number;
-}
-
 /** The API answers within 60 s. */
 const LONGEST_MS = 75_000;
-/** A stream has a comment every 15 s. */
-const SILENCE_MS = 45_000;
+/** Lines of an answer: the newest that a log begins with, and those that were written since. */
+const [NEWEST, FURTHER] = [300, 1000];
 
 /** The page's script is at BASE/assets/. */
 const BASE = new URL('../', import.meta.url);
@@ -155,6 +153,8 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     path: string,
     { body, signal, headers }: RequestOptions,
   ): Promise<Response> {
+    const limit = AbortSignal.timeout(LONGEST_MS);
+    const within = signal ? AbortSignal.any([signal, limit]) : limit;
     try {
       return await fetch(new URL(path, BASE), {
         method,
@@ -166,13 +166,13 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
           ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: signal ?? AbortSignal.timeout(LONGEST_MS),
+        signal: within,
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',
       });
     } catch (error) {
-      const reason: unknown = signal?.aborted === true ? signal.reason : error;
+      const reason: unknown = within.aborted ? within.reason : error;
       const isLate = reason instanceof DOMException && reason.name === 'TimeoutError';
       throw new ApiError(
         0,
@@ -207,70 +207,39 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
   }
 
-  async function* stream(
-    method: string,
-    path: string,
-    body: unknown,
-    lastEventId: string | undefined,
-    left: AbortSignal,
-  ): AsyncGenerator<readonly ServerEvent[], { readonly retryMs: number | undefined }> {
-    const silence = new AbortController();
-    const silent = (ms: number): ReturnType<typeof setTimeout> =>
-      setTimeout(() => silence.abort(new DOMException('Silent', 'TimeoutError')), ms);
-    let timer = silent(LONGEST_MS);
-    const { credentials } = session;
-    const token = await credentials.token();
-    try {
-      const headers = {
-        accept: 'text/event-stream',
-        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
-      };
-      const response = await send(method, path, { body, headers, signal: AbortSignal.any([left, silence.signal]) });
+  /** A GET whose answer is 304, without a body, while nothing has changed. */
+  function polled<T>(path: string): Poll<T> {
+    let etag: string | null = null;
+    return async (signal) => {
+      const headers = etag === null ? {} : { 'if-none-match': etag };
+      const response = await send('GET', path, { signal, headers });
+      if (response.status === 304) return {};
       if (!response.ok) throw await refused(response);
-      // Something in between may have another mind; an answer with values of secrets is not read.
-      if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        await response.body?.cancel();
-        throw new ApiError(
-          0,
-          'The answer is not a stream of events. Something between this page and Davit changes it.',
-        );
-      }
-      const parser = makeEventParser();
-      yield [];
-      for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-        clearTimeout(timer);
-        timer = silent(SILENCE_MS);
-        const came = parser.push(text);
-        const last = came.find(({ event }) => event === 'end')?.data as StreamEnd | undefined;
-        // The stream's token has ended, and there is another one.
-        if (last?.status === 401 && (await session.credentials.token()) !== token) return { retryMs: 0 };
-        if (last?.status === 401 && session.credentials === credentials) onRefused(last.detail);
-        const events = came.map(read);
-        if (events.length > 0) yield events;
-        if (last !== undefined) break;
-      }
-      return { retryMs: parser.retryMs };
-    } catch (error) {
-      // A connection that breaks or is silent is opened again, as one that ends.
-      if (error instanceof ApiError || left.aborted) throw error;
-      return { retryMs: undefined };
-    } finally {
-      clearTimeout(timer);
-    }
+      const value = (await response.json()) as T;
+      etag = response.headers.get('etag');
+      return { value };
+    };
   }
 
-  /** The end of a stream that is a refusal is thrown, and one that is for good has a name of its own. */
-  function read(one: ServerEvent): ServerEvent {
-    if (one.event !== 'end') return one;
-    const { reason, detail, status } = one.data as StreamEnd;
-    if (reason === 'refused' || reason === 'failed') throw new ApiError(status ?? 500, detail);
-    return reason === 'complete' ? { ...one, event: 'complete' } : one;
+  /** Reads a log on from where the last answer has read each container to. */
+  function readOn(path: string, begin: DeployLogsQuery, filter: DeployLogsQuery): Poll<Written> {
+    let position: string | null | undefined;
+    let wasTruncated = false;
+    return async (signal) => {
+      const isFirst = position === undefined;
+      const body = { ...filter, ...(isFirst ? begin : { limit: FURTHER, position }) };
+      const page = (await (await accepted('POST', path, { body, signal })).json()) as DeployLogs;
+      const isNewestFirst = isFirst && begin.order !== 'asc';
+      const lines = isNewestFirst ? page.logs.toReversed() : page.logs;
+      const isNew = isFirst || lines.length > 0 || page.truncated !== wasTruncated;
+      ({ position, truncated: wasTruncated } = page);
+      const hasMore = page.next_offset !== null && !isNewestFirst;
+      return {
+        ...(isNew && { value: { lines, isTruncated: page.truncated } }),
+        ...(position === null ? { next: 'never' } : hasMore && { next: 'at once' }),
+      };
+    };
   }
-
-  const opening =
-    (method: string, path: string, body?: unknown): OpenStream =>
-    (lastEventId, signal) =>
-      stream(method, path, body, lastEventId, signal);
 
   return {
     check: () => request('GET', 'v2/deployments?limit=1'),
@@ -281,13 +250,16 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
       if (nameContains !== '') query.set('name_contains', nameContains);
       if (status !== '') query.set('status', status);
-      return opening('GET', `v2/deployments?${query}`);
+      return polled(`v2/deployments?${query}`);
     },
-    deployment: (id) => opening('GET', `v2/deployments/${id}`),
-    revisions: (id) => opening('GET', `v2/deployments/${id}/revisions?limit=100`),
-    logs(id, { kind, revisionId }, query) {
+    deployment: (id) => polled(`v2/deployments/${id}?secrets=names`),
+    revisions: (id) => polled(`v2/deployments/${id}/revisions?limit=100`),
+    logs(id, { kind, revisionId }, filter) {
       const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
-      return opening('POST', `v1/projects/${id}${revision}/${kind === 'build' ? 'build_logs' : 'deploy_logs'}`, query);
+      const path = `v1/projects/${id}${revision}`;
+      return kind === 'build'
+        ? readOn(`${path}/build_logs`, { order: 'asc', limit: FURTHER }, filter)
+        : readOn(`${path}/deploy_logs`, { limit: NEWEST }, filter);
     },
     patch: (id, body) => change('PATCH', id, '', body),
     async patchFrom(id, bodyOf) {

@@ -3,11 +3,11 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
-import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import type { RevisionList } from '../deployments/http/revisions/payloads.ts';
 import { bytesText, shortened } from '../schema/text.ts';
 import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
-import { type Followed, newest, useFollowed } from './follow.ts';
+import { type Followed, useFollowed } from './follow.ts';
 import {
   advice,
   aspectsOf,
@@ -41,10 +41,6 @@ import type { Variable } from './variables.tsx';
 /** Sources whose images no other deployment may have. */
 const OWN_IMAGES: ReadonlySet<string> = new Set(['internal_source', 'internal_docker']);
 
-interface RevisionList {
-  readonly resources: readonly Revision[];
-}
-
 export interface DetailProps {
   readonly api: Api;
   /** As it was typed. */
@@ -61,21 +57,14 @@ export interface DetailProps {
 }
 
 export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: DetailProps): VNode {
-  const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
-    id,
-    api.deployment(id),
-    (value, events) => {
-      const found = newest<Deployment>('deployment')(value?.found, events);
-      return found && { found, isGone: events.some(({ event }) => event === 'gone') };
-    },
-  );
-  const revisions = useFollowed<RevisionList>(id, api.revisions(id), newest('revisions'));
+  const deployment = useFollowed(id, api.deployment(id));
+  const revisions = useFollowed(id, api.revisions(id));
   const [asked, setAsked] = useState<Asked>();
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocused = useRef(false);
-  const found = deployment.value?.found;
+  const found = deployment.value;
   const isMissing = deployment.failure?.status === 404;
-  const isGone = found !== undefined && (deployment.value?.isGone === true || isMissing);
+  const isGone = found !== undefined && isMissing;
 
   useEffect(() => {
     if (found === undefined && !isMissing) return;
@@ -151,7 +140,14 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
       <Tasks api={api} deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Reported api={api} deployment={found} namespace={namespaceOf(tenant)} say={say} />
-      <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} state={log} onState={onLog} />
+      <Logs
+        api={api}
+        id={id}
+        isElsewhere={found.source_config.listener_id !== null}
+        revisions={revisions.value?.resources ?? []}
+        state={log}
+        onState={onLog}
+      />
       {asked !== undefined && (
         <Action
           key={JSON.stringify(asked)}

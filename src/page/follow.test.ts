@@ -1,18 +1,17 @@
-// When the page connects: `follow` with a clock, a document and streams of the test's own.
+// When the page asks: `follow` with a clock, a document and answers of the test's own.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ApiError } from './api.ts';
-import type { ServerEvent } from './events.ts';
+import { ApiError, type News } from './api.ts';
 import { type Following, follow } from './follow.ts';
 
 const page = Object.assign(new EventTarget(), { hidden: false });
-let asked: [seconds: number, lastEventId: string | undefined][];
+/** Seconds. */
+let asked: number[];
 let answers: Answer[];
 let seen: string[];
 let following: Following;
 
-type Answer = (signal: AbortSignal) => AsyncGenerator<readonly ServerEvent[], { retryMs: number | undefined }>;
-const event = (id: string, name = 'log'): ServerEvent => ({ event: name, data: {}, id });
+type Answer = () => Promise<News<string>>;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
@@ -26,111 +25,117 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A connection with one event, which then stays open, or ends after so long. */
-const connected = (
-  id: string,
-  { name = 'log', forMs }: { readonly name?: string; readonly forMs?: number } = {},
-): Answer =>
-  async function* (signal) {
-    yield [];
-    yield [event(id, name)];
-    await new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error));
-      if (forMs !== undefined) setTimeout(resolve, forMs);
-    });
-    return { retryMs: 4000 };
+/** An answer after so long. */
+const news =
+  (value?: string, next?: News<string>['next'], afterMs = 0): Answer =>
+  async () => {
+    if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
+    return { value, ...(next && { next }) };
   };
-const refused = (status: number, retryAfter?: number): Answer =>
-  // oxlint-disable-next-line require-yield -- it fails first
-  async function* () {
-    throw new ApiError(status, `HTTP ${status}`, retryAfter);
-  };
+const refused =
+  (status: number, retryAfter?: number): Answer =>
+  () =>
+    Promise.reject(new ApiError(status, `HTTP ${status}`, retryAfter));
 
 async function start(): Promise<void> {
-  following = follow({
-    open(lastEventId, signal) {
-      asked.push([Date.now() / 1000, lastEventId]);
-      return (answers.shift() ?? connected('default'))(signal);
+  following = follow<string>({
+    everyMs: 2000,
+    poll() {
+      asked.push(Math.round(Date.now() / 100) / 10);
+      return (answers.shift() ?? news())();
     },
-    onEvents: (events) => seen.push(events.map(({ id }) => id).join(' ')),
+    onAnswer: (value) => seen.push(value ?? 'nothing'),
     onFailure: ({ message }, retryMs) => seen.push(`${message}, again in ${retryMs / 1000} s`),
   });
   await vi.advanceTimersByTimeAsync(0);
 }
-const times = (): number[] => asked.map(([seconds]) => seconds);
 function turn(hidden: boolean): void {
   page.hidden = hidden;
   page.dispatchEvent(new Event('visibilitychange'));
 }
 
-describe('a connection', () => {
-  it('is there at once, and stays', async () => {
+describe('the page', () => {
+  it('asks at once, and every two seconds after an answer', async () => {
+    answers = [news('one'), news(), news('two', undefined, 3000)];
     await start();
-    await vi.advanceTimersByTimeAsync(100_000);
-    expect([asked, seen]).toEqual([[[0, undefined]], ['', 'default']]);
-  });
-
-  it('that ends is opened again after the time that it names, where it ended', async () => {
-    answers = [connected('one', { forMs: 10_000 })];
-    await start();
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(asked).toEqual([
-      [0, undefined],
-      [14, 'one'],
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([asked, seen]).toEqual([
+      [0, 2, 4, 9],
+      ['one', 'nothing', 'two', 'nothing'],
     ]);
   });
 
-  it.each(['gone', 'complete'])('is not opened again after the event %s', async (name) => {
-    answers = [connected('last', { name, forMs: 10 })];
+  it('asks at once while there is more', async () => {
+    answers = [news('one', 'at once'), news('two', 'at once'), news('three')];
     await start();
+    await vi.advanceTimersByTimeAsync(2010);
+    expect([asked, seen.slice(0, 3)]).toEqual([
+      [0, 0, 0, 2],
+      ['one', 'two', 'three'],
+    ]);
+  });
+
+  it('asks no more where nothing will be new', async () => {
+    answers = [news('last', 'never')];
+    await start();
+    turn(false);
     await vi.advanceTimersByTimeAsync(100_000);
-    expect(times()).toEqual([0]);
+    expect([asked, seen]).toEqual([[0], ['last']]);
   });
 
-  it('is asked for ever less often while it is refused, and as before afterwards', async () => {
-    answers = [...Array.from({ length: 7 }, () => refused(500)), connected('one', { forMs: 1000 })];
+  it('asks ever less often while it is refused, and as before afterwards', async () => {
+    answers = Array.from({ length: 7 }, () => refused(500));
     await start();
-    await vi.advanceTimersByTimeAsync(270_000);
-    expect(times()).toEqual([0, 5, 15, 35, 75, 135, 195, 255, 260]);
+    await vi.advanceTimersByTimeAsync(257_000);
+    expect(asked).toEqual([0, 5, 15, 35, 75, 135, 195, 255, 257]);
   });
 
-  it('is not asked for before the time that a refusal names, but by a person', async () => {
+  it('does not ask before the time that a refusal names, but for a person', async () => {
     answers = [refused(429, 40), refused(429, 40)];
     await start();
     await vi.advanceTimersByTimeAsync(20_000);
     following.again();
     await vi.advanceTimersByTimeAsync(39_999);
-    expect(times()).toEqual([0, 20]);
+    expect(asked).toEqual([0, 20]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(times()).toEqual([0, 20, 60]);
+    expect(asked).toEqual([0, 20, 60]);
     expect(seen[0]).toBe('HTTP 429, again in 40 s');
   });
 
-  it('ends while the page is hidden, and goes on where it was when the page is seen again', async () => {
-    answers = [connected('one')];
+  it('asks nothing while it is hidden, and at once when it is seen again', async () => {
     await start();
     turn(true);
-    await vi.advanceTimersByTimeAsync(100_000);
-    expect(times()).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(100_500);
+    expect(asked).toEqual([0]);
     turn(false);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(asked[1]).toEqual([100, 'one']);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(asked).toEqual([0, 100.5, 102.5]);
   });
 
-  it('is opened once, however often that is asked for', async () => {
+  it('begins hidden without a question', async () => {
+    page.hidden = true;
+    await start();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(asked).toEqual([]);
+    turn(false);
+    expect(asked).toEqual([10]);
+  });
+
+  it('asks one question at a time, however often that is asked for', async () => {
+    answers = [news('one', undefined, 5000)];
     await start();
     following.again();
     turn(false);
-    await vi.advanceTimersByTimeAsync(1000);
-    expect(times()).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(6000);
+    expect([asked, seen]).toEqual([[0], ['one']]);
   });
 
-  it('that nobody wants any more is closed, and tells nothing', async () => {
-    answers = [connected('one', { forMs: 1000 })];
+  it('hears no answer to what nobody wants any more', async () => {
+    answers = [news('one', undefined, 1000)];
     await start();
     following.stop();
     turn(false);
     await vi.advanceTimersByTimeAsync(100_000);
-    expect([times(), seen]).toEqual([[0], ['', 'one']]);
+    expect([asked, seen]).toEqual([[0], []]);
   });
 });

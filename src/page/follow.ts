@@ -1,91 +1,76 @@
-// Keeps something that the API has up to date, by its event streams.
+// Keeps something that the API has up to date: asks again and again, while the page is seen.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, type OpenStream } from './api.ts';
-import type { ServerEvent } from './events.ts';
+import { ApiError, type Poll } from './api.ts';
 
-export interface FollowOptions {
-  readonly open: OpenStream;
-  /** Called with what came together: with nothing when a connection is there. */
-  readonly onEvents: (events: readonly ServerEvent[]) => void;
+export interface FollowOptions<T> {
+  readonly poll: Poll<T>;
+  readonly everyMs: number;
+  /** Called after each answer: with nothing if nothing is new. */
+  readonly onAnswer: (value: T | undefined) => void;
   readonly onFailure: (failure: ApiError, retryMs: number) => void;
 }
 
 export interface Following {
-  /** Connects at once, also after a failure. */
+  /** Asks at once, also after a failure. */
   again(): void;
   stop(): void;
 }
 
-const RETRY_MS = 2500;
+/** How often the page asks. */
+const EVERY_MS = 2000;
+/** The first wait after a failure; it doubles with each. */
+const RETRY_MS = 5000;
 const LONGEST_WAIT_MS = 60_000;
 
 /** An event of the document: the person has signed in again. */
 export const RENEWED = 'davit-renewed';
 
-/** Events after which nothing comes. */
-const LAST: readonly string[] = ['gone', 'complete'];
-
-/**
- * Connects now and whenever a connection has ended, less often after failures. There is no connection while the page is hidden: a browser has few for
- * each host.
- */
-export function follow({ open, onEvents, onFailure }: FollowOptions): Following {
+/** Asks now and again, less often after failures. A hidden page asks nothing, and asks at once when it is seen again. */
+export function follow<T>({ poll, everyMs, onAnswer, onFailure }: FollowOptions<T>): Following {
   const ended = new AbortController();
-  let connection: AbortController | undefined;
+  const { signal } = ended;
+  let isAsking = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
-  let lastEventId: string | undefined;
 
   function waitAfter({ retryAfterSeconds = 0 }: ApiError): number {
     failures += 1;
-    return Math.max(retryAfterSeconds * 1000, Math.min(LONGEST_WAIT_MS, RETRY_MS * 2 ** failures));
+    return Math.max(retryAfterSeconds * 1000, Math.min(LONGEST_WAIT_MS, RETRY_MS * 2 ** (failures - 1)));
   }
 
-  async function connect(): Promise<void> {
-    clearTimeout(timer);
-    if (connection !== undefined || ended.signal.aborted || document.hidden) return;
-    const mine = new AbortController();
-    connection = mine;
-    let waitMs = RETRY_MS;
+  /** Resolves to the milliseconds until the next question. */
+  async function answered(): Promise<number> {
     try {
-      const events = open(lastEventId, AbortSignal.any([ended.signal, mine.signal]));
-      let next = await events.next();
-      while (next.done !== true) {
-        if (mine.signal.aborted || ended.signal.aborted) return;
-        failures = 0;
-        lastEventId = next.value.findLast(({ id }) => id !== undefined)?.id ?? lastEventId;
-        onEvents(next.value);
-        if (next.value.some(({ event }) => LAST.includes(event))) {
-          ended.abort();
-          return;
-        }
-        // oxlint-disable-next-line no-await-in-loop -- what comes next
-        next = await events.next();
-      }
-      waitMs = next.value.retryMs ?? RETRY_MS;
+      const { value, next } = await poll(signal);
+      if (signal.aborted) return 0;
+      failures = 0;
+      onAnswer(value);
+      if (next === 'never') ended.abort();
+      return next === 'at once' ? 0 : everyMs;
     } catch (error) {
-      if (mine.signal.aborted || ended.signal.aborted) return;
+      if (signal.aborted) return 0;
       const failure = error instanceof ApiError ? error : new ApiError(0, 'The answer is not one that Davit gives.');
-      waitMs = waitAfter(failure);
+      const waitMs = waitAfter(failure);
       onFailure(failure, waitMs);
-    } finally {
-      if (connection === mine) connection = undefined;
+      return waitMs;
     }
-    timer = setTimeout(again, waitMs);
   }
 
+  async function ask(): Promise<void> {
+    clearTimeout(timer);
+    if (isAsking || signal.aborted || document.hidden) return;
+    isAsking = true;
+    const waitMs = await answered();
+    isAsking = false;
+    if (!signal.aborted) timer = setTimeout(again, waitMs);
+  }
   function again(): void {
-    void connect();
-  }
-  function onVisibility(): void {
-    if (!document.hidden) return again();
-    connection?.abort();
-    connection = undefined;
+    void ask();
   }
 
-  document.addEventListener('visibilitychange', onVisibility, { signal: ended.signal });
-  document.addEventListener(RENEWED, again, { signal: ended.signal });
+  document.addEventListener('visibilitychange', again, { signal });
+  document.addEventListener(RENEWED, again, { signal });
   again();
   return {
     again,
@@ -99,7 +84,7 @@ export function follow({ open, onEvents, onFailure }: FollowOptions): Following 
 export interface Followed<T> {
   /** What is known; absent before the first answer. */
   readonly value?: T | undefined;
-  /** Why there is no connection. */
+  /** Why the last question was not answered. */
   readonly failure?: ApiError | undefined;
   readonly retryAt?: number | undefined;
   /** Whether `value` is of an earlier question. */
@@ -111,11 +96,17 @@ export interface Followed<T> {
 
 const SLOW_MS = 6000;
 
-/** Follows a stream until the component is gone, and another one when `key` changes. `take` makes the value of what came. */
+export interface FollowedOptions<T> {
+  /** Makes the value of what is new; by default that is all. */
+  readonly take?: (value: T | undefined, news: T) => T;
+  readonly everyMs?: number | undefined;
+}
+
+/** Follows what `poll` asks for until the component is gone, and something else when `key` changes. */
 export function useFollowed<T>(
   key: string,
-  open: OpenStream,
-  take: (value: T | undefined, events: readonly ServerEvent[]) => T | undefined,
+  poll: Poll<T>,
+  { take = (_, news) => news, everyMs = EVERY_MS }: FollowedOptions<T> = {},
 ): Followed<T> {
   const [state, setState] = useState<Omit<Followed<T>, 'again'>>({ isPending: true, isSlow: false });
   const following = useRef<Following | null>(null);
@@ -124,12 +115,17 @@ export function useFollowed<T>(
     const slow = setTimeout(() => setState((now) => ({ ...now, isSlow: now.isPending })), SLOW_MS);
     let value: T | undefined;
     following.current = follow({
-      open,
-      onEvents(events) {
-        value = take(value, events);
-        if (value === undefined) return;
+      poll,
+      everyMs,
+      onAnswer(news) {
         clearTimeout(slow);
-        setState({ value, isPending: false, isSlow: false });
+        if (news !== undefined) value = take(value, news);
+        // Most answers bring nothing new, and nothing is drawn again.
+        setState((now) =>
+          news === undefined && now.failure === undefined && !now.isPending
+            ? now
+            : { value, isPending: false, isSlow: false },
+        );
       },
       onFailure(failure, retryMs) {
         clearTimeout(slow);
@@ -143,9 +139,4 @@ export function useFollowed<T>(
   }, [key]);
   const again = useCallback(() => following.current?.again(), []);
   return { ...state, again };
-}
-
-/** What the last event of that name holds: states are told whole. */
-export function newest<T>(name: string): (value: T | undefined, events: readonly ServerEvent[]) => T | undefined {
-  return (value, events) => (events.findLast(({ event }) => event === name)?.data as T | undefined) ?? value;
 }

@@ -2,9 +2,9 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment, DeploymentList } from '../deployments/http/payloads.ts';
+import type { Deployment } from '../deployments/http/payloads.ts';
 import { API_URL, type Api } from './api.ts';
-import { newest, useFollowed } from './follow.ts';
+import { useFollowed } from './follow.ts';
 import { originOf, phaseOf, STATUSES, scaleOf, toneOf } from './health.ts';
 import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
 import { FIRST_PAGE, type ListState, linkOf, NEW } from './route.ts';
@@ -26,11 +26,7 @@ export interface ListProps {
 
 export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode {
   // One more than is shown tells whether there is another page.
-  const followed = useFollowed<DeploymentList>(
-    JSON.stringify(state),
-    api.list({ ...state, limit: PAGE + 1 }),
-    newest('deployments'),
-  );
+  const followed = useFollowed(JSON.stringify(state), api.list({ ...state, limit: PAGE + 1 }));
   const { value, isPending } = followed;
   const rows = value?.resources.slice(0, PAGE);
   const hasMore = (value?.resources.length ?? 0) > PAGE;

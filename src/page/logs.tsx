@@ -4,21 +4,23 @@ import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
-import type { Api, LogSource } from './api.ts';
-import type { ServerEvent } from './events.ts';
+import type { Api, LogSource, Written } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
 import { LEVELS, type LogState } from './route.ts';
 import { isHealthCheck, plain, short } from './text.ts';
 
-const NEWEST = 300;
 /** More would make the page slow. */
 const MOST_SHOWN = 3000;
+/** How often the logs of a listener's cluster are read. */
+const ELSEWHERE_MS = 10_000;
 
 export interface LogsProps {
   readonly api: Api;
   readonly id: string;
+  /** Whether a listener's cluster runs it. Each read of its logs is a request to that cluster. */
+  readonly isElsewhere: boolean;
   /** Newest first. */
   readonly revisions: readonly Revision[];
   readonly state: LogState;
@@ -27,7 +29,7 @@ export interface LogsProps {
 
 const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
 
-export function Logs({ api, id, revisions, state, onState }: LogsProps): VNode {
+export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsProps): VNode {
   const { level, text, hasChecks } = state;
   const source = chosenIn(state, revisions[0]);
 
@@ -97,6 +99,7 @@ export function Logs({ api, id, revisions, state, onState }: LogsProps): VNode {
         api={api}
         id={id}
         source={sourceOf(source)}
+        everyMs={isElsewhere && source.startsWith('pods') ? ELSEWHERE_MS : undefined}
         filter={{
           ...(level !== '' && { level }),
           ...(text !== '' && { query: text }),
@@ -127,26 +130,18 @@ interface LinesProps {
   readonly api: Api;
   readonly id: string;
   readonly source: LogSource;
+  readonly everyMs: number | undefined;
   /** Whether health checks that succeeded are shown. */
   readonly hasChecks: boolean;
   readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
 }
 
-interface Written {
-  /** Oldest first. */
-  readonly lines: readonly LogLine[];
-  readonly isTruncated: boolean;
+function withNews(before: Written | undefined, { lines, isTruncated }: Written): Written {
+  return { lines: before ? [...before.lines, ...lines].slice(-MOST_SHOWN) : lines, isTruncated };
 }
 
-function withEvents(before: Written = { lines: [], isTruncated: false }, events: readonly ServerEvent[]): Written {
-  const added = events.flatMap(({ event, data }) => (event === 'log' ? [data as LogLine] : []));
-  const isTruncated = before.isTruncated || events.some(({ event }) => event === 'truncated');
-  return { lines: added.length === 0 ? before.lines : [...before.lines, ...added].slice(-MOST_SHOWN), isTruncated };
-}
-
-function Lines({ api, id, source, hasChecks, filter }: LinesProps): VNode {
-  const beginning = source.kind === 'build' ? {} : { limit: NEWEST };
-  const followed = useFollowed<Written>('', api.logs(id, source, { ...beginning, ...filter }), withEvents);
+function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNode {
+  const followed = useFollowed('', api.logs(id, source, filter), { take: withNews, everyMs });
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const all = followed.value?.lines;

@@ -785,9 +785,9 @@ export const Settings = z.strictObject({
         .int()
         .min(0)
         .max(1_000_000)
-        .default(1200)
+        .default(2400)
         .describe(
-          'Maximum requests of one caller per minute at each replica. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
+          'Maximum requests of one caller per minute at each replica: a page with a deployment asks 90 times. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
         ),
       trustedProxies: z
         .array(z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }))

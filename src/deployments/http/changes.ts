@@ -1,5 +1,5 @@
-// Who is told when a record or one of its revisions changes: requests that wait, and event streams. The watch caches are the
-// only source, so that a listener costs the API server nothing.
+// Tells requests that wait when a record or one of its revisions changes. The watch caches are the only source, so that a listener
+// costs the API server nothing.
 
 import type { WatchedStore } from '../../lib/controller/store.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
@@ -11,12 +11,10 @@ type Listener = () => void;
 export interface Changes {
   /** Calls `listener` after each change of the record with this name or of one of its revisions, until the returned function is called. */
   ofRecord(namespace: string, name: string, listener: Listener): () => void;
-  /** The same for all records of a namespace. */
-  ofNamespace(namespace: string, listener: Listener): () => void;
 }
 
 export function makeChanges(records: WatchedStore<AppDeployment>, revisions: WatchedStore<AppRevision>): Changes {
-  /** By `namespace/name`, and `namespace/` for all of a namespace. */
+  /** By `namespace/name`. */
   const listeners = new Map<string, Set<Listener>>();
 
   function add(key: string, listener: Listener): () => void {
@@ -28,14 +26,12 @@ export function makeChanges(records: WatchedStore<AppDeployment>, revisions: Wat
     };
   }
   function tell(namespace = '', name = ''): void {
-    for (const key of new Set([`${namespace}/${name}`, `${namespace}/`]))
-      for (const listener of listeners.get(key) ?? []) listener();
+    for (const listener of listeners.get(`${namespace}/${name}`) ?? []) listener();
   }
   records.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.name));
   revisions.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.labels?.[DEPLOYMENT_LABEL]));
 
   return {
     ofRecord: (namespace, name, listener) => add(`${namespace}/${name}`, listener),
-    ofNamespace: (namespace, listener) => add(`${namespace}/`, listener),
   };
 }

@@ -24,7 +24,7 @@ export function needCaches({ caches: { records, revisions } }: Reading): void {
   synced(revisions, 'revisions');
 }
 
-export function inCache({ caches }: Reading, { namespace }: Tenant, id: string): AppDeployment | undefined {
+function inCache({ caches }: Reading, { namespace }: Tenant, id: string): AppDeployment | undefined {
   const record = caches.records.byUid(id.toLowerCase());
   return record?.metadata.namespace === namespace ? record : undefined;
 }

@@ -10,7 +10,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
 import type { CloneRequest } from '../record/clone.ts';
-import { type Changes, makeChanges } from './changes.ts';
+import { makeChanges } from './changes.ts';
 import { type Cloned, cloneRecord, createRecord } from './create.ts';
 import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
@@ -18,7 +18,7 @@ import type { Patch } from './patch.ts';
 import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
 import { catalogueOf } from './platform-checks.ts';
 import { hasReached } from './reached.ts';
-import { cachedRevisions, findRecord, inCache, needCaches } from './reading.ts';
+import { cachedRevisions, findRecord, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
 import { shownSecretValues } from './secret-values.ts';
@@ -59,9 +59,6 @@ export interface Deployments {
   runTask(admitted: RequestContext, record: AppDeployment, task: string, key: string | undefined): Promise<TaskRun>;
   /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
-  /** The record in the cache; undefined where it is not there, or another tenant's. */
-  inCache(tenant: Tenant, id: string): AppDeployment | undefined;
-  readonly changes: Changes;
   /** Ends all waits. */
   close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
@@ -93,8 +90,6 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
   return {
     find: (admitted, id) => findRecord(options, admitted, id),
     change,
-    inCache: (tenant, id) => inCache(options, tenant, id),
-    changes,
     close: waiting.close,
     revisionsOf: revisionsOfRecord,
     templates: () => catalogueOf(options),

@@ -2,12 +2,10 @@
 
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
 import { etagOf, ifMatch, unlessKnown, versionOf } from '../../lib/http/preconditions.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { addWarnings } from '../../organization/facade/field-validation.ts';
-import { followState, stateEvents } from '../../organization/facade/followed-state.ts';
 import { failures, UNCHANGED } from '../../organization/facade/openapi.ts';
 import { noteHeld } from '../../organization/facade/request-log.ts';
 import { type App, JsonText } from '../../organization/facade/validation.ts';
@@ -35,15 +33,13 @@ import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 import { registerTaskRuns } from './task-runs/routes.ts';
 
-export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams' | 'now'> {
+export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now'> {
   readonly deployments: Deployments;
 }
 
 /** Bytes of a page with more than one record. A record has a megabyte at most, and commonly a few kilobytes. */
 const MOST_BYTES_OF_PAGE = 8 * 1024 * 1024;
 const TAGS = ['deployments'];
-/** Shortest time between two events of a list, in milliseconds: each is a whole page. */
-const LIST_EVERY_MS = 1000;
 
 /** What every route needs. */
 interface Routes extends DeploymentNeeds {
@@ -54,7 +50,7 @@ interface Routes extends DeploymentNeeds {
 }
 
 export function registerDeployments(app: App, needs: DeploymentNeeds): void {
-  const { auth, deployments, settings, streams, now } = needs;
+  const { auth, deployments, settings, now } = needs;
   const present: Routes['present'] = (record, tenant, values) =>
     presentDeployment(record, {
       tenantId: tenant.id,
@@ -80,12 +76,12 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerClone(app, { auth, deployments, presentChanged });
   registerRestart(app, { auth, deployments, presentChanged, now });
   registerSecrets(app, { auth, deployments, presentChanged });
-  registerRevisions(app, { auth, deployments, presentChanged, streams });
+  registerRevisions(app, { auth, deployments, presentChanged });
   registerEvents(app, { auth, deployments });
   registerTaskRuns(app, { auth, deployments, now });
 }
 
-function registerList(app: App, { auth, deployments, streams, listedText }: Routes): void {
+function registerList(app: App, { auth, deployments, listedText }: Routes): void {
   function page(records: readonly AppDeployment[], tenant: Tenant): ListedText[] {
     const listed: ListedText[] = [];
     let bytes = 0;
@@ -99,14 +95,12 @@ function registerList(app: App, { auth, deployments, streams, listedText }: Rout
     return listed;
   }
 
-  const mayList = auth.as('list');
   app.get('/v2/deployments', {
-    onRequest: mayList,
+    onRequest: auth.as('list'),
     schema: {
       tags: TAGS,
       operationId: 'listDeployments',
       summary: 'List deployments',
-      events: stateEvents('deployments', '`end`'),
       querystring: ListDeployments,
       response: { 200: DeploymentList, 304: UNCHANGED, ...failures(401, 403, 422) },
     },
@@ -115,20 +109,9 @@ function registerList(app: App, { auth, deployments, streams, listedText }: Rout
       const { offset } = request.query;
       const listed = page(deployments.list(tenant, request.query), tenant);
       const etag = `"${versionOf([offset, ...listed.map(({ version }) => version)].join())}"`;
-      const textOf = (all: readonly ListedText[]) =>
-        listOf(
-          all.map(({ text }) => text),
-          offset + all.length,
-        );
-      if (!streams.isAskedFor(request))
-        return unlessKnown(request, reply, etag, () => new JsonText<DeploymentList>(textOf(listed)));
-      const read = () => textOf(page(deployments.list(tenant, request.query), tenant));
-      return followState(streams, request, reply, {
-        kind: 'deployments',
-        right: mayList,
-        read,
-        onChange: (listener) => deployments.changes.ofNamespace(tenant.namespace, listener),
-        everyMs: LIST_EVERY_MS,
+      return unlessKnown(request, reply, etag, () => {
+        const texts = listed.map(({ text }) => text);
+        return new JsonText<DeploymentList>(listOf(texts, offset + texts.length));
       });
     },
   });
@@ -157,7 +140,7 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
   });
 }
 
-function registerGet(app: App, { auth, deployments, streams, present, listedText }: Routes): void {
+function registerGet(app: App, { auth, deployments, present, listedText }: Routes): void {
   const mayGet = auth.as('get');
   app.get('/v2/deployments/:deployment_id', {
     onRequest: mayGet,
@@ -165,7 +148,6 @@ function registerGet(app: App, { auth, deployments, streams, present, listedText
       tags: TAGS,
       operationId: 'getDeployment',
       summary: 'Get a deployment',
-      events: stateEvents('deployment'),
       params: DeploymentPath,
       querystring: GetDeployment,
       response: { 200: Deployment, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
@@ -174,21 +156,6 @@ function registerGet(app: App, { auth, deployments, streams, present, listedText
     handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
       const { wait, timeout } = request.query;
-      if (streams.isAskedFor(request)) {
-        if (wait !== undefined) throw waitOfStream();
-        const { tenant } = auth.admitted(request);
-        const { name } = (await deployments.find(auth.admitted(request), id)).metadata;
-        return followState(streams, request, reply, {
-          kind: 'deployment',
-          right: mayGet,
-          read() {
-            const record = deployments.inCache(tenant, id);
-            return record && listedText(record, tenant).text;
-          },
-          gone: deploymentNotFound(id),
-          onChange: (listener) => deployments.changes.ofRecord(tenant.namespace, name, listener),
-        });
-      }
       if (wait !== undefined) {
         const start = performance.now();
         const ends = AbortSignal.any([AbortSignal.timeout(timeout * 1000), closing(reply)]);
@@ -255,11 +222,6 @@ function registerDelete(app: App, { auth, deployments }: Routes): void {
       return reply.code(204).send();
     },
   });
-}
-
-function waitOfStream(): HttpError {
-  const msg = 'cannot be combined with Accept: text/event-stream, which tells of every change: leave one of them out';
-  return new HttpError(422, [{ loc: ['query', 'wait'], msg, type: 'value_error' }]);
 }
 
 /** Aborts when the caller has gone away. */

@@ -12,14 +12,3 @@ it('a process without a certificate has no expiration, which would lie in the pa
   metrics.servesUntil(new Date('2027-01-01T00:00:00Z'));
   expect(await values(metrics, /certificate/)).toEqual(['davit_certificate_expiration_timestamp_seconds 1798761600']);
 });
-
-it('series whose increase matters begin at 0', async () => {
-  const metrics = makeMetrics();
-  expect(await values(metrics, /refused/)).toEqual([]);
-  metrics.startAtZero({ streamLimits: ['user', 'process'] });
-  metrics.streamRefused('process');
-  expect(await values(metrics, /refused/)).toEqual([
-    'davit_http_event_streams_refused_total{limit="user"} 0',
-    'davit_http_event_streams_refused_total{limit="process"} 1',
-  ]);
-});

@@ -23,12 +23,6 @@ export interface RuntimeMetrics {
   codeHostRequested(kind: string, result: string, seconds: number): void;
   /** One request to the HTTP API; `route` is the pattern of the route, never a path. */
   answered(method: string, route: string, code: number, seconds: number): void;
-  /** An event stream that was opened (1) or has ended (-1); `kind` is what it shows. */
-  streaming(kind: string, change: 1 | -1): void;
-  /** Lets the series of these limits begin at 0: increase() does not see the first step of a series that begins at 1. */
-  startAtZero(labels: { readonly streamLimits: readonly string[] }): void;
-  /** An event stream that was refused because as many were open as `limit` allows. */
-  streamRefused(limit: string): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -126,10 +120,7 @@ export function makeReading<T>(): Reading<T> {
 }
 
 /** The metrics of the HTTP API. */
-function makeHttpMetrics(
-  registry: Registry,
-  prefix: string,
-): Pick<RuntimeMetrics, 'answered' | 'streaming' | 'startAtZero' | 'streamRefused' | 'servesUntil'> {
+function makeHttpMetrics(registry: Registry, prefix: string): Pick<RuntimeMetrics, 'answered' | 'servesUntil'> {
   const registers = [registry];
   const answers = new Counter({
     name: `${prefix}http_requests_total`,
@@ -144,18 +135,6 @@ function makeHttpMetrics(
     buckets: SECONDS_BUCKETS,
     registers,
   });
-  const streams = new Gauge({
-    name: `${prefix}http_event_streams`,
-    help: 'Event streams of the HTTP API that are open, by what they show',
-    labelNames: ['kind'],
-    registers,
-  });
-  const streamRefusals = new Counter({
-    name: `${prefix}http_event_streams_refused_total`,
-    help: 'Event streams of the HTTP API that were refused, by the limit that was reached',
-    labelNames: ['limit'],
-    registers,
-  });
   let expires: Date | undefined;
   new Gauge({
     name: `${prefix}certificate_expiration_timestamp_seconds`,
@@ -168,15 +147,10 @@ function makeHttpMetrics(
     },
   });
   return {
-    startAtZero({ streamLimits }) {
-      for (const limit of streamLimits) streamRefusals.inc({ limit }, 0);
-    },
     answered(method, route, code, seconds) {
       answers.inc({ method, route, code });
       answerSeconds.observe({ method, route }, seconds);
     },
-    streaming: (kind, change) => streams.inc({ kind }, change),
-    streamRefused: (limit) => streamRefusals.inc({ limit }),
     servesUntil: (date) => void (expires = date),
   };
 }

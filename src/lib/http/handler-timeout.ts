@@ -16,9 +16,8 @@ declare module 'fastify' {
 
 /**
  * Answers 503 if a handler has not answered after `limitMs`. The handler continues: the API server may be processing its request.
- * The returned function removes the limit of a request.
  */
-export function registerTimeLimit(app: FastifyInstance, limitMs: number): (reply: FastifyReply) => void {
+export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
   /** Requests without an answer, and when their time is over. */
   const underWay = new Map<FastifyReply, number>();
   app.addHook('onRequest', (request, reply, done) => {
@@ -44,7 +43,6 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): (reply
   }
   const looking = setInterval(look, Math.min(LOOKS_EVERY_MS, limitMs)).unref();
   app.addHook('onClose', async () => clearInterval(looking));
-  return (reply) => void underWay.delete(reply);
 }
 
 function tooLong(limitMs: number): HttpError {

@@ -138,15 +138,6 @@ export interface DeleteOptions {
   readonly isStillWanted?: () => boolean;
 }
 
-export interface StreamOptions {
-  readonly signal?: AbortSignal;
-  /**
-   * The answer goes on until the server ends it, and may not begin for as long: a followed log. It uses the connections of
-   * watches, whose number the client does not limit.
-   */
-  readonly isOpenEnded?: boolean;
-}
-
 /**
  * Reads and writes Kubernetes objects as plain JSON. Every failure is one of errors.ts: NotFound, Conflict,
  * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable. Only a request that its `signal` aborts rejects
@@ -189,7 +180,7 @@ export interface KubeClient {
    * A GET whose answer may be long, such as a pod's log, in chunks, over separate connections. It ends when the consumer
    * stops reading.
    */
-  stream(path: string, options?: StreamOptions): AsyncIterable<Uint8Array>;
+  stream(path: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
   /** The same server with another bearer token. Connections are shared unless Davit's have a client certificate. */
   withToken(token: string): KubeClient;
 }

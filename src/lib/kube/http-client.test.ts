@@ -348,40 +348,6 @@ describe('watch', () => {
   });
 });
 
-describe('an open-ended stream', () => {
-  async function first(client: HttpKubeClient, isOpenEnded: boolean): Promise<string> {
-    for await (const piece of client.stream('/log', { isOpenEnded })) return Buffer.from(piece).toString();
-    return 'nothing';
-  }
-
-  it('waits for its first byte, with which the headers come, for longer than any answer may take', async () => {
-    const { client, reports } = await against((response) => void setTimeout(() => response.end('line'), 1800), 300);
-    await expect(first(client, false)).rejects.toThrow('Headers Timeout');
-    expect(await first(client, true)).toBe('line');
-    expect(reports.map(({ verb, resource, result }) => [verb, resource, result])).toEqual([
-      ['text', '', 'Unavailable'],
-      ['watch', 'pods/log', 'ok'],
-    ]);
-  });
-
-  it('leaves the connections of other streams free', async () => {
-    const { client } = await against((response, { url }) => {
-      response.writeHead(200);
-      response.write('begun');
-      if (!url.includes('follow')) response.end();
-    });
-    const leaving = new AbortController();
-    const { signal } = leaving;
-    const open = Array.from({ length: 20 }, () =>
-      client.stream('/log?follow=true', { isOpenEnded: true, signal })[Symbol.asyncIterator](),
-    );
-    await Promise.all(open.map((one) => one.next()));
-    expect(await first(client, false)).toBe('begun');
-    leaving.abort(new Error('left'));
-    for (const one of open) await expect(one.next()).rejects.toThrow('left');
-  });
-});
-
 describe('credentials', () => {
   it('reads a rotated token when the old one is refused', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'davit-'));

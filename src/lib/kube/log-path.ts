@@ -11,7 +11,7 @@ export interface ContainerLog {
 export function logPath(
   namespace: string,
   { pod, container, previous }: ContainerLog,
-  query: Readonly<Partial<Record<'follow' | 'limitBytes' | 'sinceTime' | 'tailLines', string>>>,
+  query: Readonly<Partial<Record<'limitBytes' | 'sinceTime' | 'tailLines', string>>>,
 ): string {
   const all = new URLSearchParams({ container, timestamps: 'true', ...(previous && { previous: 'true' }), ...query });
   return `/api/v1/namespaces/${namespace}/pods/${pod}/log?${all.toString()}`;

@@ -53,17 +53,11 @@ export interface Outgoing {
 /** The result of one attempt. `retryInMs` is set if a retry is harmless. */
 type Outcome = { readonly body: string } | { readonly error: ServerError; readonly code?: number; retryInMs?: number };
 
-interface Opening {
-  readonly over?: 'watches' | 'streams';
-  /** The server sends headers with the first byte, which may be long in coming. */
-  readonly isOpenEnded?: boolean;
-}
-
 export interface Requests {
   /** The body of a successful answer, after harmless retries. */
   send(out: Outgoing): Promise<string>;
   /** The body of a streaming answer, such as a watch. One attempt, not counted as a request. */
-  open(out: Outgoing, signal: AbortSignal, how?: Opening): Promise<AsyncIterable<Uint8Array>>;
+  open(out: Outgoing, signal: AbortSignal, over?: 'watches' | 'streams'): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** Requests with `token`, or with Davit's own credentials if it is absent. */
@@ -121,14 +115,14 @@ export function makeRequests(
   async function open(
     out: Outgoing,
     signal: AbortSignal,
-    { over = 'watches', isOpenEnded = false }: Opening = {},
+    over: 'watches' | 'streams' = 'watches',
   ): Promise<AsyncIterable<Uint8Array>> {
     try {
       const { headers, agents } = await identityOf(token, access, connections);
       const answer = await agents[over].request({
         ...dispatchOptions(out, headers),
         signal,
-        headersTimeout: isOpenEnded ? 0 : requestTimeoutMs,
+        headersTimeout: requestTimeoutMs,
         bodyTimeout: 0,
       });
       if (answer.statusCode === 200) return answer.body as AsyncIterable<Uint8Array>;

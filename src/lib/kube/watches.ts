@@ -1,7 +1,7 @@
 // The answers of KubeClient that do not end on their own: watches, and text that grows.
 
 import { Silent } from '../errors.ts';
-import type { KubeClient, KubeObject, Resource, StreamOptions, WatchEvent, WatchOptions } from './client.ts';
+import type { KubeClient, KubeObject, Resource, WatchEvent, WatchOptions } from './client.ts';
 import { PARTIAL_OBJECT } from './reads.ts';
 import { type KubeClientOptions, type Outgoing, type Requests, unavailable } from './requests.ts';
 import { lines, watchEvent } from './responses.ts';
@@ -61,17 +61,14 @@ export function makeWatches(
 
   async function* stream(
     path: string,
-    { signal = new AbortController().signal, isOpenEnded = false }: StreamOptions = {},
+    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const doing = `read ${path}`;
-    const kind = isOpenEnded
-      ? ({ verb: 'watch', resource: 'pods/log' } as const)
-      : ({ verb: 'text', resource: '' } as const);
-    const out: Outgoing = { ...kind, doing, method: 'GET', path, accept: '*/*' };
+    const out: Outgoing = { verb: 'text', resource: '', doing, method: 'GET', path, accept: '*/*' };
     const start = performance.now();
     let result = 'ok';
     try {
-      yield* await requests.open(out, signal, isOpenEnded ? { isOpenEnded } : { over: 'streams' });
+      yield* await requests.open(out, signal, 'streams');
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const failure = isOurs(error) ? error : unavailable(doing, error);

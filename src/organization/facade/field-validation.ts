@@ -44,11 +44,6 @@ export function addWarnings(request: FastifyRequest, warnings: readonly FieldErr
   request[WARNINGS] = [...(request[WARNINGS] ?? []), ...warnings];
 }
 
-/** Unknown fields of the body that the answer is to name; for answers that Fastify does not serialize. */
-export function warningsOf({ [WARNINGS]: warnings = [] }: FastifyRequest): readonly FieldError[] {
-  return warnings;
-}
-
 function schemasOf({ body, response }: FastifySchema = {}): RouteSchemas | undefined {
   const good = Object.entries((response ?? {}) as Readonly<Record<string, unknown>>).find(([status]) =>
     status.startsWith('2'),

@@ -14,8 +14,6 @@ import { makeIdentity } from './authorization.ts';
 import type { FacadeCaches } from './caches.ts';
 import { registerCallers } from './callers.ts';
 import { registerErrors, registerNotFound } from './errors.ts';
-import type { StreamKind, StreamLimits } from './event-stream.ts';
-import { type EventStreams, type LimitedBy, makeEventStreams, STREAM_LIMITS } from './event-streams.ts';
 import { registerFieldValidation } from './field-validation.ts';
 import { registerOpenApi } from './openapi.ts';
 import { makePodReview } from './pod-tokens.ts';
@@ -34,20 +32,13 @@ export interface HookOptions {
   readonly onAnswer?: (report: AnswerReport) => void;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
-  /** Called for each event stream that is opened (1) or has ended (-1). */
-  readonly onStream?: (kind: StreamKind, change: 1 | -1) => void;
-  /** Called for each event stream that a limit refuses. */
-  readonly onStreamRefused?: (limit: LimitedBy) => void;
   /** Limits for unread answers; for tests. */
   readonly unreadLimits?: UnreadLimits;
-  /** Limits for event streams; for tests. */
-  readonly streamLimits?: Partial<StreamLimits>;
 }
 
 /** What the handlers need of the hooks. */
 export interface Hooks {
   readonly auth: Auth;
-  readonly streams: EventStreams;
   readonly count: RateLimit['count'];
 }
 
@@ -84,9 +75,9 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
     count: async (request, username) => limit?.count(request, `user ${username}`),
   });
   registerErrors(app);
-  const takeTimeLimit = registerTimeLimit(app, options.timeLimitMs ?? TIME_LIMIT_MS);
+  registerTimeLimit(app, options.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, {
-    subjectOf: (request) => ({ ...auth.subjectOf(request), ...streams.summaryOf(request) }),
+    subjectOf: auth.subjectOf,
     basePath,
     onAnswer: options.onAnswer ?? (() => undefined),
   });
@@ -96,18 +87,10 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
   });
   const callers = registerCallers(app, authentication.remembered);
   limit = await registerRateLimit(app, requestsPerMinute, callers);
-  const unread = registerUnreadLimit(app, options.unreadLimits ?? UNREAD_LIMITS, callers);
-  const streams = makeEventStreams({
-    auth,
-    limits: { ...STREAM_LIMITS, ...options.streamLimits },
-    onStream: options.onStream ?? (() => undefined),
-    onRefused: options.onStreamRefused ?? (() => undefined),
-    onBegun: takeTimeLimit,
-    unread,
-  });
+  registerUnreadLimit(app, options.unreadLimits ?? UNREAD_LIMITS, callers);
   registerNotFound(app);
   registerFieldValidation(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, basePath);
-  return { auth, streams, count: limit.count };
+  return { auth, count: limit.count };
 }

@@ -132,23 +132,9 @@ for lists, which are joined, and an empty filter is, but for \`name_contains\`.`
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** What the events of the route's stream are, for the document; without it the route has no stream. */
-    readonly events?: string;
     /** Whether the route takes an Idempotency-Key. */
     readonly isKeyed?: true;
   }
-}
-
-const LAST_EVENT_ID = {
-  type: 'string',
-  description: 'Of an event stream: the id of the event that was seen last.',
-};
-/** The answer of a route to `Accept: text/event-stream`. */
-function streamOf(events: string): object {
-  return {
-    schema: { type: 'string', description: `Server-Sent Events: ${events}` },
-    example: 'retry: 2000\n\nid: 3q2-7wAAAAAAAAAAAAAAAA\nevent: NAME\ndata: {…}\n\n',
-  };
 }
 
 type Direction = 'input' | 'output';
@@ -198,7 +184,7 @@ const RETRIED: readonly string[] = ['429', '503'];
 
 /** A route's schema for the document: JSON Schema instead of zod, and a description of each error. */
 function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
-  const { body, params, querystring, response, events, isKeyed, ...rest } = schema;
+  const { body, params, querystring, response, isKeyed, ...rest } = schema;
   const described = (part: unknown, io: Direction): JsonSchema | undefined =>
     part instanceof z.ZodType ? describe(part, io, named) : undefined;
   const isConditional = response !== undefined && '304' in (response as object);
@@ -222,14 +208,12 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
                 : describe(answer, 'output', named),
             ...(sentence !== undefined && { example: { detail: sentence } }),
           },
-          ...(events !== undefined && status === '200' && { 'text/event-stream': streamOf(events) }),
         },
       },
     ] as const;
   });
   return {
     ...rest,
-    ...(events !== undefined && { description: `With \`Accept: text/event-stream\` a stream of events: ${events}` }),
     ...(body !== undefined && { body: described(body, 'input') }),
     ...(params !== undefined && { params: described(params, 'input') }),
     ...(querystring !== undefined && { querystring: described(querystring, 'input') }),
@@ -241,7 +225,6 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
         // Every route that can answer 412 accepts If-Match.
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
         ...(isConditional && { 'If-None-Match': IF_NONE_MATCH }),
-        ...(events !== undefined && { 'Last-Event-ID': LAST_EVENT_ID }),
       },
     },
     response: Object.fromEntries(answers),

@@ -43,7 +43,7 @@ function patternOf({ routeOptions: { url } }: FastifyRequest, basePath: string):
 }
 
 export interface RequestLogOptions {
-  /** Further fields of the request's line: who asked, of what, and what became of a stream. */
+  /** Further fields of the request's line: who asked, and of what. */
   readonly subjectOf: (request: FastifyRequest) => object;
   readonly basePath: string;
   readonly onAnswer: (report: AnswerReport) => void;

@@ -7,22 +7,11 @@ import { makeUnreadAnswers, type UnreadLimits } from '../../lib/http/unread-answ
 import type { Callers } from './callers.ts';
 import { isProbe } from './rate-limit.ts';
 
-export interface UnreadOfCallers {
-  /** Counts bytes of a part of an answer, until the returned function is called. May close the connection. */
-  count(request: FastifyRequest, bytes: number): () => void;
-  /** Whether the caller must read its answers before it gets more. */
-  isFull(request: FastifyRequest): boolean;
-}
-
 /** Bytes. Smaller answers, such as errors, are sent also to a caller that has too many unread bytes. */
 const SMALL = 64 * 1024;
 
 /** Counts callers as the rate limit does. Throws HttpError 429 with `Retry-After`. */
-export function registerUnreadLimit(
-  app: FastifyInstance,
-  limits: UnreadLimits,
-  { callerOf }: Callers,
-): UnreadOfCallers {
+export function registerUnreadLimit(app: FastifyInstance, limits: UnreadLimits, { callerOf }: Callers): void {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
     app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
   );
@@ -44,7 +33,6 @@ export function registerUnreadLimit(
     }
     done(null, payload);
   });
-  return { isFull, count: (request, bytes) => unread.add(callerOf(request), bytes, request.raw.socket) };
 }
 
 /** Bytes in memory. A stream buffers only what its reader takes. */

@@ -9,10 +9,9 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { DeployLogs } from '../../../src/logs/payloads.ts';
 import type { BuildStatus } from '../../../src/schema/build.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
-import { type EventReader, openStream } from '../../support/event-reader.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
-import { type Answer, aBody, anIntegration, type Facade, listen, SOMEBODY, TENANT } from './facade.ts';
+import { type Answer, aBody, anIntegration, type Facade, TENANT } from './facade.ts';
 import { type GrowingLogs, growLogs, type Writer } from './growing-logs.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
@@ -190,16 +189,16 @@ describe('the log of a running build', () => {
     expect(messages(await logs({ level: 'ERROR' }))).toEqual(['ERROR: no rule']);
   });
 
-  it('continues from the end of a page without repeated lines', async () => {
+  it('continues where it was read to, without repeated lines', async () => {
     const first = await logs({ order: 'asc', limit: 50 });
-    expect(first.body.next_offset).toBe(first.body.logs.at(-1).id);
-    const nothing = await logs({ order: 'asc', limit: 50, offset: first.body.next_offset });
-    expect([messages(nothing), nothing.body.next_offset]).toEqual([[], first.body.next_offset]);
+    expect(first.body.next_offset).toBeNull();
+    const nothing = await logs({ limit: 50, position: first.body.position });
+    expect([messages(nothing), nothing.body.position]).toEqual([[], first.body.position]);
     facade.kube.texts.set(
       '/api/v1/namespaces/davit-builds/pods/build-1/log?container=build',
       `${at(5)} ERROR: no rule\n${at(6)} more\n`,
     );
-    expect(messages(await logs({ order: 'asc', limit: 50, offset: first.body.next_offset }))).toEqual(['more']);
+    expect(messages(await logs({ limit: 50, position: first.body.position }))).toEqual(['more']);
   });
 
   it('is read with the facade’s own account, after a check of the caller’s right to logs', async () => {
@@ -234,34 +233,22 @@ it('the log of a revision that reuses an image is that of the build that made it
   expect(messages(await logs())).toEqual(['made by another']);
 });
 
-describe('the log of a build that is followed', () => {
-  let reader: EventReader;
-  const follow = async (headers: Record<string, string> = {}): Promise<EventReader> => {
-    const origin = `http://127.0.0.1:${(facade.app.server.address() as { port: number }).port}`;
-    const to = `/v1/projects/${id}/revisions/${rid}/build_logs`;
-    reader = await openStream(origin, to, { method: 'POST', headers: { ...SOMEBODY, ...headers } });
-    return reader;
-  };
-  /** Messages until there is none, or the event that ends the stream. */
-  async function read(patienceMs = 1500): Promise<unknown[]> {
-    const seen: unknown[] = [];
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const event = await reader.next(patienceMs);
-      if (typeof event === 'string') return seen;
-      seen.push(event.event === 'log' ? event.data.message : (event.data.reason ?? event.event));
-      lastId = event.id ?? lastId;
-    }
+describe('the log of a build that is read on', () => {
+  let position: string | null | undefined;
+  /** What was written since, and whether that is the end. */
+  async function read(): Promise<unknown[]> {
+    const answer = await logs({ order: 'asc', limit: 1000, position });
+    if (answer.status !== 200) return [answer.status];
+    ({ position } = answer.body);
+    return [...messages(answer), ...(position === null ? ['the end'] : [])];
   }
-  let lastId = '';
   let pod: Writer;
   let growing: GrowingLogs;
-  beforeEach(async () => {
-    await listen(facade);
+  beforeEach(() => {
+    position = undefined;
     growing = growLogs(facade);
     reported('AWAITING_BUILD', { phase: 'Queued' });
   });
-  afterEach(() => reader.close());
   const begin = (): void => {
     const labels = { 'davit.dev/build': rid };
     pod = growing.start(id, 'build-1', { namespace: 'davit-builds', labels, container: 'build' });
@@ -272,53 +259,53 @@ describe('the log of a build that is followed', () => {
   };
 
   it('has every line from the first one on, and ends when the build is over', async () => {
-    await follow();
     expect(await read()).toEqual([]);
     begin();
-    for (let n = 0; n < 100; n += 1) pod.write(n, `line ${n}`);
+    for (let n = 0; n < 1200; n += 1) pod.write(n, `line ${n}`);
     advance({ phase: 'Building' });
-    expect(await read()).toEqual(Array.from({ length: 100 }, (_, n) => `line ${n}`));
-    expect(growing.reads.at(-1)).toMatchObject({ token: undefined, isOpenEnded: true });
-    pod.write(100, 'last');
+    expect(await read()).toEqual(Array.from({ length: 1000 }, (_, n) => `line ${n}`));
+    expect(await read()).toEqual(Array.from({ length: 200 }, (_, n) => `line ${n + 1000}`));
+    expect(growing.reads.at(-1)).toMatchObject({ token: undefined });
+    pod.write(1200, 'last');
     pod.end();
-    keepLog([...Array.from({ length: 100 }, (_, n) => kept(n, `line ${n}`)), kept(100, 'last')]);
+    keepLog(
+      Array.from({ length: 1201 }, (_, n) => {
+        const t = new Date(Date.parse('2026-01-01T00:00:00Z') + n * 1000).toISOString();
+        return JSON.stringify({ t, c: 'build', m: n === 1200 ? 'last' : `line ${n}` });
+      }),
+    );
     advance({ phase: 'Built' });
-    expect(await read(8000)).toEqual(['last', 'complete']);
-    expect(growing.open).toBe(0);
+    expect(await read()).toEqual(['last', 'the end']);
   });
 
-  it('goes on after a break with what was kept, though the pod is gone', async () => {
+  it('is read on in what was kept, though the pod is gone', async () => {
     begin();
     pod.write(1, 'one');
     pod.write(2, 'two');
     advance({ phase: 'Building' });
-    await follow();
     expect(await read()).toEqual(['one', 'two']);
-    reader.close();
     pod.remove();
+    // Its pod is gone, and the controller has not said so yet.
+    expect(await read()).toEqual([]);
     keepLog([kept(1, 'one'), kept(2, 'two'), kept(3, 'three')]);
     advance({ phase: 'Failed' });
-    await follow({ 'last-event-id': lastId });
-    expect(await read()).toEqual(['three', 'complete']);
-    reader.close();
-    await follow();
-    expect(await read()).toEqual(['one', 'two', 'three', 'complete']);
+    expect(await read()).toEqual(['three', 'the end']);
+    position = undefined;
+    expect(await read()).toEqual(['one', 'two', 'three', 'the end']);
+  });
+
+  it('of a kept log that does not fit goes on to its end', async () => {
+    keepLog(Array.from({ length: 50 }, (_, n) => kept(n, `line ${n}`)));
+    advance({ phase: 'Built' });
+    const first = await logs({ order: 'asc', limit: 40 });
+    const second = await logs({ limit: 40, position: first.body.position });
+    expect([messages(first).length, messages(second).length, second.body.position]).toEqual([40, 10, null]);
   });
 
   it('is read by the right to logs', async () => {
     facade.kube.allow(({ subresource }) => subresource !== 'log');
-    expect((await follow()).status).toBe(403);
+    expect(await read()).toEqual([403]);
     expect(growing.reads).toEqual([]);
-  });
-
-  it('of a registry that is down ends with the reason', async () => {
-    advance({ phase: 'Failed' });
-    await registry.close();
-    await follow();
-    expect(await reader.next()).toMatchObject({
-      event: 'end',
-      data: { reason: 'failed', status: 502, detail: 'The registry cannot be reached. Try again later.' },
-    });
   });
 });
 
@@ -346,7 +333,7 @@ describe('the log of an ended build', () => {
   });
 
   it('is empty without both', async () => {
-    expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
+    expect((await logs()).body).toEqual({ logs: [], next_offset: null, position: null, truncated: false });
   });
 
   it('skips invalid lines, and lines of writers that no build has', async () => {
@@ -391,13 +378,6 @@ it('a revision without a build has no log, whatever its repository has', async (
   reported('DEPLOYED');
   keepLog([kept(1, 'x')]);
   const { length } = registry.seen;
-  expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
-  await listen(facade);
-  const { port } = facade.app.server.address() as { port: number };
-  const reader = await openStream(`http://127.0.0.1:${port}`, `/v1/projects/${id}/revisions/${rid}/build_logs`, {
-    method: 'POST',
-    headers: SOMEBODY,
-  });
-  expect(await reader.next()).toMatchObject({ event: 'end', data: { reason: 'complete' } });
+  expect((await logs()).body).toEqual({ logs: [], next_offset: null, position: null, truncated: false });
   expect(registry.seen.slice(length)).toEqual([]);
 });

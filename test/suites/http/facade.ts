@@ -108,10 +108,6 @@ export interface Facade {
   log(): string;
   /** Each answer as it is counted. */
   readonly answers: AnswerReport[];
-  /** Event streams that are open, by kind. */
-  readonly streams: Record<string, number>;
-  /** The limits that refused an event stream, in order. */
-  readonly refusedStreams: string[];
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
@@ -135,13 +131,11 @@ export interface Answer {
 
 export async function makeFacade(
   settings: Partial<Settings> = {},
-  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal'> = {},
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'signal'> = {},
   { withRegistry, page }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const answers: AnswerReport[] = [];
-  const streams: Record<string, number> = {};
-  const refusedStreams: string[] = [];
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
     kube.seed(NAMESPACES, {
@@ -219,8 +213,6 @@ export async function makeFacade(
     ...limits,
     log,
     onAnswer: (answer) => void answers.push(answer),
-    onStream: (kind, change) => void (streams[kind] = (streams[kind] ?? 0) + change),
-    onStreamRefused: (limit) => void refusedStreams.push(limit),
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
@@ -246,8 +238,6 @@ export async function makeFacade(
     waits,
     log: () => lines.join(''),
     answers,
-    streams,
-    refusedStreams,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({

@@ -163,7 +163,7 @@ it('contains the log of a container that waits to be restarted once, for which t
 });
 
 it('an empty page is valid', async () => {
-  expect((await call()).body).toEqual({ logs: [], next_offset: null, truncated: false });
+  expect((await call()).body).toEqual({ logs: [], next_offset: null, position: 'v1', truncated: false });
 });
 
 it.each([

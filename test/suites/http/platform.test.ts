@@ -24,7 +24,7 @@ it('without any setting: the defaults, and nothing that is not there', async () 
     templates: [],
     pods: { port: 8000, health_path: '/ok', policy: 'baseline' },
     stores: { own: true, drivers: ['pod'], backups: false, archives: false },
-    limits: { cpu: null, resources: null, requests_per_minute: 1200 },
+    limits: { cpu: null, resources: null, requests_per_minute: 2400 },
     default_type: 'plain',
   });
   expect(body.sizes.plain.server).toEqual({
@@ -134,7 +134,7 @@ it('the plugin prints it, one line for each part', async () => {
     'Integrations   git-11111111 at host.example, id 11111111-0000-4000-8000-000000000001',
     'Listeners      none',
     'Templates      none',
-    'Limits         requests_per_minute 1200',
+    'Limits         requests_per_minute 2400',
     'Default sizes  deployment_type plain',
     '  server       cpu 0.25, cpu_limit 1, memory_mb 512, memory_limit_mb 1024, min_scale 1, max_scale 1',
     '  postgres     cpu 0.1, cpu_limit 1, memory_mb 256, memory_limit_mb 1024, storage_gi 10, max_connections 100',

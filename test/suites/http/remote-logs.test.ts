@@ -19,6 +19,7 @@ const PAGE = {
     },
   ],
   next_offset: null,
+  position: 'v1',
   truncated: false,
 };
 
@@ -104,7 +105,7 @@ it.each(['0', '{}', '{"id":1,"level":"X"}'])(
   'of many lines that are %s keep the event loop only briefly',
   async (line) => {
     const lines = Array.from({ length: LONGEST_LOG_PAGE / (line.length + 1) - 100 }, () => line).join(',');
-    answer({ page: `{"logs":[${lines}],"next_offset":null,"truncated":false}` });
+    answer({ page: `{"logs":[${lines}],"next_offset":null,"position":null,"truncated":false}` });
     let refused: Answer | undefined;
     const { busyMs } = await costOf(async () => (refused = await call()));
     expect(refused?.status).toBe(502);
@@ -126,8 +127,9 @@ it("need the caller's right to logs on the hub", async () => {
   expect(asked).toEqual([]);
 });
 
-it('are not streamed', async () => {
-  const { status, body } = await call({}, { accept: 'text/event-stream' });
-  expect([status, body.detail]).toEqual([409, expect.stringContaining('are not streamed')]);
-  expect(asked).toEqual([]);
+it('are read on from a position, which the cluster gives and takes', async () => {
+  answer({ page: JSON.stringify({ ...PAGE, position: 'v1~q83vEjRW.1.0.' }) });
+  const { body } = await call({ limit: 7 });
+  expect((await call({ limit: 7, position: body.position })).status).toBe(200);
+  expect(asked.map(({ spec }) => spec.query)).toEqual([{ limit: 7 }, { limit: 7, position: 'v1~q83vEjRW.1.0.' }]);
 });

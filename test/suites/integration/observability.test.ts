@@ -6,7 +6,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { aPayload } from '../../support/builders.ts';
-import { openStream } from '../../support/event-reader.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 import { type Line, linesOf, type Scrape, scrape, sumOf } from '../../support/telemetry.ts';
@@ -17,7 +16,7 @@ type Part = 'controller' | 'api';
 const monitoring = readFileSync(join(import.meta.dirname, '../../../docs/monitoring.md'), 'utf8');
 /** About what does not happen here: builds and their registry, tasks, backups, lost data, failures, a certificate of its own. */
 const WAITS =
-  /^davit_(builds|build_(?!info)|registry|code_host|databases_at_risk|database_(archives|backups|proofs)|tasks$|watch_|certificate|deployment_|deployments_(unavailable|degraded|omitted)|http_event_streams_refused)/;
+  /^davit_(builds|build_(?!info)|registry|code_host|databases_at_risk|database_(archives|backups|proofs)|tasks$|watch_|certificate|deployment_|deployments_(unavailable|degraded|omitted))/;
 
 let tenant: Tenant;
 let before: Readonly<Record<Part, Scrape>>;
@@ -45,9 +44,6 @@ beforeAll(async () => {
     await create('works', 'registry.example/app:1.0'),
     await create('fails', 'registry.example/missing:1'),
   ];
-  const reader = await openStream(davit.apiUrl, `/v2/deployments/${works}`, {
-    headers: { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id },
-  });
   const stateOf = async (
     name: string,
   ): Promise<Record<string, { status: string; reason: string; message: string }>> => {
@@ -74,9 +70,7 @@ beforeAll(async () => {
   await eventually(async () => {
     const { body } = await davit.call(tenant, 'GET', '/v2/deployments');
     expect(body.resources).toEqual([]);
-    expect(reader.text()).toContain('event: gone');
     after = await both();
-    expect(sumOf(after.api, 'davit_http_event_streams')).toBe(0);
   }, 60_000);
 });
 
@@ -121,7 +115,7 @@ describe('the log of the controller', () => {
 });
 
 describe('the log of the API', () => {
-  it('names user, tenant and deployment of each request, and how a stream ended', async () => {
+  it('names user, tenant and deployment of each request', async () => {
     const requests = (await linesOf(davit, 'api')).filter(
       ({ msg, tenant: of }) => msg === 'Request' && of === NAMESPACE,
     );
@@ -134,9 +128,6 @@ describe('the log of the API', () => {
     expect(of('DELETE').map(({ deployment, status }) => [deployment, status])).toEqual([
       ['works', 204],
       ['fails', 204],
-    ]);
-    expect(requests.filter(({ streamEnd }) => streamEnd !== undefined)).toEqual([
-      expect.objectContaining({ route: '/v2/deployments/:deployment_id', deployment: 'works', streamEnd: 'gone' }),
     ]);
   });
 
@@ -180,8 +171,6 @@ describe('the metrics', () => {
     const route = '/v2/deployments';
     expect(grown('api', 'davit_http_requests_total', { method: 'POST', route, code: '201' })).toBe(2);
     expect(grown('api', 'davit_http_requests_total', { method: 'DELETE', code: '204' })).toBe(2);
-    expect(sumOf(during.api, 'davit_http_event_streams', { kind: 'deployment' })).toBe(1);
-    // The stream was open for as long as a rollout fails, and is no slow answer.
     const slow = (le: string): number =>
       grown('api', 'davit_http_request_duration_seconds_bucket', {
         le,

@@ -202,7 +202,7 @@ describe('a deployment', () => {
     const { resources } = (await call(tenant, 'GET', `/v2/deployments/${id}/revisions`)).body;
     const path = `/v1/projects/${id}/revisions/${resources.at(-1).id}/deploy_logs`;
     const { status, body } = await call(tenant, 'POST', path, {});
-    expect([status, body]).toEqual([200, { logs: [], next_offset: null, truncated: false }]);
+    expect([status, body]).toEqual([200, { logs: [], next_offset: null, position: 'v1', truncated: false }]);
     expect(await onHub(['get', 'lsnl', '-A', '-o', 'name'])).toBe('');
   }, 40_000);
 

@@ -29,7 +29,7 @@ export interface Visit {
   readonly page: Page;
   /** What the page must never cause: violations of the policy, errors of its script, requests to other hosts. */
   readonly complaints: string[];
-  /** Method and path of each request, and whether it asks for events. */
+  /** Method and path of each request. */
   readonly requests: string[];
 }
 
@@ -52,8 +52,7 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   });
   page.on('request', (request) => {
     const { origin, pathname, search } = new URL(request.url());
-    const isStream = request.headers()['accept'] === 'text/event-stream';
-    requests.push(`${request.method()} ${pathname}${search}${isStream ? ' events' : ''}`);
+    requests.push(`${request.method()} ${pathname}${search}`);
     if (origin !== new URL(url).origin) complaints.push(`request to ${origin}`);
   });
   // Time passes as it does, and faster where a test says so.
@@ -86,8 +85,8 @@ export async function hide(page: Page, isHidden: boolean): Promise<void> {
   );
 }
 
-/** Breaks the page's connections, so that it opens them again. */
-export async function reconnect(page: Page): Promise<void> {
+/** Has the page ask at once, as when a person looks at it again. */
+export async function lookAgain(page: Page): Promise<void> {
   await hide(page, true);
   await hide(page, false);
 }

@@ -8,7 +8,6 @@ import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts'
 import { bundlePage } from '../../../src/generate/page.ts';
 import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { StreamLimits } from '../../../src/organization/facade/event-stream.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
@@ -95,12 +94,9 @@ export interface WorldOptions {
   readonly hasRegistry?: boolean;
 }
 
-export async function makeWorld(
-  streamLimits: Partial<StreamLimits> = {},
-  { hosting = 'both', hasRegistry = false }: WorldOptions = {},
-): Promise<World> {
+export async function makeWorld({ hosting = 'both', hasRegistry = false }: WorldOptions = {}): Promise<World> {
   const stopping = new AbortController();
-  const limits = { streamLimits, signal: stopping.signal };
+  const limits = { signal: stopping.signal };
   const registered = hasRegistry
     ? await makeFacadeWithRegistry({ hosting }, {}, limits, { page: await page })
     : undefined;

@@ -1,11 +1,9 @@
 // The routes of /v2/deployments/{id}/revisions.
 
-import { deploymentNotFound, HttpError } from '../../../lib/http/http-error.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
 import { ifMatch, unlessKnown, versionOf } from '../../../lib/http/preconditions.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
-import type { EventStreams } from '../../../organization/facade/event-streams.ts';
 import { addWarnings } from '../../../organization/facade/field-validation.ts';
-import { followState, stateEvents } from '../../../organization/facade/followed-state.ts';
 import { failures, UNCHANGED } from '../../../organization/facade/openapi.ts';
 import { type App, JsonText } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
@@ -29,7 +27,6 @@ export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
   readonly presentChanged: PresentChanged;
-  readonly streams: EventStreams;
 }
 
 interface Routes extends RevisionRoutesOptions {
@@ -68,7 +65,7 @@ export function registerRevisions(app: App, options: RevisionRoutesOptions): voi
 
 function registerRevisionList(
   app: App,
-  { auth, deployments, streams }: RevisionRoutesOptions,
+  { auth, deployments }: RevisionRoutesOptions,
   shown: (record: AppDeployment) => readonly Revision[],
 ): void {
   function page(record: AppDeployment, { limit, offset, status }: ListRevisions): RevisionList {
@@ -77,36 +74,20 @@ function registerRevisionList(
     return { resources, offset: offset + resources.length };
   }
 
-  const mayGet = auth.as('get');
   app.get(PATH, {
-    onRequest: mayGet,
+    onRequest: auth.as('get'),
     schema: {
       tags: TAGS,
       operationId: 'listRevisions',
       summary: 'List the revisions of a deployment, newest first',
-      events: stateEvents('revisions'),
       params: DeploymentPath,
       querystring: ListRevisions,
       response: { 200: RevisionList, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
     },
     handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
-      const { tenant } = auth.admitted(request);
-      const record = await deployments.find(auth.admitted(request), id);
-      if (!streams.isAskedFor(request)) {
-        const text = JSON.stringify(page(record, request.query));
-        return unlessKnown(request, reply, `"${versionOf(text)}"`, () => new JsonText<RevisionList>(text));
-      }
-      return followState(streams, request, reply, {
-        kind: 'revisions',
-        right: mayGet,
-        read() {
-          const now = deployments.inCache(tenant, id);
-          return now && JSON.stringify(page(now, request.query));
-        },
-        gone: deploymentNotFound(id),
-        onChange: (listener) => deployments.changes.ofRecord(tenant.namespace, record.metadata.name, listener),
-      });
+      const text = JSON.stringify(page(await deployments.find(auth.admitted(request), id), request.query));
+      return unlessKnown(request, reply, `"${versionOf(text)}"`, () => new JsonText<RevisionList>(text));
     },
   });
 }

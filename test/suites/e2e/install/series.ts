@@ -9,7 +9,6 @@ import { Unavailable } from '../../../../src/lib/errors.ts';
 import { censusOf } from '../../../../src/monitoring/census.ts';
 import type { Census } from '../../../../src/monitoring/metrics.ts';
 import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/monitoring/outcomes.ts';
-import { LIMITED_BY } from '../../../../src/organization/facade/event-streams.ts';
 import type { AppDeploymentStatus } from '../../../../src/schema/app-deployment.ts';
 import { BUILD_REASONS } from '../../../../src/schema/build.ts';
 import { aRecord, aRevision } from '../../../support/builders.ts';
@@ -39,7 +38,6 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
   });
   controller.leading('davit-controller', true);
   controller.showRegistry(() => registryAt(platform));
-  api.startAtZero({ streamLimits: LIMITED_BY });
   api.servesUntil(new Date(STARTED_MS + (platform === 'in order' ? 60 : 3) * DAY_MS));
 
   const samples = new Map<string, string[]>();
@@ -115,7 +113,6 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
     controller.buildQueued(5);
     controller.built('built', 90);
     controller.relisted('pods');
-    api.streaming('deployments', 1);
     controller.reconnected('pods');
   }
   controller.queueDepth('appdeployments', inOrder ? 2 : 500);
@@ -129,7 +126,6 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
     controller.buildFailed('StepFailed');
     controller.buildFailed('PushFailed');
     controller.restarted('server', 1, { namespace: 'team', name: 'shop-1' });
-    for (const limit of LIMITED_BY) api.streamRefused(limit);
   }
   controller.cached('pods', 1);
   if (inOrder) return;
@@ -139,7 +135,6 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
     controller.requested('apply', 'deployments', refused, 5);
     controller.codeHostRequested('gitea', 'timeout', 10);
   }
-  for (const limit of LIMITED_BY) api.streamRefused(limit);
   controller.restarted('server', 1, { namespace: 'team', name: 'shop-1' });
   controller.watchFailed('pods', refused);
   controller.rolledOut('failed', 600);
