@@ -96,6 +96,7 @@ export function aRevision(name: string, deploymentName: string): object {
         healthPath: '/ok',
         progressDeadlineSeconds: 600,
         server: { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 },
+        autoscaling: { cpuPercent: 75, memoryPercent: 75, scaleDownWindowSeconds: 1800 },
         waitImages: { postgres: 'a', redis: 'b' },
       },
     },
