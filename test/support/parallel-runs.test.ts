@@ -193,7 +193,8 @@ describe('lanes', () => {
     const events: ProgressEvent[] = [{ began: join(process.cwd(), 'hangs.test.ts') }];
     const { tally, said, failures } = await run(
       { hangs: { events, rest: 'setInterval(() => {}, 1000)' } },
-      { hangMs: 400 },
+      // A process takes a second to start on a busy machine.
+      { hangMs: 5000 },
     );
     expect(tally).toEqual({ passed: 0, failed: 1, skipped: 0 });
     expect(said).toEqual([
