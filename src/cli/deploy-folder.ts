@@ -3,13 +3,13 @@
 
 import { basename, resolve } from 'node:path';
 import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
-import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { bytesText } from '../schema/text.ts';
-import { conditionIn, type Deployment, findDeployment, readRevisions } from './build-log.ts';
+import { conditionIn, type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
+import { afterOthers, nameOfNewest } from './deployment-change.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
@@ -139,13 +139,12 @@ export async function followed(
   options: CommonOptions,
   progress: DeployProgress,
 ): Promise<Deployment> {
-  const { id, name, latest_revision_id: revision } = changed;
+  const { name, latest_revision_id: revision } = changed;
   const { say } = options;
   if (revision === null) throw new Failure(`${name} has no revision: ${changed.status_message}`);
   progress.revision = revision;
   for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
-  const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
-  const [called = ''] = revisionNames(name, [revision, ...older]);
+  const called = await nameOfNewest(api, changed, revision);
   progress.called = called;
   say(`Revision ${called}.`);
   return untilReady(api, { before: changed, revision, called }, options);
@@ -276,9 +275,6 @@ interface Upload {
   readonly before: Deployment;
 }
 
-/** Number of attempts after changes that somebody else made meanwhile. */
-const ATTEMPTS = 5;
-
 /** Writes what `body` makes of the plain variables, which are undefined where no flag sets one. Those that somebody else has set meanwhile stay. */
 export async function change(
   api: HttpApi,
@@ -287,16 +283,10 @@ export async function change(
   body: (env: readonly PlainVariable[] | undefined) => object,
 ): Promise<Deployment> {
   const path = `/v2/deployments/${id}?secrets=names`;
-  for (let attempts = 1; ; attempts += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
+  return afterOthers(async () => {
     const { env, etag } = await variablesAfter(api, path, options);
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      return await api.call<Deployment>('PATCH', path, body(env), etag);
-    } catch (error) {
-      if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;
-    }
-  }
+    return api.call<Deployment>('PATCH', path, body(env), etag);
+  });
 }
 
 interface Variables {

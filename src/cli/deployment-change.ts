@@ -25,26 +25,35 @@ export async function changeDeployment(
 ): Promise<Changed> {
   const { id } = await needDeployment(api, name);
   const path = `/v2/deployments/${id}?secrets=names`;
-  for (let attempts = 1; ; attempts += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
+  return afterOthers(async () => {
     const { body: before, etag } = await api.tagged<Deployment>(path);
     const patch = patchOf(before);
     if (patch === undefined) return { before, after: before, revision: null };
+    const after = await api.call<Deployment>('PATCH', path, patch, etag);
+    return { before, after, revision: await newRevision(api, before, after) };
+  });
+}
+
+/** Calls `write` again while somebody else has changed the deployment since `write` read it. */
+export async function afterOthers<T>(write: () => Promise<T>): Promise<T> {
+  for (let attempts = 1; ; attempts += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const after = await api.call<Deployment>('PATCH', path, patch, etag);
-      // oxlint-disable-next-line no-await-in-loop -- ends the loop
-      return { before, after, revision: await newRevision(api, before, after) };
+      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
+      return await write();
     } catch (error) {
       if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;
     }
   }
 }
 
-/** Name of the revision that `after` asks for and `before` did not; null where there is none. */
+/** Name of the revision that the change from `before` to `after` makes; null if it makes none. */
 export async function newRevision(api: HttpApi, before: Deployment, after: Deployment): Promise<string | null> {
-  const { id, name, latest_revision_id: latest } = after;
-  if (latest === null || latest === before.latest_revision_id) return null;
-  const others = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== latest);
-  return revisionNames(name, [latest, ...others])[0] ?? null;
+  const { latest_revision_id: latest } = after;
+  return latest === null || latest === before.latest_revision_id ? null : nameOfNewest(api, after, latest);
+}
+
+/** Name of the newest revision, which may not be listed yet. */
+export async function nameOfNewest(api: HttpApi, { id, name }: Deployment, newest: string): Promise<string> {
+  const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== newest);
+  return revisionNames(name, [newest, ...older])[0] ?? '';
 }

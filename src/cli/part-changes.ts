@@ -13,7 +13,11 @@ export interface PartChanges {
 }
 
 export function partChanges(before: Config, after: Config): PartChanges {
-  const [was, is] = [partsIn(before), partsIn(after)];
+  return changesOfParts(partsIn(before), partsIn(after));
+}
+
+/** From the names of the parts before and after. */
+export function changesOfParts(was: readonly string[], is: readonly string[]): PartChanges {
   return { begins: is.filter((part) => !was.includes(part)), ends: was.filter((part) => !is.includes(part)) };
 }
 

@@ -19,7 +19,7 @@ import {
 import { changeDeployment } from './deployment-change.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
-import { partWords } from './part-changes.ts';
+import { changesOfParts, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
 import { tableOf } from './table.ts';
 
@@ -67,8 +67,7 @@ async function scale(context: Context): Promise<number> {
     return hasAll(now.source_config, source_config) ? undefined : { source_config };
   });
   say(withFlags(saysScale(name, scales), context.suggested));
-  const [was, is] = [partsIn(before), partsIn(after)];
-  const changed = { begins: is.filter((part) => !was.includes(part)), ends: was.filter((part) => !is.includes(part)) };
+  const changed = changesOfParts(partsIn(before), partsIn(after));
   const clauses = partWords(changed);
   if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);
   const asked = inOrder(scales).map(([part, range]) => ({ part, ...range }));
@@ -88,9 +87,7 @@ function checkParts(deployment: Deployment, scales: Scales): void {
 
 /** The parts with a scale: those that Davit knows come first. */
 function partsIn({ source_config: { resource_spec: numbers = {}, runtime } }: Deployment): string[] {
-  const isThere = (part: ScaledPart): boolean =>
-    part === 'server' ||
-    Object.entries(numbers).some(([field, value]) => field === `${part}_max_scale` && (value ?? 0) > 0);
+  const isThere = (part: ScaledPart): boolean => part === 'server' || (numbers[`${part}_max_scale`] ?? 0) > 0;
   return [...SCALED_PARTS.filter(isThere), ...Object.keys(runtime?.workers ?? {}).toSorted()];
 }
 
@@ -178,10 +175,15 @@ function configOf(scales: Scales): object {
   };
 }
 
-/** The names of a part's numbers in resource_spec. */
 function fieldsOf(part: ScaledPart, { min, max }: Range): Record<string, number> {
+  const [least, most] = fieldNamesOf(part);
+  return { [least]: min, [most]: max };
+}
+
+/** The names of a part's numbers in resource_spec. */
+function fieldNamesOf(part: string): readonly [least: string, most: string] {
   const prefix = part === 'server' ? '' : `${part}_`;
-  return { [`${prefix}min_scale`]: min, [`${prefix}max_scale`]: max };
+  return [`${prefix}min_scale`, `${prefix}max_scale`];
 }
 
 function podsOf({ min, max }: Range): string {
@@ -220,12 +222,11 @@ interface ShownPart {
 
 function shownPart({ source_config: config }: Deployment, part: string, pods: NonNullable<Seen['pods']>): ShownPart {
   const { resource_spec: numbers = {}, runtime } = config;
-  const prefix = part === 'server' ? '' : `${part}_`;
   const worker = runtime?.workers?.[part];
   const least = worker?.min_scale ?? 1;
   const [min, max] = worker
     ? [least, worker.max_scale ?? least]
-    : [numbers[`${prefix}min_scale`], numbers[`${prefix}max_scale`]];
+    : fieldNamesOf(part).map((field) => numbers[field] ?? null);
   const own = pods.filter((pod) => pod.part === part);
   return { part, min: min ?? null, max: max ?? null, ready: own.filter(({ ready }) => ready).length, pods: own.length };
 }
