@@ -16,8 +16,14 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../schema/oauth-provider.ts
 
 interface DirectCaches extends Pick<FacadeContext, 'remember' | 'forget'> {
   readonly caches: FacadeCaches;
-  /** Reads what a request to `path` needs. Objects that the person may not read count as absent, but for deployments and their revisions. */
-  freshen(path: string): Promise<void>;
+  /** Reads what a request needs. Objects that the person may not read count as absent, except revisions of deployments that the person may read. */
+  freshen(request: Asked): Promise<void>;
+}
+
+interface Asked {
+  readonly method: string;
+  /** Path with query. */
+  readonly url: string;
 }
 
 interface Places {
@@ -36,17 +42,18 @@ export function makeDirectCaches(kube: KubeClient, { namespace, organizationName
   const providers = makeShelf<OAuthProvider>(OAUTH_PROVIDERS);
   const shelves: readonly Pick<Shelf<KubeObject>, 'resource' | 'put' | 'drop'>[] = [records, revisions, listeners];
 
-  /** Once: neither the namespace nor what the platform offers changes within a command. */
-  let offered: Promise<unknown> | undefined;
-  async function readOffered(): Promise<void> {
-    const [tenant] = await Promise.all([
-      kube.get(NAMESPACES, { name: namespace }).catch(ifHidden(unreadTenant(namespace))),
+  const readTenant = once(async () => {
+    const tenant = await kube.get(NAMESPACES, { name: namespace }).catch(ifHidden(unreadTenant(namespace)));
+    tenants.replace([tenant]);
+  });
+  /** What a change may name, and /v2/platform shows. */
+  const readOffered = once(() =>
+    Promise.all([
       fill(listeners, namespace),
       fill(templates, organizationNamespace),
       fill(integrations, organizationNamespace),
-    ]);
-    tenants.replace(tenant ? [tenant] : []);
-  }
+    ]),
+  );
   async function fill<T extends KubeObject>(shelf: Shelf<T>, place: string): Promise<void> {
     const { items } = await kube.listAll<T>(shelf.resource, { namespace: place }).catch(ifHidden({ items: [] as T[] }));
     shelf.replace(items);
@@ -74,13 +81,20 @@ export function makeDirectCaches(kube: KubeClient, { namespace, organizationName
     revisions.replace(made.status === 'fulfilled' ? made.value.items : []);
   }
 
+  async function readDeployments(subject: Subject | undefined): Promise<void> {
+    if (subject === undefined) return;
+    const name = subject.name ?? records.byUid(subject.id ?? '')?.metadata.name;
+    await (name === undefined ? readAll() : readNamed(name));
+  }
+
   return {
     caches: { records, revisions, tenants, templates, listeners, integrations, providers },
-    async freshen(path) {
-      const { id, name } = subjectOf(path);
-      const known = name ?? (id === undefined ? undefined : records.byUid(id)?.metadata.name);
-      offered ??= readOffered();
-      await Promise.all([offered, known === undefined ? readAll() : readNamed(known)]);
+    async freshen(request) {
+      await Promise.all([
+        readTenant(),
+        ...(request.method === 'GET' && !request.url.startsWith('/v2/platform') ? [] : [readOffered()]),
+        readDeployments(subjectOf(request)),
+      ]);
     },
     remember: (object) => shelves.find(({ resource }) => resource.kind === object.kind)?.put(object),
     forget(uid) {
@@ -89,11 +103,26 @@ export function makeDirectCaches(kube: KubeClient, { namespace, organizationName
   };
 }
 
-/** The deployment that a path is about: its id, or the name of a query. Both are absent in a path about all. */
-function subjectOf(path: string): { readonly id?: string | undefined; readonly name?: string | undefined } {
-  const { pathname, searchParams } = new URL(path, 'http://localhost');
+/** The deployment that a request is about: its id, or the name of a query. Both are absent in a list of all. */
+interface Subject {
+  readonly id?: string;
+  readonly name?: string | undefined;
+}
+
+/** Undefined for a request that reads no deployment. */
+function subjectOf({ method, url }: Asked): Subject | undefined {
+  const { pathname, searchParams } = new URL(url, 'http://localhost');
   const [, id] = /^\/(?:v2\/deployments|v1\/projects)\/([^/]+)/.exec(pathname) ?? [];
-  return { id: id?.toLowerCase(), name: id === undefined ? (searchParams.get('name') ?? undefined) : undefined };
+  if (id !== undefined) return { id: id.toLowerCase() };
+  return method === 'GET' && pathname === '/v2/deployments'
+    ? { name: searchParams.get('name') ?? undefined }
+    : undefined;
+}
+
+/** Neither the namespace nor what the platform offers changes within a command. */
+function once(read: () => Promise<unknown>): () => Promise<unknown> {
+  let reading: Promise<unknown> | undefined;
+  return () => (reading ??= read());
 }
 
 /** For somebody who may use a namespace but not read it. The API server judges each request itself. */

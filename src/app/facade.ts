@@ -49,8 +49,8 @@ export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 
   /** The page at `/`; without it `GET /` answers every client with JSON. */
   readonly page?: PageFiles | undefined;
   readonly sleep?: (ms: number) => Promise<void>;
-  /** Called with the path of each request, before anything else. */
-  readonly beforeEach?: (path: string) => Promise<void>;
+  /** Called with each request, before anything else. */
+  readonly beforeEach?: (request: { readonly method: string; readonly url: string }) => Promise<void>;
   /** Aborts when the service stops: requests that wait are answered at once, which would hold it up. */
   readonly signal?: AbortSignal;
 }
@@ -61,7 +61,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const signIn = signInSetup(settings.http);
   const app = makeApp(log, settings.http);
   const { beforeEach } = deps;
-  if (beforeEach) app.addHook('onRequest', ({ url }) => beforeEach(url));
+  if (beforeEach) app.addHook('onRequest', ({ method, url }) => beforeEach({ method, url }));
   const hooks = await registerHooks(app, deps);
   const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const base = {

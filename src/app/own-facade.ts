@@ -49,7 +49,7 @@ export async function makeOwnFacade({
     forget,
     beforeEach: freshen,
     settings: { ...settings, http: { ...settings.http, basePath: '', requestsPerMinute: 0 } },
-    codeHosts: { repositories: () => Promise.resolve([]) },
+    codeHosts: { repositories: () => Promise.reject(new Error('only davit-api has the credentials of code hosts')) },
     gate: { run: (_group, write) => write() },
     log: SILENT,
     now: () => new Date(),

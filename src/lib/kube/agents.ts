@@ -92,6 +92,7 @@ function sameTls(a: TlsSettings, b: TlsSettings): boolean {
     a.cert === b.cert &&
     a.key === b.key &&
     a.servername === b.servername &&
-    a.rejectUnauthorized === b.rejectUnauthorized
+    a.rejectUnauthorized === b.rejectUnauthorized &&
+    a.socketPath === b.socketPath
   );
 }
