@@ -7,6 +7,7 @@ import type { Auth } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import type { App } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, STORE_PARTS } from '../../schema/meta.ts';
 import { askingToRestart, keepsCommit, restartNote } from '../record/restart.ts';
 import { revisionsOf } from '../record/revisions.ts';
@@ -24,6 +25,7 @@ export interface RestartRouteOptions {
 }
 
 export function registerRestart(app: App, { auth, deployments, presentChanged, now }: RestartRouteOptions): void {
+  const ownOf = (record: AppDeployment): AppRevision[] => revisionsOf(record, deployments.revisionsOf(record));
   app.post('/v2/deployments/:deployment_id/restart', {
     onRequest: auth.as('patch'),
     schema: {
@@ -40,27 +42,32 @@ export function registerRestart(app: App, { auth, deployments, presentChanged, n
       const admitted = auth.admitted(request);
       const { deployment_id: id } = request.params;
       const found = await deployments.find(admitted, id);
-      const warningsOf = ({ metadata: { name }, spec }: AppDeployment): FieldError[] => {
-        const msg = restartNote(name, spec, revisionsOf(found, deployments.revisionsOf(found)));
-        return msg === undefined ? [] : [{ loc: ['path', 'deployment_id'], msg, type: 'restarted' }];
-      };
       if (keepsCommit(found.spec)) {
         refuseChange(found, 'Nothing was restarted.');
         await restartWorkloads(admitted.caller.kube, found, now().toISOString());
-        return presentChanged(request, reply, { record: found, values: new Map(), warnings: warningsOf(found) });
+        return presentChanged(request, reply, {
+          record: found,
+          values: new Map(),
+          warnings: notesOn(found, ownOf(found)),
+        });
       }
       const changed = await deployments.change(admitted, id, (record) => {
-        const own = revisionsOf(record, deployments.revisionsOf(record));
+        const own = ownOf(record);
         if (own.length === 0)
           throw new HttpError(
             409,
             `${record.metadata.name} has no revision yet, so nothing runs that could be restarted.`,
           );
-        return { spec: askingToRestart(record.spec, own), values: new Map(), warnings: warningsOf(record) };
+        return { spec: askingToRestart(record.spec, own), values: new Map(), warnings: notesOn(record, own) };
       });
       return presentChanged(request, reply, changed);
     },
   });
+}
+
+function notesOn({ metadata: { name }, spec }: AppDeployment, own: readonly AppRevision[]): FieldError[] {
+  const msg = restartNote(name, spec, own);
+  return msg === undefined ? [] : [{ loc: ['path', 'deployment_id'], msg, type: 'restarted' }];
 }
 
 /** As `kubectl rollout restart` does. The StatefulSets of PostgreSQL and Redis stay. Throws HttpError 409 where no pod was made yet. */
