@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { unlessKnown } from '../lib/http/preconditions.ts';
 import type { SignInSetup } from '../schema/sign-in.ts';
 
 /** The page's files by name, as src/generate/page.ts makes them. */
@@ -67,18 +68,18 @@ export function registerPage(
 
 interface Page {
   readonly html: string;
-  readonly headers: Readonly<Record<'content-security-policy' | 'cache-control' | 'etag', string>>;
+  readonly etag: string;
+  readonly headers: Readonly<Record<'content-security-policy' | 'cache-control', string>>;
 }
 
 function asPage(html: string, signIn?: SignInSetup): Page {
-  const etag = `"${hashOf(html)}"`;
-  return { html, headers: { 'content-security-policy': policyOf(signIn), 'cache-control': 'no-cache', etag } };
+  const headers = { 'content-security-policy': policyOf(signIn), 'cache-control': 'no-cache' };
+  return { html, etag: `"${hashOf(html)}"`, headers };
 }
 
-function sendPage(request: FastifyRequest, reply: FastifyReply, { html, headers }: Page): FastifyReply {
+function sendPage(request: FastifyRequest, reply: FastifyReply, { html, etag, headers }: Page): FastifyReply {
   reply.headers(headers);
-  if (request.headers['if-none-match'] === headers.etag) return reply.code(304).send();
-  return reply.type('text/html; charset=utf-8').send(html);
+  return unlessKnown(request, reply, etag, () => reply.type('text/html; charset=utf-8').send(html));
 }
 
 interface Asset {
