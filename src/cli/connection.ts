@@ -54,7 +54,7 @@ export async function connect(cluster: Cluster, options: ConnectionOptions): Pro
   };
 }
 
-/** That of the flag or of the kubeconfig. */
+/** The namespace that --namespace names, else that of the kubeconfig's context, else `default`. */
 export async function namespaceOf(kubectl: Kubectl, options: ConnectionOptions): Promise<string> {
   return options.namespace ?? (await readKubeconfig(kubectl, options)).namespace ?? 'default';
 }

@@ -165,7 +165,7 @@ export async function planAllowed(wanted: Wanted, { home, now, contracts }: Plan
   // Those of parts that wait for their server are tried with its own, once.
   const isWhole = migrates || podsToTry(planned, desired, observed, now()).length > 0;
   const tried = isWhole && next !== desired ? plan(next, observed, NOTHING_PRUNED) : planned;
-  // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
+  // The pods of the active revision were accepted before, and the pods of the failed one may have used up a quota.
   const refusals = hasFailed ? [] : await dryRunPods(podsToTry(tried, next, observed, now()), home, dryRuns);
   if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
   const kept = held() ?? [];

@@ -325,7 +325,7 @@ function keyOf(offset: string | null | undefined): string | undefined {
   throw new HttpError(422, [refused('offset', 'must be the next_offset of an earlier answer')]);
 }
 
-/** Where the query goes on after an earlier answer. */
+/** How far the caller has read each container; undefined for a first read. Throws HttpError 422. */
 function positionsOf({ position, order, offset, end_time: end }: DeployLogsQuery): Positions | undefined {
   if (position === undefined || position === null || position === '') return undefined;
   const positions = positionsIn(position);

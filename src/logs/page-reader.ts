@@ -62,7 +62,7 @@ function builderOf(by: string): string {
 }
 
 export function makeLogPages({ auth, deployments, listeners, kube, platform }: LogNeeds, budget: LogBudget): LogPages {
-  /** Whoever reads on reads little, and comes again every other second. */
+  /** A further read is short, and comes every two seconds. */
   const turnOf = ({ position }: DeployLogsQuery): FairLimiter => (position ? budget.further : budget.requests);
 
   /** The Listener whose cluster runs the record. */

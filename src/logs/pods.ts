@@ -133,7 +133,7 @@ export async function readPods(
 
 /** The log of one start of a container. */
 interface StartLog extends ContainerLog {
-  /** Its id, and that of the start after it. */
+  /** Ids of this start of the container and of the next one. */
   readonly starts: readonly string[];
   readonly hasEnded: boolean;
 }
