@@ -679,6 +679,40 @@ describe('database forget-old', () => {
     );
   });
 
+  it.each([
+    [
+      'went back to a database that was unused',
+      (cluster: Cluster) => {
+        cluster.revisions = [revision('first', { server: {}, postgres: { image: 'postgres:17' } })];
+      },
+      'the databases of shop changed while the question was open',
+    ],
+    [
+      'began to go back',
+      (cluster: Cluster) => {
+        const { record } = cluster;
+        cluster.record = { ...record, metadata: { ...record.metadata, generation: 9 } };
+      },
+      'shop does not serve on its present database now',
+    ],
+  ])('deletes nothing if somebody %s while it asked', async (_name, change, message) => {
+    const cluster = aCluster();
+    cluster.revisions = [
+      revision('second', { server: {}, postgres: { image: 'postgres:17' }, movedDatabase: { number: 1 } }),
+    ];
+    cluster.held.push('secret/shop---pg1');
+    const before = [...cluster.held];
+    let commands = 0;
+    // The record, its revisions and three kinds of objects are read before the question.
+    cluster.before = () => {
+      commands += 1;
+      if (commands === 6) change(cluster);
+    };
+    const { code, err, questions } = await database(['forget-old', 'shop'], cluster, ['shop']);
+    expect([code, err, questions.length]).toEqual([1, expect.stringContaining(message), 1]);
+    expect(cluster.held).toEqual(before);
+  });
+
   it('deletes nothing while the present database does not serve', async () => {
     const cluster = aCluster();
     cluster.restores = 'fails';

@@ -4,6 +4,7 @@ import { databaseNumberOfRevisions, databaseOf } from '../deployments/record/dat
 import type { ExternalUri } from '../deployments/record/moving-database.ts';
 import { forgetText } from '../deployments/record/shared-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { DATABASE_DRIVERS } from '../schema/database-names.ts';
@@ -12,7 +13,7 @@ import { DNS_SUBDOMAIN_PATTERN, SECRET_KEY_PATTERN } from '../schema/name-patter
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { askForName, YES } from './confirm.ts';
 import { databasesHeld, type Held } from './databases-held.ts';
-import { Failure, TimedOut } from './kubectl.ts';
+import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 
@@ -95,11 +96,7 @@ function uriIn(flags: Flags): ExternalUri | undefined {
 
 async function forgetOld(context: Context, name: string): Promise<number> {
   const { kubectl, warn } = context;
-  const record = await readRecord(kubectl, name);
-  const revisions = await readRevisions(kubectl, record);
-  const now = databaseNumberOfRevisions(revisions);
-  const held = await databasesHeld(kubectl, record);
-  const old = held.filter(({ number }) => number !== now).map(({ object }) => object);
+  const { record, revisions, now, held, old } = await databasesOf(kubectl, name);
   const isShared = revisions[0] !== undefined && databaseOf(revisions[0])?.driver === 'shared';
   const shared = isShared ? undefined : record.status?.sharedDatabase?.name;
   const secret = shared === undefined ? undefined : secretOfShared(held, now);
@@ -109,16 +106,7 @@ async function forgetOld(context: Context, name: string): Promise<number> {
     tell(context, { says: `${name} has no database that it does not use.`, result });
     return 0;
   }
-  const ready = conditionOf(record.status?.conditions, 'Ready');
-  const { observedGeneration = 0 } = record.status ?? {};
-  if (
-    ready?.status !== 'True' ||
-    ready.reason === 'ScaledToZero' ||
-    observedGeneration < (record.metadata.generation ?? 0)
-  )
-    throw new Failure(
-      `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
-    );
+  needServing(record);
   for (const object of old) warn(`${object} will be deleted, with all that is in it.`);
   if (dropped !== null)
     warn(`Database ${dropped} and its role will be dropped from the shared server, with all that is in it.`);
@@ -128,11 +116,45 @@ async function forgetOld(context: Context, name: string): Promise<number> {
     refusal: 'Nothing was deleted.',
     nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
   });
+  // Somebody may have moved the database while the question was open: what was unused then may be in use now.
+  const after = await databasesOf(kubectl, name);
+  needServing(after.record);
+  if (after.old.join() !== old.join())
+    throw new Failure(
+      `Nothing was deleted: the databases of ${name} changed while the question was open. Run the command again to see which are unused now.`,
+    );
   if (secret !== undefined) await dropShared(context, record, { secret, now });
   await kubectl(['delete', ...old, '--wait=false']);
   const all = [...old, ...(dropped === null ? [] : [`database ${dropped} of the shared server`])];
   tell(context, { says: `Deleted: ${all.join(', ')}. ${name} goes on with its present database.`, result });
   return 0;
+}
+
+interface DatabasesOfRecord {
+  readonly record: AppDeployment;
+  readonly revisions: readonly AppRevision[];
+  /** Number of the database in use. */
+  readonly now: number;
+  readonly held: readonly Held[];
+  /** The objects of the other databases. */
+  readonly old: readonly string[];
+}
+
+async function databasesOf(kubectl: Kubectl, name: string): Promise<DatabasesOfRecord> {
+  const record = await readRecord(kubectl, name);
+  const revisions = await readRevisions(kubectl, record);
+  const now = databaseNumberOfRevisions(revisions);
+  const held = await databasesHeld(kubectl, record);
+  const old = held.filter(({ number }) => number !== now).map(({ object }) => object);
+  return { record, revisions, now, held, old };
+}
+
+function needServing({ metadata: { name, generation = 0 }, status }: AppDeployment): void {
+  const ready = conditionOf(status?.conditions, 'Ready');
+  if (ready?.status !== 'True' || ready.reason === 'ScaledToZero' || (status?.observedGeneration ?? 0) < generation)
+    throw new Failure(
+      `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
+    );
 }
 
 /** The Secret of a database that has neither volume nor Cluster, else any that is not used: all of them go. */
