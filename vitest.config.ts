@@ -238,19 +238,6 @@ export default defineConfig({
       },
       {
         test: {
-          // Not part of `npm test`: a PostgreSQL of the machine, and many databases.
-          name: 'databases',
-          include: ['test/suites/databases/*.test.ts'],
-          globalSetup: [PREPARE],
-          expect: PATIENT,
-          setupFiles: [LEFT_PROCESSES],
-          fileParallelism: false,
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
-        },
-      },
-      {
-        test: {
           // Not part of `npm test`: CloudNativePG is compiled for it, and databases fail over.
           name: 'cloudnative-pg',
           include: ['test/suites/cloudnative-pg/*.test.ts'],

@@ -6,7 +6,7 @@ import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { type BuildContext, builds, codeFiles, pullSecrets, pushes, registryUpkeep } from '../builds/controller.ts';
 import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
-import { clientSecrets, deployments, secrets, sharedDatabases, sharedKnowledgeOf } from '../deployments/controller.ts';
+import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
 import { fairClient } from '../lib/controller/clients/fair.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
@@ -34,7 +34,6 @@ import type { AllMetrics } from './metrics.ts';
 /** All controllers of the process. Each says in its own folder what wakes it and what it does. */
 export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
   onAllClusters(deployments),
-  sharedDatabases,
   secrets,
   clientSecrets,
   organization,
@@ -116,7 +115,6 @@ function startReconciling(
       pushedCommit: (record) => pushedCommit(known, record),
       files,
       codeFile: (record, need) => files.lookup(record, need, (key) => enqueue(CODE_FILES, key)),
-      sharedKnowledge: sharedKnowledgeOf(options.settings, enqueue),
       enqueue,
     }),
     options,

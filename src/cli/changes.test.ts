@@ -330,9 +330,9 @@ describe('delete', () => {
       /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nKeep its file .*: kubectl davit export shop > shop\.yaml\n/,
     ],
     [
-      { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'shared' } } },
+      { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'cloudnative-pg' } } },
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deploy FOLDER --name shop --set 'database=\{driver: shared, backup: \{\}, restore: \{from: shop\}\}'\n/,
+      /deploy FOLDER --name shop --set 'database=\{driver: cloudnative-pg, backup: \{\}, restore: \{from: shop\}\}'\n/,
     ],
     [
       { source: 'codehost', sourceRevisionConfig: {} },

@@ -536,7 +536,7 @@ describe('a clone that is not finished', () => {
     ['a task', ['run', 'shop', '--task', 'clean'], 'Nothing was run: run it when shop is finished.'],
     [
       'a move of its database',
-      ['database', 'move', 'shop', '--driver', 'shared', '--yes'],
+      ['database', 'move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
       'Nothing was moved: move its database when shop is finished.',
     ],
   ])('takes no change and no run, and says what to do: %s', async (_what, args, instead) => {

@@ -19,20 +19,24 @@ import { RECORDS } from './records.ts';
 describe('database move', () => {
   it('says for how long nothing serves, asks, and stops all before the backup', async () => {
     const cluster = aCluster();
-    const { code, out, err, asked, questions } = await database(['move', 'shop', '--driver', 'shared'], cluster, [
-      'shop',
-    ]);
+    const { code, out, err, asked, questions } = await database(
+      ['move', 'shop', '--driver', 'cloudnative-pg'],
+      cluster,
+      ['shop'],
+    );
     expect([code, questions]).toEqual([0, ['Stop shop and go on? Type its name: ']]);
-    expect(out).toMatch(/^shop is on database shared\/1\. Nothing served for \d+ (?:s|min)\.$/);
-    // 45 s, and 600 MiB at 14 and 25 MiB a second.
-    expect(err).toContain('nothing serves for about 112 s, by the size of the backup of 2026-02-01T00:00:00Z');
+    expect(out).toMatch(
+      /^shop is on database cloudnative-pg\/1, with PostgreSQL 18\. Nothing served for \d+ (?:s|min)\.$/,
+    );
+    // 100 s, and 600 MiB at 14 and 25 MiB a second.
+    expect(err).toContain('nothing serves for about 3 min, by the size of the backup of 2026-02-01T00:00:00Z');
     expect(err).toContain('kubectl davit database back shop');
     expect(err).toContain('kubectl davit database forget-old shop');
     expect(cluster.story).toEqual([
       'scale 0, driver undefined',
-      'scale 0, driver shared',
-      `shared/1 with ${BACKUP}`,
-      'scale 3, driver shared',
+      'scale 0, driver cloudnative-pg',
+      `cloudnative-pg/1 with ${BACKUP}`,
+      'scale 3, driver cloudnative-pg',
     ]);
     const order = ['patch', 'create job', 'patch', 'patch'];
     expect(
@@ -40,7 +44,7 @@ describe('database move', () => {
         .filter((one) => order.some((verb) => one.startsWith(verb)))
         .map((one) => one.split(' ').slice(0, 2).join(' ')),
     ).toEqual([`patch ${RECORDS}`, 'create job', `patch ${RECORDS}`, `patch ${RECORDS}`]);
-    expect(cluster.record.metadata.annotations?.[MOVE]).toBe(`pod/0 to shared/1 with ${BACKUP}`);
+    expect(cluster.record.metadata.annotations?.[MOVE]).toBe(`pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     expect(cluster.record.metadata.annotations?.[MOVING]).toBeUndefined();
     expect(cluster.record.spec.sourceConfig.resourceSpec).toEqual({ maxScale: 3 });
     expect(cluster.record.metadata.annotations?.['davit.dev/requested-by']).toContain(' anna');
@@ -54,14 +58,14 @@ describe('database move', () => {
     for (let at = 1; at < 60; at += 1) {
       const cluster = aCluster();
       interruptBefore(cluster, at);
-      const first = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+      const first = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
       delete cluster.before;
-      const second = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+      const second = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
       const isOver = cluster.record.spec.sourceConfig.resourceSpec?.maxScale === 3;
-      expect([at, isOver, cluster.revisions[0]?.spec.id]).toEqual([at, true, 'shared1']);
+      expect([at, isOver, cluster.revisions[0]?.spec.id]).toEqual([at, true, 'cloudnative-pg1']);
       // Nothing ran between the stop and the last step, and only one database was made.
       expect(cluster.story.filter((one) => one.startsWith('scale 3'))).toHaveLength(1);
-      expect(cluster.story.filter((one) => one.startsWith('shared/'))).toHaveLength(1);
+      expect(cluster.story.filter((one) => one.startsWith('cloudnative-pg/'))).toHaveLength(1);
       if (first.code === 0) return;
       expect([0, 1]).toContain(second.code);
     }
@@ -86,7 +90,7 @@ describe('database move', () => {
   it('stays stopped where the backup is not loaded, and goes back by the command that it names', async () => {
     const cluster = aCluster();
     cluster.restores = 'fails';
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining('has not got its data. Stalled: RestoreFailed')]);
     expect(err).toContain('kubectl davit database back shop');
     expect(cluster.record.spec.sourceConfig.resourceSpec?.maxScale).toBe(0);
@@ -106,7 +110,7 @@ describe('database move', () => {
       const { metadata } = cluster.record;
       cluster.record = { ...cluster.record, metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 } };
     };
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining('Somebody has changed shop since its pods were stopped')]);
     expect(cluster.story).toEqual(['scale 0, driver undefined']);
   });
@@ -131,7 +135,7 @@ describe('database move', () => {
         metadata: { ...metadata, generation: generation + 1, annotations: change(annotations) ?? {} },
       };
     };
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([
       1,
       expect.stringContaining('Nothing was moved, and shop is being started as it was: somebody has changed it'),
@@ -144,15 +148,16 @@ describe('database move', () => {
   });
 
   it('stops nothing for somebody of whom nothing is known, and neither does back', async () => {
-    const cluster = aCluster();
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
-    cluster.nobody = true;
-    const told = cluster.story.length;
-    for (const args of [
-      ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
-      ['back', 'shop', '--yes'],
-    ]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
+    const move = ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'];
+    const [fresh, moved] = [aCluster(), aCluster()];
+    await database(move, moved);
+    for (const [cluster, args] of [
+      [fresh, move],
+      [moved, ['back', 'shop', '--yes']],
+    ] as const) {
+      cluster.nobody = true;
+      const told = cluster.story.length;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { code, err } = await database(args, cluster);
       expect([code, err, cluster.story.length]).toEqual([
         1,
@@ -168,7 +173,7 @@ describe('database move', () => {
   ] as const)('changes no database where the backup %s', async (backup, words) => {
     const cluster = aCluster();
     cluster.backup = backup;
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining(words)]);
     expect(cluster.story).toEqual(['scale 0, driver undefined']);
     const ended = await database(['back', 'shop', '--yes'], cluster);
@@ -197,7 +202,7 @@ describe('database move', () => {
   it.each([
     ['no driver', {}, {}, ['move', 'shop'], 2, '--driver must be the driver'],
     ['a driver for another action', {}, {}, ['back', 'shop', '--driver', 'pod'], 2, '--driver is for move'],
-    ['nobody to ask', {}, {}, ['move', 'shop', '--driver', 'shared'], 2, 'Nobody can be asked here'],
+    ['nobody to ask', {}, {}, ['move', 'shop', '--driver', 'cloudnative-pg'], 2, 'Nobody can be asked here'],
     ['the driver that it has', {}, {}, ['move', 'shop', '--driver', 'pod', '--yes'], 1, 'has driver pod already'],
     ['no backups', { sourceConfig: {} }, {}, undefined, 1, 'none are asked for'],
     [
@@ -220,46 +225,30 @@ describe('database move', () => {
     ['a change that Davit has not seen', {}, { observedGeneration: 0 }, undefined, 1, 'Run the command again'],
     ['no data', {}, { databaseVolumeUid: undefined }, undefined, 1, 'has no data yet'],
     [
-      'a driver that the platform has not',
+      'an operator that is not there',
       {},
       { databaseDrivers: [{ driver: 'pod', postgresVersion: 17 }] },
       undefined,
       1,
-      'The database of shop cannot be moved. This platform has no shared PostgreSQL server. Whoever runs',
-    ],
-    [
-      'an operator that is not there',
-      {},
-      { databaseDrivers: [{ driver: 'pod', postgresVersion: 17 }] },
-      ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
-      1,
-      'This platform has no CloudNativePG',
+      'The database of shop cannot be moved. This platform has no CloudNativePG',
     ],
     [
       'an older PostgreSQL',
       {},
       { databaseDrivers: [{ driver: 'cloudnative-pg', postgresVersion: 16 }] },
-      ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
+      undefined,
       1,
       'It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16.',
     ],
-    [
-      'a database on the shared server of before',
-      {},
-      { sharedDatabase: { host: 'h', port: 1, name: 'davit_x' } },
-      undefined,
-      1,
-      'davit_x',
-    ],
   ] as const)('refuses %s, and changes nothing', async (_what, spec, status, args, wanted, words) => {
     const cluster = aCluster(spec, status);
-    const { code, err } = await database(args ?? ['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(args ?? ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err, cluster.story]).toEqual([wanted, expect.stringContaining(words), []]);
   });
 
   it('refuses a record that is paused, in a listener, or has an external database, and who may not do it', async () => {
     const run = (cluster: Cluster): Promise<CliRan> =>
-      database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+      database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     const paused = aCluster();
     paused.record = {
       ...paused.record,
@@ -279,7 +268,7 @@ describe('database move', () => {
 });
 
 describe('a move that somebody undoes or takes away meanwhile', () => {
-  const SHARED = ['move', 'shop', '--driver', 'shared', '--yes'];
+  const CLUSTER = ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'];
 
   /** Somebody acts between the last write of the command and its next look at the record. */
   async function afterwards(args: readonly string[], cluster: Cluster, act: () => Promise<unknown>): Promise<CliRan> {
@@ -300,14 +289,14 @@ describe('a move that somebody undoes or takes away meanwhile', () => {
     const moved = aCluster();
     const ended = aCluster();
     ended.backup = 'fails';
-    await database(SHARED, ended);
+    await database(CLUSTER, ended);
     delete ended.backup;
     const returned = aCluster();
-    await database(SHARED, returned);
+    await database(CLUSTER, returned);
     for (const [cluster, args, act, was, now] of [
-      [moved, SHARED, ['back', 'shop', '--yes'], 'shared/1', 'pod/0'],
-      [returned, ['back', 'shop', '--yes'], ['back', 'shop', '--yes'], 'pod/0', 'shared/1'],
-      [ended, ['back', 'shop', '--yes'], SHARED, 'pod/0', 'shared/1'],
+      [moved, CLUSTER, ['back', 'shop', '--yes'], 'cloudnative-pg/1', 'pod/0'],
+      [returned, ['back', 'shop', '--yes'], ['back', 'shop', '--yes'], 'pod/0', 'cloudnative-pg/1'],
+      [ended, ['back', 'shop', '--yes'], CLUSTER, 'pod/0', 'cloudnative-pg/1'],
     ] as const) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { code, out, err } = await afterwards(args, cluster, async () => {
@@ -329,12 +318,12 @@ describe('a move that somebody undoes or takes away meanwhile', () => {
 
   it('is no success where the next move has begun already', async () => {
     const cluster = aCluster();
-    const { code, out, err } = await afterwards(SHARED, cluster, async () => {
+    const { code, out, err } = await afterwards(CLUSTER, cluster, async () => {
       interruptAfterStop(cluster);
       await database(['back', 'shop', '--yes'], cluster, undefined, undefined, 'mallory');
       delete cluster.before;
     });
-    expect([code, out, err]).toEqual([1, '', expect.stringContaining('shared/1 to pod/0, begun by mallory')]);
+    expect([code, out, err]).toEqual([1, '', expect.stringContaining('cloudnative-pg/1 to pod/0, begun by mallory')]);
   });
 
   /** The command fails where it asks for pods the first time, after it has stopped them. */
@@ -346,7 +335,7 @@ describe('a move that somebody undoes or takes away meanwhile', () => {
 
   it('goes no further where its mark is gone, and writes none', async () => {
     for (const [args, when] of [
-      [SHARED, 'create job'],
+      [CLUSTER, 'create job'],
       [['move', 'shop', '--external', 'hosted', '--yes'], 'create job'],
     ] as const) {
       const cluster = aCluster();
@@ -389,7 +378,7 @@ describe('a move that somebody undoes or takes away meanwhile', () => {
         cluster.record = { ...cluster.record, metadata: { ...metadata, annotations, resourceVersion } };
       };
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const { code, err } = await database(SHARED, cluster);
+      const { code, err } = await database(CLUSTER, cluster);
       expect([when, code, err]).toEqual([
         when,
         1,
@@ -440,10 +429,15 @@ describe('database upgrade', () => {
   });
 
   it('says which command goes on with what was begun', async () => {
-    const cluster = aCluster({}, { databaseDrivers: [...HAS_18.databaseDrivers, { driver: 'shared' }] });
+    const cluster = aCluster(
+      {},
+      {
+        databaseDrivers: [...HAS_18.databaseDrivers, { driver: 'cloudnative-pg', postgresVersion: 18 }],
+      },
+    );
     cluster.backup = 'fails';
     await database(['upgrade', 'shop', '--yes'], cluster);
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([
       1,
       expect.stringContaining(
@@ -468,7 +462,7 @@ describe('database upgrade', () => {
     expect([code, err, cluster.story]).toEqual([1, expect.stringContaining(words), []]);
   });
 
-  it('refuses a shared server, an operator that is gone, an image without a version, and a record without a good backup', async () => {
+  it('refuses an operator that is gone, an image without a version, and a record without a good backup', async () => {
     const refusal = async (resolved: object, spec: object = {}, status: object = HAS_18): Promise<string> => {
       const cluster = aCluster(spec, status);
       cluster.revisions = [revision('first', { server: {}, ...resolved })];
@@ -477,7 +471,6 @@ describe('database upgrade', () => {
       return err;
     };
     const pod = { postgres: { image: 'postgres:17' } };
-    expect(await refusal({ sharedDatabase: {} })).toContain('which its administrator upgrades');
     expect(await refusal({ postgres: { image: 'pg:17', driver: 'cloudnative-pg' } })).toContain(
       'This platform has no CloudNativePG',
     );
@@ -503,15 +496,15 @@ describe('a move that somebody else has begun', () => {
     cluster.record = { ...cluster.record, metadata: { ...metadata, annotations } };
     return cluster;
   };
-  const toShared = { move: 'pod/0 to shared/1' };
+  const toCluster = { move: 'pod/0 to cloudnative-pg/1' };
 
   it.each([
-    ['by bert', begun(toShared, 'bert'), ' by bert: pod/0 to shared/1, on 2026-02-01T00:00:00Z'],
-    ['by nobody who says so', begun(toShared), ', and nothing proves by whom'],
-    ['of another time', begun({ ...toShared, stoppedAt: '2026-02-02T00:00:00Z' }, 'anna'), 'nothing proves by whom'],
+    ['by bert', begun(toCluster, 'bert'), ' by bert: pod/0 to cloudnative-pg/1, on 2026-02-01T00:00:00Z'],
+    ['by nobody who says so', begun(toCluster), ', and nothing proves by whom'],
+    ['of another time', begun({ ...toCluster, stoppedAt: '2026-02-02T00:00:00Z' }, 'anna'), 'nothing proves by whom'],
   ])('does not go on, and does not end, unless one says so: %s', async (_what, cluster, words) => {
     for (const args of [
-      ['move', 'shop', '--driver', 'shared', '--yes'],
+      ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
       ['back', 'shop', '--yes'],
     ]) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
@@ -519,8 +512,8 @@ describe('a move that somebody else has begun', () => {
       expect([code, err, cluster.story]).toEqual([1, expect.stringContaining(words), []]);
       expect(err).toContain('It leaves shop with a scale of the default to 9');
     }
-    const { code } = await database(['move', 'shop', '--driver', 'shared', '--yes', '--go-on'], cluster);
-    expect([code, cluster.story.at(-1)]).toEqual([0, 'scale 9, driver shared']);
+    const { code } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes', '--go-on'], cluster);
+    expect([code, cluster.story.at(-1)]).toEqual([0, 'scale 9, driver cloudnative-pg']);
   });
 
   it.each([
@@ -537,7 +530,7 @@ describe('a move that somebody else has begun', () => {
   ])('goes neither on nor back where %s, whoever asks', async (_what, said, words) => {
     const cluster = aCluster();
     // There is a database to go back to.
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     const { metadata } = cluster.record;
     const by = { [`${MOVING}-by`]: `${uid} ${stopped.stoppedAt} anna` };
     const annotations = { ...metadata.annotations, ...by, ...(said !== undefined && { [MOVING]: said }) };
@@ -552,7 +545,7 @@ describe('a move that somebody else has begun', () => {
       // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
       const { code, err } = await database(args, cluster);
       expect([code, err, cluster.story.length]).toEqual([1, expect.stringContaining(words), told]);
-      expect(err).toContain('shop has database shared/1, and a scale of the default to 3.');
+      expect(err).toContain('shop has database cloudnative-pg/1, and a scale of the default to 3.');
       expect(err).toContain('davit.dev/moving-database- davit.dev/moving-database-by-');
     }
     const { [`${MOVING}-by`]: _by, [MOVING]: _moving, ...rest } = annotations;
@@ -566,31 +559,31 @@ describe('a move that somebody else has begun', () => {
     [undefined, ', and nothing proves by whom'],
     ['bert', ' by bert'],
   ])('says so where another move is asked for: %s', async (by, words) => {
-    const cluster = begun(toShared, by);
+    const cluster = begun(toCluster, by);
     for (const more of [[], ['--go-on']]) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
       const { code, err } = await database(['move', 'shop', '--external', 'hosted', '--yes', ...more], cluster);
       expect([code, err, cluster.story]).toEqual([
         1,
-        expect.stringContaining(`A move of shop was begun${words}: pod/0 to shared/1`),
+        expect.stringContaining(`A move of shop was begun${words}: pod/0 to cloudnative-pg/1`),
         [],
       ]);
       expect(err).toContain('a scale of the default to 9');
       expect(err).toContain(
-        'If that is right, finish it by kubectl davit database move shop --driver shared --go-on, or end it: kubectl davit database back shop --go-on',
+        'If that is right, finish it by kubectl davit database move shop --driver cloudnative-pg --go-on, or end it: kubectl davit database back shop --go-on',
       );
     }
   });
 
   it('ends by --go-on too', async () => {
-    const { code, out } = await database(['back', 'shop', '--yes', '--go-on'], begun(toShared, 'bert'));
+    const { code, out } = await database(['back', 'shop', '--yes', '--go-on'], begun(toCluster, 'bert'));
     expect([code, out]).toEqual([0, 'The move was ended. shop goes on with database pod/0.']);
   });
 
   it('is known by a claim that stands as long as the move', async () => {
     const cluster = aCluster();
     cluster.backup = 'fails';
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     const { annotations } = cluster.record.metadata;
     const { stoppedAt } = JSON.parse(annotations?.[MOVING] ?? '') as { stoppedAt: string };
     expect(annotations?.[`${MOVING}-by`]).toBe(`${uid} ${stoppedAt} anna`);
@@ -602,12 +595,16 @@ describe('a move that somebody else has begun', () => {
 describe('database back', () => {
   it('returns to the database of before, and again', async () => {
     const cluster = aCluster();
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     const { code, err } = await database(['back', 'shop'], cluster, ['shop']);
     expect([code, err]).toEqual([0, expect.stringContaining('is not in it')]);
     expect(cluster.story.slice(-3)).toEqual(['scale 0, driver pod', 'pod/0', 'scale 3, driver pod']);
     expect((await database(['back', 'shop', '--yes'], cluster)).code).toBe(0);
-    expect(cluster.story.slice(-3)).toEqual(['scale 0, driver shared', 'shared/1', 'scale 3, driver shared']);
+    expect(cluster.story.slice(-3)).toEqual([
+      'scale 0, driver cloudnative-pg',
+      'cloudnative-pg/1',
+      'scale 3, driver cloudnative-pg',
+    ]);
   });
 
   it('has nowhere to go where nothing was moved', async () => {
@@ -618,60 +615,16 @@ describe('database back', () => {
 });
 
 describe('database forget-old', () => {
-  const shared = { sharedDatabase: { host: 'h', port: 1, name: 'davit_x' } };
-
-  it('has the database on the shared server dropped before its password is deleted, by the uid of that', async () => {
-    const cluster = aCluster({}, shared);
-    cluster.revisions = [
-      revision('pod2', { server: {}, postgres: { image: 'postgres:17' }, movedDatabase: { number: 2 } }),
-    ];
-    cluster.held = [
-      'persistentvolumeclaim/shop--postgres',
-      'persistentvolumeclaim/shop---pg2',
-      'secret/shop--postgres',
-      'secret/shop---pg1',
-      'secret/shop---pg2',
-    ];
-    const seen: string[] = [];
-    cluster.before = (words) => {
-      const { annotations } = cluster.record.metadata;
-      seen.push(`${words.split(' ')[0]} ${annotations?.['davit.dev/forget-database'] ?? '-'}`);
-      const { sharedDatabase: _gone, ...status } = cluster.record.status ?? {};
-      if (seen.filter((one) => one === 'get the uid of secret/shop---pg1 2').length === 3)
-        cluster.record = { ...cluster.record, status };
-    };
-    const { code, out, err } = await database(['forget-old', 'shop', '--yes'], cluster);
-    expect([code, out]).toEqual([
-      0,
-      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres, secret/shop---pg1, database davit_x of the shared server. shop goes on with its present database.',
-    ]);
-    expect(err).toContain('Database davit_x and its role will be dropped from the shared server');
-    expect(seen.at(-1)).toBe('delete -');
-    expect(cluster.held).toEqual(['persistentvolumeclaim/shop---pg2', 'secret/shop---pg2']);
-  });
-
-  it('deletes nothing while the shared server keeps it, and the next move takes the request back', async () => {
-    const cluster = aCluster({}, shared);
-    cluster.held.push('secret/shop---pg1');
-    const before = [...cluster.held];
-    const { code, err } = await database(['forget-old', 'shop', '--yes', '--timeout', '1'], cluster);
-    expect([code, err, cluster.held]).toEqual([124, expect.stringContaining('still has the database'), before]);
-    const request = (): string | undefined => cluster.record.metadata.annotations?.['davit.dev/forget-database'];
-    expect(request()).toBe('the uid of secret/shop---pg1 0');
-    expect((await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster)).code).toBe(0);
-    expect(request()).toBeUndefined();
-  });
-
   it('deletes what is not used, after asking, and nothing of what is', async () => {
     const cluster = aCluster();
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     cluster.held.push('secret/shop---pg1');
     expect((await database(['forget-old', 'shop'], cluster, ['no'])).code).toBe(1);
     expect(cluster.held).toContain('secret/shop--postgres');
     const { code, out } = await database(['forget-old', 'shop'], cluster, ['shop']);
     expect([code, out]).toEqual([
       0,
-      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres. shop goes on with its present database.',
+      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres. shop keeps its present database.',
     ]);
     expect(cluster.held).toEqual(['secret/shop--redis', 'secret/shop---pg1']);
     expect((await database(['forget-old', 'shop', '--yes'], cluster)).out).toBe(
@@ -716,7 +669,7 @@ describe('database forget-old', () => {
   it('deletes nothing while the present database does not serve', async () => {
     const cluster = aCluster();
     cluster.restores = 'fails';
-    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     const { code, err } = await database(['forget-old', 'shop', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining('Nothing was deleted')]);
     expect(cluster.held).toContain('persistentvolumeclaim/shop--postgres');

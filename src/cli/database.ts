@@ -1,21 +1,18 @@
 // Moves the database of a deployment to another driver, goes back, and deletes what a move has left.
 
-import { databaseNumberOfRevisions, databaseOf } from '../deployments/record/database-move.ts';
+import { databaseNumberOfRevisions } from '../deployments/record/database-move.ts';
 import type { ExternalUri } from '../deployments/record/moving-database.ts';
-import { forgetText } from '../deployments/record/shared-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { DATABASE_DRIVERS } from '../schema/database-names.ts';
-import { FORGET_DATABASE_ANNOTATION } from '../schema/meta.ts';
 import { DNS_SUBDOMAIN_PATTERN, SECRET_KEY_PATTERN } from '../schema/name-patterns.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { askForName, YES } from './confirm.ts';
-import { databasesHeld, type Held } from './databases-held.ts';
-import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { databasesHeld } from './databases-held.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { readRecord, readRevisions } from './records.ts';
 
 /** Key of the URI in a Secret that names no other. */
 const URI_KEY = 'uri';
@@ -44,7 +41,7 @@ Davit's, such as a hosted one. Its URI is in a Secret beside the deployment, whi
 back returns to the database of before the last move or upgrade, with the data that it had then; what was written since is not in it. It also ends a move
 that was interrupted. forget-old deletes databases that are not used any more.
 
-  PROGRAM database move shop --driver shared
+  PROGRAM database move shop --driver cloudnative-pg
   PROGRAM database move shop --external shop-database --key uri
   PROGRAM database upgrade shop
   PROGRAM database back shop
@@ -96,20 +93,14 @@ function uriIn(flags: Flags): ExternalUri | undefined {
 
 async function forgetOld(context: Context, name: string): Promise<number> {
   const { kubectl, warn } = context;
-  const { record, revisions, now, held, old } = await databasesOf(kubectl, name);
-  const isShared = revisions[0] !== undefined && databaseOf(revisions[0])?.driver === 'shared';
-  const shared = isShared ? undefined : record.status?.sharedDatabase?.name;
-  const secret = shared === undefined ? undefined : secretOfShared(held, now);
-  const dropped = secret === undefined ? null : (shared ?? null);
-  const result = { name, deleted: old, droppedFromSharedServer: dropped };
+  const { record, old } = await unused(kubectl, name);
+  const result = { name, deleted: old };
   if (old.length === 0) {
     tell(context, { says: `${name} has no database that it does not use.`, result });
     return 0;
   }
   needServing(record);
   for (const object of old) warn(`${object} will be deleted, with all that is in it.`);
-  if (dropped !== null)
-    warn(`Database ${dropped} and its role will be dropped from the shared server, with all that is in it.`);
   await askForName(context, {
     name,
     asks: 'Delete what the database was moved from? Type the name of the deployment: ',
@@ -117,36 +108,26 @@ async function forgetOld(context: Context, name: string): Promise<number> {
     nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
   });
   // Somebody may have moved the database while the question was open: what was unused then may be in use now.
-  const after = await databasesOf(kubectl, name);
+  const after = await unused(kubectl, name);
   needServing(after.record);
   if (after.old.join() !== old.join())
     throw new Failure(
       `Nothing was deleted: the databases of ${name} changed while the question was open. Run the command again to see which are unused now.`,
     );
-  if (secret !== undefined) await dropShared(context, record, { secret, now });
   await kubectl(['delete', ...old, '--wait=false']);
-  const all = [...old, ...(dropped === null ? [] : [`database ${dropped} of the shared server`])];
-  tell(context, { says: `Deleted: ${all.join(', ')}. ${name} goes on with its present database.`, result });
+  tell(context, { says: `Deleted: ${old.join(', ')}. ${name} keeps its present database.`, result });
   return 0;
 }
 
-interface DatabasesOfRecord {
-  readonly record: AppDeployment;
-  readonly revisions: readonly AppRevision[];
-  /** Number of the database in use. */
-  readonly now: number;
-  readonly held: readonly Held[];
-  /** The objects of the other databases. */
-  readonly old: readonly string[];
-}
-
-async function databasesOf(kubectl: Kubectl, name: string): Promise<DatabasesOfRecord> {
+/** The objects of databases that the deployment does not use. */
+async function unused(
+  kubectl: Kubectl,
+  name: string,
+): Promise<{ readonly record: AppDeployment; readonly old: readonly string[] }> {
   const record = await readRecord(kubectl, name);
-  const revisions = await readRevisions(kubectl, record);
-  const now = databaseNumberOfRevisions(revisions);
+  const now = databaseNumberOfRevisions(await readRevisions(kubectl, record));
   const held = await databasesHeld(kubectl, record);
-  const old = held.filter(({ number }) => number !== now).map(({ object }) => object);
-  return { record, revisions, now, held, old };
+  return { record, old: held.filter(({ number }) => number !== now).map(({ object }) => object) };
 }
 
 function needServing({ metadata: { name, generation = 0 }, status }: AppDeployment): void {
@@ -155,40 +136,4 @@ function needServing({ metadata: { name, generation = 0 }, status }: AppDeployme
     throw new Failure(
       `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
     );
-}
-
-/** The Secret of a database that has neither volume nor Cluster, else any that is not used: all of them go. */
-function secretOfShared(held: readonly Held[], now: number): string | undefined {
-  const old = held.filter(({ number }) => number !== now);
-  const secrets = old.filter(({ object }) => object.startsWith('secret/'));
-  const alone = secrets.find(({ number }) => old.filter((one) => one.number === number).length === 1);
-  return (alone ?? secrets[0])?.object;
-}
-
-const EVERY_MS = 1000;
-
-/** The controller drops it, which alone has the rights. Resolves when it is gone; the annotation names its Secret, so it means no later one. */
-async function dropShared(
-  { kubectl, flags, clock, warn }: Context,
-  { metadata: { name, uid } }: AppDeployment,
-  { secret, now }: { readonly secret: string; readonly now: number },
-): Promise<void> {
-  const of = await kubectl(['get', secret, '-o', 'jsonpath={.metadata.uid}']);
-  const annotate = (value: string | null): Promise<string> => {
-    const patch = { metadata: { uid, annotations: { [FORGET_DATABASE_ANNOTATION]: value } } };
-    return kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify(patch)]);
-  };
-  await annotate(forgetText(of.trim(), now));
-  const until = clock.now() + (flags.number('timeout') ?? 3600) * 1000;
-  warn('Davit drops the database from the shared server.');
-  // oxlint-disable-next-line no-await-in-loop -- asked until it is gone
-  while ((await readRecord(kubectl, name)).status?.sharedDatabase !== undefined) {
-    if (clock.now() >= until)
-      throw new TimedOut(
-        `The time is over, and the shared server still has the database. Nothing else was deleted. Davit goes on with it while the annotation ${FORGET_DATABASE_ANNOTATION} is there; run the command again for the rest.`,
-      );
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await clock.sleep(EVERY_MS);
-  }
-  await annotate(null);
 }

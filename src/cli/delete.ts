@@ -87,9 +87,6 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       : `Its PostgreSQL volume ${postgresClaim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
   return [
     ...(status?.databaseVolumeUid === undefined ? [] : [database]),
-    ...(status?.sharedDatabase === undefined
-      ? []
-      : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
     ...backupsLeft(name, spec, status, isAsked),
     `Its pods, addresses, revisions and the values of its secrets will be deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
@@ -125,12 +122,6 @@ function backupsLeft(
     `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
     ...(isAsked ? [keep] : []),
   ];
-}
-
-function onSharedServer(name: string, isKept: boolean): string {
-  return isKept
-    ? `Its database ${name} on the shared server and its password will stay (databaseDeletionPolicy: Retain).`
-    : `Its database ${name} on the shared server will be dropped with all data (databaseDeletionPolicy: Delete).`;
 }
 
 function movedFrom(name: string, isKept: boolean): string {

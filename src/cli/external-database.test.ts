@@ -290,7 +290,6 @@ describe('database move --external', () => {
   it.each([
     ['its own', { postgres: { image: 'postgres:17' } }, 'yes'],
     ['its own Cluster', { postgres: { image: 'postgres:17', driver: 'cloudnative-pg' } }, 'yes'],
-    ['the shared one, which goes on', { sharedDatabase: {} }, 'no'],
   ])('says to the Job that tries it whether the server of today stops: %s', async (_what, resolved, said) => {
     const cluster = aCluster();
     cluster.revisions = [revision('first', { server: { maxScale: 3 }, ...resolved }, 1, cluster.record.spec)];
@@ -440,7 +439,7 @@ describe('database move --external', () => {
     const moving = { move: 'pod/0 to external/1', external, stoppedAt: '2026-02-01T00:00:00Z' };
     const annotations = { [MOVING]: JSON.stringify(moving) };
     cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations } };
-    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining('says nothing that a move was begun with')]);
   });
 
@@ -518,7 +517,7 @@ describe('after a move to an external database', () => {
     const { code, out } = await database(['forget-old', 'shop', '--yes'], cluster);
     expect([code, out]).toEqual([
       0,
-      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres, secret/shop---pg2. shop goes on with its present database.',
+      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres, secret/shop---pg2. shop keeps its present database.',
     ]);
     expect(cluster.held).toEqual(['secret/shop--redis']);
   });

@@ -30,19 +30,17 @@ export interface ToExternal {
 export interface Trial {
   /** What the application expects. */
   readonly uriScheme?: string | undefined;
-  /** Whether the server of the present database is that of this deployment alone, and stops when it is moved from. */
-  readonly hasOwnServer: boolean;
 }
 
 /** The Job that tries whether the database can be moved there. It changes nothing. */
-export function tryingJob({ uriScheme = '', hasOwnServer, ...to }: ToExternal & Trial): IJob {
+export function tryingJob({ uriScheme = '', ...to }: ToExternal & Trial): IJob {
   const { record, cronJob } = to;
   const job = jobOfBackups({ record, cronJob, which: { from: record.metadata.name } }, ({ dump }) => ({
     initContainers: [{ ...dump, name: DUMP_CONTAINER, command: ['sh', '-c', DESCRIBE] }],
     containers: [
       outside(dump, to, RESTORE_CONTAINER, TRY, [
         { name: 'URI_SCHEME', value: uriScheme },
-        { name: 'OWN_SERVER', value: hasOwnServer ? 'yes' : 'no' },
+        { name: 'OWN_SERVER', value: 'yes' },
       ]),
     ],
   }));

@@ -65,7 +65,7 @@ export function moveAway(context: Context, name: string, uri: ExternalUri): Prom
       const says = `is moved from ${databaseText(decided.move.from)} to ${databaseText(decided.move.to)}`;
       return { ...decided, says, outside: { external: uri, ...(uriScheme !== undefined && { uriScheme }) } };
     },
-    async tries(record, { from, to }, moving) {
+    async tries(record, { to }, moving) {
       const { external, uriScheme } = moving;
       if (external === undefined) return '';
       await needUri(context.kubectl, external);
@@ -74,8 +74,7 @@ export function moveAway(context: Context, name: string, uri: ExternalUri): Prom
         message: () => 'The time is over. The external database was not tried to its end, and nothing was changed.',
         hint: `${PROGRAM} database ${outward(uri).replace('NAME', name)}`,
       };
-      const hasOwnServer = from.driver !== 'shared';
-      const trial = { uri: external, to, uriScheme, hasOwnServer };
+      const trial = { uri: external, to, uriScheme };
       const there = await tryExternal(withinTime(context, over), record, trial);
       return ` That is ${there}. Davit does not back it up.`;
     },

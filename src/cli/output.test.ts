@@ -210,7 +210,7 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   clone: [
     [['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', archive: false, notes: expect.any(Array) as unknown }],
   ],
-  database: [[['forget-old', 'shop'], { name, deleted: [], droppedFromSharedServer: null }]],
+  database: [[['forget-old', 'shop'], { name, deleted: [] }]],
   scale: [
     [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],
     [

@@ -109,7 +109,6 @@ function rowsOf(platform: Platform): Row[] {
 const DRIVERS: Readonly<Record<string, string>> = {
   pod: 'pod',
   'cloudnative-pg': 'cloudnative-pg (a Cluster with replicas)',
-  shared: 'shared (a database on a server of the platform)',
 };
 
 function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {

@@ -8,7 +8,7 @@ import { mayStartPods } from './assess/pod-starts.ts';
 import { makeStoreSecret } from './children/database/wal-archive.ts';
 import { executePlan, makeOnce, withAppliedDigest } from './cluster/apply.ts';
 import type { EnsuredRevision } from './ensure-revision.ts';
-import { guardShared, guardStores } from './guard-stores.ts';
+import { guardStores } from './guard-stores.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { correctionsOf } from './plan/corrections.ts';
 import { partitionByData, withoutUnsafe } from './plan/plan.ts';
@@ -46,10 +46,7 @@ export async function applyChildren(
       observed,
       latest,
       isComplete,
-      guard: async (stores) => [
-        ...(await guardStores(stores, observed, latest, home)),
-        ...(await guardShared(observed, latest, options)),
-      ],
+      guard: (stores) => guardStores(stores, observed, latest, home),
       digests: rotation.digests,
       render: (revision, digests) => childrenOf(observed, revision, digests, options, host).map(withAppliedDigest),
       dryRuns,

@@ -5,7 +5,6 @@ import { clustersToRest } from './assess/database-cluster.ts';
 import { obsoleteMigrations } from './assess/migration.ts';
 import type { Observed } from './assess/observed.ts';
 import { obsoleteRestores } from './assess/restore.ts';
-import { sharedForgotten } from './assess/shared-database.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
 import { hibernateClusters } from './keep-databases.ts';
@@ -18,9 +17,6 @@ export async function cleanUp(
   options: ReconcilerOptions,
 ): Promise<readonly unknown[]> {
   const { home, settings } = options;
-  const forgotten = sharedForgotten(observed);
-  if (forgotten?.next.is === 'step')
-    options.sharedDatabases?.order(observed.record, { is: 'gone', wanted: forgotten.wanted });
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
     ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], home)),

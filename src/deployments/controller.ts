@@ -10,7 +10,6 @@ import { makeVanished } from './bypassed-finalizers.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { POD_CONTRACTS } from './children/contracts.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import type { makeSharedServer } from './database-server/server.ts';
 import { makeDigestKey } from './hmac-key.ts';
 import { makeHostRegistry } from './host-registry.ts';
 import { makeReconciler } from './reconcile.ts';
@@ -23,13 +22,6 @@ import {
   wakeCollector,
 } from './secret-collector.ts';
 import { makeSecretFingerprints } from './secret-fingerprints.ts';
-import {
-  makeSharedDatabaseReconciler,
-  makeSharedKnowledge,
-  SHARED_DATABASES,
-  type SharedKnowledge,
-} from './shared-databases.ts';
-import { makeSharedServerAccess, passwordOf } from './shared-server-access.ts';
 import { enqueueOnChange } from './watches.ts';
 
 export interface DeploymentContext {
@@ -49,10 +41,6 @@ export interface DeploymentContext {
   readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
   /** The file of the repository that a revision needs, if it is known. */
   readonly codeFile: ReadCodeFile;
-  /** Absent where the platform has no shared server. */
-  readonly sharedKnowledge?: SharedKnowledge | undefined;
-  /** Connects to the shared server; absent except in tests. */
-  readonly makeServer?: typeof makeSharedServer;
   /** The pod contracts that revisions may name; those of this version if absent. */
   readonly contracts?: PodContracts;
 }
@@ -66,10 +54,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
   name: DEPLOYMENTS_QUEUE,
   workers: ({ workers }) => workers,
   workersForNewGroups: ({ workers }) => (workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0),
-  begin(
-    { home, settings, namespace, events, now, elapsed, leading, pushedCommit, codeFile, contracts, sharedKnowledge },
-    queue,
-  ) {
+  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit, codeFile, contracts }, queue) {
     const { client, caches } = home;
     const hosts = makeHostRegistry(caches, settings.address);
     const vanished = makeVanished(home, elapsed);
@@ -86,54 +71,12 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
         contracts: contracts ?? POD_CONTRACTS,
         pushedCommit,
         codeFile,
-        sharedDatabases: sharedKnowledge,
       }),
       wake() {
         const end = enqueueOnChange(caches, queue, hosts, settings.backups);
         for (const { metadata } of caches.records.list()) queue.add(keyOf(metadata.namespace, metadata.name));
         return end;
       },
-    };
-  },
-};
-
-/** What is known of the shared server; undefined where the platform has none. */
-export function sharedKnowledgeOf(
-  { database: { shared } }: Settings,
-  enqueue: (controller: string, key: string) => void,
-): SharedKnowledge | undefined {
-  return shared && makeSharedKnowledge(shared, { ask: (key) => enqueue(SHARED_DATABASES, key) });
-}
-
-/** Speaks to the shared server. */
-export const sharedDatabases: ControllerDefinition<
-  DeploymentContext & { enqueue(controller: string, key: string): void }
-> = {
-  name: SHARED_DATABASES,
-  workers: 4,
-  begin({ home, settings, namespace, leading, sharedKnowledge: knowledge, makeServer, enqueue }, queue) {
-    const { shared } = settings.database;
-    if (shared === undefined || knowledge === undefined) return undefined;
-    const { client, caches } = home;
-    const access = makeSharedServerAccess({
-      client,
-      namespace,
-      settings: shared,
-      ...(makeServer && { make: makeServer }),
-    });
-    leading.addEventListener('abort', () => void access.close(), { once: true });
-    return {
-      reconcile: makeSharedDatabaseReconciler({
-        knowledge,
-        settings: shared,
-        caches,
-        server: () => access.current(),
-        passwordOf: (record, secret) => passwordOf(record, secret, client),
-        wakes: { ask: (key) => queue.add(key), changed: (key) => enqueue(DEPLOYMENTS_QUEUE, key) },
-        leading,
-      }),
-      // A record asks for its database.
-      wake: () => () => undefined,
     };
   },
 };

@@ -18,7 +18,6 @@ import { DEPLOYMENT_LABEL, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts'
 import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project.ts';
 import { type ActionFailure, type Observed, type ObservedRecord, refTo } from './assess/observed.ts';
 import { retryAfterMs } from './assess/retry.ts';
-import { sharedRestOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import type { Caches } from './cluster/caches.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -29,7 +28,6 @@ import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { hibernateClusters, markUsedLast } from './keep-databases.ts';
 import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
-import type { SharedDatabases } from './shared-databases.ts';
 import { withStableMessages } from './stable-messages.ts';
 import { deletingStatus, type Hindrance } from './status.ts';
 
@@ -60,8 +58,6 @@ export interface Teardown {
   readonly now: Date;
   /** Message if nothing may be deleted. */
   readonly paused: string | undefined;
-  /** Absent where the platform has no shared server. */
-  readonly sharedDatabases: SharedDatabases | undefined;
 }
 
 /** Requeue delay: a lagging cache does not enqueue the record when objects of a live list are gone. */
@@ -72,12 +68,12 @@ const LOOK_AGAIN_MS = 1000;
  * reported and then thrown.
  */
 export async function finalize(seen: Observed, teardown: Teardown, signal: AbortSignal): Promise<Result> {
-  const { home, lasting, events, now, paused, sharedDatabases } = teardown;
+  const { home, lasting, events, now, paused } = teardown;
   const { record } = seen;
   if (!hasFinalizer(record)) return {};
   // In a terminating namespace Davit may lose its rights at any time, and the children are deleted with the namespace anyway.
   if (seen.namespaceTerminating) {
-    if (!dropsFirst(seen, sharedDatabases)) await removeFinalizer(record, FINALIZER, home);
+    await removeFinalizer(record, FINALIZER, home);
     return {};
   }
   const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, home.caches);
@@ -106,17 +102,6 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   return earliestRequeue(untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs);
 }
 
-/**
- * Nothing deletes a database on the shared server with its namespace, so it is dropped first, while its pods end. A server that is in
- * trouble holds up no namespace: the database stays, without a record.
- */
-function dropsFirst(observed: Observed, databases: SharedDatabases | undefined): boolean {
-  const rest = sharedRestOf(observed);
-  if (rest === undefined || rest.hindrance !== undefined || observed.sharedDatabase?.is !== 'seen') return false;
-  databases?.order(observed.record, { is: 'gone', wanted: rest.wanted });
-  return databases !== undefined;
-}
-
 async function failuresOf(work: () => Promise<void>): Promise<unknown[]> {
   try {
     await work();
@@ -135,11 +120,10 @@ interface Taken {
 }
 
 async function performStep(
-  { remove, hibernate = [], drop, mark, ...step }: TeardownStep,
+  { remove, hibernate = [], mark, ...step }: TeardownStep,
   record: AppDeployment,
   teardown: Teardown,
 ): Promise<Taken> {
-  if (drop) teardown.sharedDatabases?.order(record, { is: 'gone', wanted: drop });
   const [deleted, hibernated, marked] = await settleAll([
     deleteObjects(remove, teardown.home),
     hibernateClusters(hibernate, record, teardown),

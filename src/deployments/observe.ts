@@ -18,7 +18,6 @@ import { patienceOf } from './assess/patience.ts';
 import { withLongHeld } from './assess/pod-inits.ts';
 import { withUnsettled } from './assess/pod-settling.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
-import { sharedNameOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupStoreIn } from './cluster/archives.ts';
@@ -34,8 +33,7 @@ import { scaledBy, scaledTo } from './record/scaled.ts';
 import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
-/** `sharedDatabases`: absent where the platform has no shared server. */
-type ObservedFrom = Pick<ReconcilerOptions, 'home' | 'settings' | 'sharedDatabases'>;
+type ObservedFrom = Pick<ReconcilerOptions, 'home' | 'settings'>;
 
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observeWithSecrets(
@@ -54,7 +52,7 @@ export async function observeWithSecrets(
 /** The state in the caches, which is everything except the values of referenced Secrets. */
 export function observeCaches(
   record: AppDeployment,
-  { home, settings, sharedDatabases }: ObservedFrom,
+  { home, settings }: ObservedFrom,
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { spec } = record;
@@ -62,7 +60,6 @@ export function observeCaches(
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
   const children = childrenNamed(home.caches, namespace, name);
-  const shared = sharedNameOf(record, revisions);
   return {
     record,
     names: namesNow(record, revisions, children),
@@ -76,7 +73,6 @@ export function observeCaches(
     cloudNativePgOff: home.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
-    ...(shared !== undefined && { sharedDatabase: sharedDatabases?.view(record, shared) ?? { is: 'unconfigured' } }),
     children,
     pods: home.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
@@ -108,7 +104,7 @@ export interface ReportInputs {
 export async function observeForReport(
   record: AppDeployment,
   { before, preconditions, podEvents, log }: ReportInputs,
-  options: Pick<ReconcilerOptions, 'home' | 'settings' | 'now' | 'sharedDatabases'>,
+  options: Pick<ReconcilerOptions, 'home' | 'settings' | 'now'>,
 ): Promise<Observed> {
   const { home, settings, now } = options;
   const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);

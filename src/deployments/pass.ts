@@ -13,7 +13,6 @@ import type { HostRegistry } from './host-registry.ts';
 import type { Commit } from './record/build-source.ts';
 import type { ReadCodeFile } from './record/code-file.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
-import type { SharedDatabases } from './shared-databases.ts';
 
 export interface ReconcilerOptions {
   /** Holds the record, its children, its tracing project and all statuses. */
@@ -28,8 +27,6 @@ export interface ReconcilerOptions {
   readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
   /** The file that a revision needs. Its reading begins where it is not known yet. */
   readonly codeFile: ReadCodeFile;
-  /** Absent where the platform has no shared server. */
-  readonly sharedDatabases?: SharedDatabases | undefined;
   /** All known contracts, except in tests. */
   readonly contracts: PodContracts;
 }

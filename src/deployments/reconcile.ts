@@ -31,7 +31,7 @@ import { checkLostMigration, startMigration } from './run-jobs.ts';
  * failure is reported in the status before it is thrown.
  */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { contents, hosts, vanished, settings, events, now, sharedDatabases } = options;
+  const { contents, hosts, vanished, settings, events, now } = options;
   const { caches } = options.home;
   const podEvents = makePodEvents(now);
   const conflicts = makeConflictStreaks();
@@ -47,7 +47,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const observed = await observeWithSecrets(found, options, contents, signal);
     if (found.metadata.deletionTimestamp) {
       const paused = pausedBy(found, settings);
-      const teardown = { home: within.home, lasting: options.home, events, now: now(), paused, sharedDatabases };
+      const teardown = { home: within.home, lasting: options.home, events, now: now(), paused };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(observed, teardown, signal)).requeueAfterMs);
     }
 

@@ -29,9 +29,7 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
     ),
   );
   const deployed = waysBack(revisions);
-  const withDatabase = revisions.find(
-    (revision) => (revision.spec.resolved.postgres ?? revision.spec.resolved.sharedDatabase) !== undefined,
-  );
+  const withDatabase = revisions.find((revision) => revision.spec.resolved.postgres !== undefined);
   const goesBackTo = record.spec.rollbackTo?.toLowerCase();
   return revisions
     .slice(kept)

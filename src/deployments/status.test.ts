@@ -387,30 +387,6 @@ describe('statusOf', () => {
     expect(seen(true)).toMatchObject({ Ready: 'False NotAnswering', Stalled: 'True NotAnswering' });
   });
 
-  it('what serves on the shared server is READY however long that does not answer: its pods have connected', () => {
-    const shared = aRecord({ sourceConfig: { database: { driver: 'shared' } } });
-    const status = { sharedDatabase: { host: 'db.example', port: 5432, name: 'davit_a' } };
-    const asked = { ...shared, status } as unknown as AppDeployment;
-    const { spec, ...revision } = aRevision(asked, 'DEPLOYED');
-    const { postgres: _own, ...resolved } = spec.resolved;
-    const place = { installation: 'davit', host: 'db.example', port: 5432, sslMode: 'disable' } as const;
-    const sharedDatabase = { ...place, connections: 10, image: 'registry.example/postgres:16', storageGi: 1 };
-    const serving: AppRevision = { ...revision, spec: { ...spec, resolved: { ...resolved, sharedDatabase } } };
-    const observed: Observed = {
-      ...anObserved(asked, { revisions: [serving], children: [aStore('redis'), aWorkload('server', serving)] }),
-      sharedDatabase: { is: 'troubled', trouble: { reason: 'SharedServerUnreachable', message: 'It is away.' } },
-      patience: {
-        maxCrashes: 5,
-        unavailableSeconds: 600,
-        progressDeadlineSeconds: 300,
-        exhausted: new Set(['DatabaseReady'] as const),
-        overdue: new Set(['DatabaseReady'] as const),
-      },
-    };
-    const judged = judge(observed, serving);
-    expect([judged.state, conditionOf(judged.conditions, 'DatabaseReady')?.status]).toEqual(['READY', 'False']);
-  });
-
   it('a failed rollout with old pods serving is READY and Available, not Ready', () => {
     const newer = {
       ...aRevision(record, undefined, 2),

@@ -19,7 +19,6 @@ import {
 } from './assess/observed.ts';
 import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
-import { sharedStatusOf } from './assess/shared-database.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
@@ -85,7 +84,6 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
     ...(inputs.offers && { databaseDrivers: inputs.offers }),
-    ...sharedStatusOf(observed),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(archive !== undefined && { databaseArchive: archive }),
     ...(proof !== undefined && { databaseProof: proof }),

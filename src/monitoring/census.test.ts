@@ -111,13 +111,13 @@ it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
   };
   const records = [
     known('True', 'InstancesMissing'),
-    known('False', 'SharedServerUnreachable'),
-    known('False', 'SharedServerUnreachable'),
+    known('False', 'NotAnswering'),
+    known('False', 'NotAnswering'),
     aRecord(),
   ];
   expect(censusOf(records, []).databases).toEqual([
     { reason: 'InstancesMissing', count: 1 },
-    { reason: 'SharedServerUnreachable', count: 2 },
+    { reason: 'NotAnswering', count: 2 },
   ]);
 });
 

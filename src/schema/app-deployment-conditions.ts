@@ -78,24 +78,14 @@ export const REASONS = {
     meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
     todo: 'Wait. Otherwise run kubectl describe clusters.postgresql.cnpg.io NAME--postgres, and look at the pods of its instances.',
   },
-  SharedServerUnreachable: {
-    meaning:
-      'The shared PostgreSQL server does not answer, or not in time. Pods that have connected may serve nevertheless.',
-    todo: 'Check the server.',
-  },
-  SharedServerUnusable: {
-    meaning:
-      'There is no shared PostgreSQL server for the database, or it refuses its administrator or what the administrator asks for.',
-    todo: 'Follow the message.',
-  },
-  SharedServerFull: {
-    meaning:
-      'The shared PostgreSQL server has no room: for the connections that the deployment asks for, or on its disk. A database that exists keeps its earlier limit.',
-    todo: 'Read the message.',
-  },
   DatabaseDriverFixed: {
     meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
     todo: 'Set source_config.database.driver back, or move as the message says (docs/database-moves.md).',
+  },
+  DatabaseDriverUnknown: {
+    meaning:
+      'The database was made with a driver that this version of Davit does not have. Nothing of the deployment is changed.',
+    todo: 'Reference the database as an external one, as the message says.',
   },
   DatabaseMoveWaits: {
     meaning: 'The database is moved when nothing can write to it any more.',
@@ -112,7 +102,7 @@ export const REASONS = {
     todo: 'Nothing, or set the minimum to 1. To run no pods, set max_scale to 0.',
   },
   StoreIsExternal: {
-    meaning: 'resource_spec has sizes of a database or Redis that is external, or of one on the shared server.',
+    meaning: 'resource_spec has sizes of a database or Redis that is external.',
     todo: 'Remove the fields that the message names from resource_spec.',
   },
   StoreNotNeeded: {
@@ -426,7 +416,7 @@ export const REASONS = {
     todo: 'Have the Gateway API installed. Davit then creates the addresses automatically.',
   },
   NameConflict: {
-    meaning: 'A foreign object, or a foreign role or database of a shared server, has a name that Davit needs.',
+    meaning: 'A foreign object has a name that Davit needs.',
     todo: 'Rename or delete that object, or create the record with another name.',
   },
   DatabaseKept: {
@@ -442,8 +432,7 @@ export const REASONS = {
     todo: 'Upgrade the controller again, or raise spec.revisionSerial by one. The new revision restarts the pods.',
   },
   VolumeMissing: {
-    meaning:
-      'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names. Or the database on the shared server is gone.',
+    meaning: 'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names.',
     todo: 'Restore it from a backup, or follow the message to start with an empty database.',
   },
   VolumeTerminating: {

@@ -12,9 +12,7 @@ import {
   DatabaseOffer,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
-  EXTENSIONS_DRIVER_MESSAGE,
   ONE_POD_MESSAGE,
-  SharedDatabaseStatus,
 } from './database.ts';
 import { DATABASE_DRIVERS } from './database-names.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
@@ -116,11 +114,6 @@ export const SourceConfig = z.object({
         rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.instances) || self.instances == 1",
         message: ONE_POD_MESSAGE,
         fieldPath: '.instances',
-      },
-      {
-        rule: "!has(self.driver) || self.driver != 'shared' || !has(self.extensions) || size(self.extensions) == 0",
-        message: EXTENSIONS_DRIVER_MESSAGE,
-        fieldPath: '.extensions',
       },
       {
         rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.archive) || (has(self.archive.enabled) && !self.archive.enabled)",
@@ -445,9 +438,6 @@ export const AppDeploymentStatus = z.object({
       'The drivers that this platform has for the next database, which kubectl davit database move and upgrade read before they stop anything. Absent where no database can be moved.',
     )
     .optional(),
-  sharedDatabase: SharedDatabaseStatus.describe(
-    'Where the database of driver shared is. It is there from the moment that the role is made.',
-  ).optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),
   databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),

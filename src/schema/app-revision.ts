@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
-import { DATA_DURABILITIES, Extensions, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
+import { DATA_DURABILITIES, Extensions, Instances, RequestedDatabase } from './database.ts';
 import { BACKUP_NAME_PATTERN, MOST_NEVER_LOADED } from './database-names.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
@@ -110,18 +110,6 @@ export const Resolved = z
       })
       .describe('The own PostgreSQL. Absent if an external one is used.')
       .optional(),
-    sharedDatabase: z
-      .object({
-        installation: z.string().max(16).describe('Beginning of the name of its role and database.'),
-        host: z.string().max(253).describe('Host of the server.'),
-        port: z.int().min(1).max(65_535).describe('Port of the server.'),
-        sslMode: z.enum(SSL_MODES).describe('sslmode of the connections.'),
-        connections: z.int().min(1).max(100_000).describe('Most connections of its role.'),
-        image: image.describe('Image of PostgreSQL whose programs make and load backups.'),
-        storageGi: z.int().min(1).max(65_536).describe('Largest dump, in gibibytes.'),
-      })
-      .describe('The database on the shared server. Absent with other drivers.')
-      .optional(),
     movedDatabase: z
       .object({
         number: z
@@ -193,7 +181,6 @@ export const Resolved = z
   })
   .describe('Every value in force: defaults, presets and platform images at the time when the revision was created.');
 export type Resolved = z.infer<typeof Resolved>;
-export type SharedDatabase = NonNullable<Resolved['sharedDatabase']>;
 
 export const Requested = z
   .object({

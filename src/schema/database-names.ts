@@ -1,7 +1,7 @@
 // Names that the schema and kubectl-davit have in common: nothing of zod.
 
-/** What runs a record's own PostgreSQL: one pod of Davit's, CloudNativePG, or a server that records share. */
-export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
+/** What runs a record's own PostgreSQL: one pod of Davit's, or CloudNativePG. */
+export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg'] as const;
 
 /** In place of the driver, where a record was moved to a database that is not Davit's. */
 export const EXTERNAL_DATABASE = 'external';

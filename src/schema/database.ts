@@ -17,15 +17,10 @@ const MOST_INSTANCES = 9;
  */
 export const DATA_DURABILITIES = ['required', 'preferred', 'off'] as const;
 
-/** How pods and controller connect to a shared server: without TLS, or with it. */
-export const SSL_MODES = ['disable', 'require'] as const;
-
 export const Instances = z.int().min(1).max(MOST_INSTANCES);
 export const ONE_POD_MESSAGE =
   'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
-export const EXTENSIONS_DRIVER_MESSAGE =
-  'driver shared has no extensions of Davit: leave extensions out, or set driver to pod or cloudnative-pg';
 /** A person without the superuser's rights cannot make them. Others, such as dblink, would give their owner these rights. */
 export const Extensions = z.array(z.enum(['vector'])).max(1);
 
@@ -146,7 +141,7 @@ export const Database = z.object({
   driver: z
     .enum(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL: pod (one pod, without a replica), cloudnative-pg (instances that replicate, by the operator CloudNativePG) or shared (a role and a database on the server of the platform). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is made. A change creates a revision.',
+      'What runs the own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is made. A change creates a revision.',
     )
     .optional(),
   instances: Instances.describe(
@@ -249,12 +244,6 @@ function spread(name: string, most: number): number {
   return sum;
 }
 
-/** Name of a role and its database on a shared server. */
-const SharedName = z
-  .string()
-  .max(63)
-  .regex(/^[a-z][a-z0-9_]*$/);
-
 /** A driver that the platform has, for the next database of a record. */
 export const DatabaseOffer = z.object({
   driver: z.enum(DATABASE_DRIVERS).describe('Driver that kubectl davit database can move the database to.'),
@@ -263,29 +252,11 @@ export const DatabaseOffer = z.object({
     .min(1)
     .max(9999)
     .describe(
-      'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it, and with driver shared.',
+      'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it.',
     )
     .optional(),
 });
 export type DatabaseOffer = z.infer<typeof DatabaseOffer>;
-
-/** Where a record's database on a shared server is. */
-export const SharedDatabaseStatus = z.object({
-  host: z.string().max(253).describe('Host of the server.'),
-  port: z.int().min(1).max(65_535).describe('Port of the server.'),
-  name: SharedName.describe('Name of the database and of its role.'),
-  made: z
-    .boolean()
-    .describe('Whether it was there once. It is then never made again as an empty one, unless a person asks for that.')
-    .optional(),
-  givenUp: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .describe('How often a person has given up what was lost of it, so that it began empty. Absent: never.')
-    .optional(),
-});
-export type SharedDatabaseStatus = z.infer<typeof SharedDatabaseStatus>;
 
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({

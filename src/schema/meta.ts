@@ -131,11 +131,6 @@ export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
 /** On the same: who asks for that, for the generation that his write makes (record/requester.ts). */
 export const MOVE_DATABASE_BY_ANNOTATION = 'davit.dev/move-database-by';
-/**
- * On a record: uid of the Secret of a database that it does not use, whose role and data on the shared server are to be dropped, and the number
- * of the database that it uses instead (record/shared-database.ts).
- */
-export const FORGET_DATABASE_ANNOTATION = 'davit.dev/forget-database';
 /** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */
 export const MOVING_ANNOTATION = 'davit.dev/moving-database';
 /** On the same: who has begun that, for the time at which it was begun (deployments/record/requester.ts). */

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
-import { DATA_DURABILITIES, Instances, SSL_MODES } from './database.ts';
+import { DATA_DURABILITIES, Instances } from './database.ts';
 import { DATABASE_DRIVERS } from './database-names.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 import { PlacementSetting, perPart } from './placement.ts';
@@ -422,57 +422,6 @@ const Backups = z
 export type BackupSettings = z.infer<typeof Backups>;
 export type BackupStore = NonNullable<BackupSettings['store']>;
 
-const SharedServer = z
-  .strictObject({
-    host: z
-      .string()
-      .min(1)
-      .max(253)
-      .regex(/^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$/)
-      .describe(
-        'Host of the server, for the controller and for the pods. A database keeps the host with which it was made: use a name that stays.',
-      ),
-    port: z.int().min(1).max(65_535).default(5432).describe('Port of the server.'),
-    sslMode: z
-      .enum(SSL_MODES)
-      .default('require')
-      .describe('sslmode of the connections. With require, ca.crt of adminSecret is what the controller verifies.'),
-    adminSecret: ObjectName.default('davit-shared-database').describe(
-      "Secret in Davit's namespace with the keys username and password of a role that may make roles and databases, and optionally ca.crt.",
-    ),
-    adminDatabase: z
-      .string()
-      .max(63)
-      .regex(/^[a-zA-Z_][a-zA-Z0-9_-]*$/)
-      .default('postgres')
-      .describe('Database to which the controller connects.'),
-    installation: z
-      .string()
-      .max(16)
-      .regex(/^[a-z][a-z0-9]*$/)
-      .default('davit')
-      .describe(
-        'Beginning of the names of roles and databases. Another one for each cluster that was restored from the same backup.',
-      ),
-    connections: z
-      .int()
-      .min(1)
-      .max(10_000)
-      .default(10)
-      .describe('Connections of a deployment that does not set db_max_connections.'),
-    reservedConnections: z
-      .int()
-      .min(0)
-      .max(10_000)
-      .default(10)
-      .describe('Connections of the server that no deployment gets: for the controller, backups and administrators.'),
-    image: ImageReference.optional().describe(
-      'Image of PostgreSQL whose programs make and load backups: of the major version of the server, or a newer one. Default: images.postgres.',
-    ),
-  })
-  .describe('The server of driver shared (docs/database-drivers.md). Absent: no record may have that driver.');
-export type SharedServerSettings = z.infer<typeof SharedServer>;
-
 export const Settings = z.strictObject({
   hosting: z
     .enum(HOSTINGS)
@@ -615,11 +564,6 @@ export const Settings = z.strictObject({
         })
         .prefault({})
         .describe('The driver cloudnative-pg.'),
-      shared: SharedServer.optional(),
-    })
-    .refine(({ driver, shared }) => driver !== 'shared' || shared !== undefined, {
-      path: ['shared'],
-      message: 'must be set where driver is shared',
     })
     .prefault({}),
   backups: Backups.prefault({}),

@@ -144,7 +144,7 @@ function reconcile(cluster: Cluster): void {
     if (cluster.pods > 0 || scale !== 0) return say('DatabaseMoveWaits', true);
     const image = number === '0' ? 'postgres:17' : 'postgres:18.1';
     const own = to === 'pod' ? { image } : { image, driver: to };
-    const kind = to === 'shared' ? { sharedDatabase: {} } : to === 'external' ? {} : { postgres: own };
+    const kind = to === 'external' ? {} : { postgres: own };
     const movedDatabase = { number: Number(number), ...(to === 'external' && { external: true }) };
     const resolved = { server: { maxScale: 0 }, ...kind, movedDatabase };
     cluster.revisions.unshift(revision(`${to}${number}`, resolved, generation, spec));

@@ -116,7 +116,6 @@ export const needs = {
     davitImage,
   ],
   'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
-  databases: [kubernetes, helm],
   backups: [
     kubernetes,
     helm,

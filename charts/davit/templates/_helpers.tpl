@@ -50,9 +50,6 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- range $field, $name := pick .images "postgres" "cloudNativePg" "redis" }}
 settings.images.{{ $field }}: {{ $name | quote }}
 {{- end }}
-{{- with dig "shared" "image" "" .database }}
-settings.database.shared.image: {{ . | quote }}
-{{- end }}
 {{- with .builds.images.builder }}
 settings.builds.images.builder: {{ . | quote }}
 {{- end }}

@@ -77,9 +77,6 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
 }
 
-/** What a database on the shared server takes: the limit of its role, and that of the dumps of its backups. */
-const HONORED_BY_SHARED: ReadonlySet<string> = new Set(['dbMaxConnections', 'dbStorageGi']);
-
 /** Is every field of resource_spec taken as it stands? */
 export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
   const { requested, resolved } = spec;
@@ -96,16 +93,7 @@ export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
   const sizesOf = (parts: readonly StorePart[]): string[] =>
     parts.flatMap((part) => fields.filter((field) => numberField(field)?.part === part));
   const none = STORE_PARTS.filter((part) => doesWithout(part, requested.runtime));
-  const { sharedDatabase } = resolved;
-  const unused = sizesOf(sharedDatabase ? ['postgres'] : []).filter((field) => !HONORED_BY_SHARED.has(field));
-  if (unused.length > 0)
-    return fail(
-      'StoreIsExternal',
-      `The database of ${record.metadata.name} is on the shared server, so these fields have no effect: ${unused.join(', ')}. db_max_connections is the most connections of its role.`,
-    );
-  const isExternal = (part: StorePart): boolean =>
-    resolved[part] === undefined && !(part === 'postgres' && sharedDatabase);
-  const external = STORE_PARTS.filter((part) => isExternal(part) && !none.includes(part));
+  const external = STORE_PARTS.filter((part) => resolved[part] === undefined && !none.includes(part));
   const ignored = sizesOf(external);
   if (ignored.length > 0)
     return fail(

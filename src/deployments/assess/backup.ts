@@ -70,8 +70,7 @@ export function checkBackup(
 
 function notOwned({ observed, latest }: Seen): Entry | undefined {
   const shown = activeRevision(observed.revisions) ?? latest;
-  const { postgres, sharedDatabase } = shown?.spec.resolved ?? {};
-  if (shown === undefined || postgres !== undefined || sharedDatabase !== undefined) return undefined;
+  if (shown === undefined || shown.spec.resolved.postgres !== undefined) return undefined;
   return fail(
     'BackupNotPossible',
     'The deployment has no PostgreSQL of its own, and Davit backs up no other. Remove source_config.database.backup, and back up the external database where it runs.',

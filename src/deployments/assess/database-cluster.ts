@@ -39,12 +39,11 @@ export function isInCluster(observed: ObservedChildren): boolean {
  * database, and after a move to an external one.
  */
 export function driverThere(observed: ObservedChildren): DatabaseDriver | undefined {
-  const { record, names, revisions } = observed;
+  const { names, revisions } = observed;
   if (wasMovedOut(revisions)) return undefined;
   const named = driverOfRevisions(revisions);
   // Only a move makes another one, and leaves the one before.
   if (names.databaseNumber > 0 && named) return named;
-  if (record.status?.sharedDatabase && (named ?? 'shared') === 'shared') return 'shared';
   const holder = dataHolderOf(observed);
   if (holder && isOurs(holder, observed)) return holder.kind === 'Cluster' ? 'cloudnative-pg' : 'pod';
   const secret = childOf(observed, 'Secret', names.postgresSecret);

@@ -46,7 +46,6 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   movedElsewhere,
   nothingKept,
   neverLoaded,
-  usedBefore,
   driverNotOffered,
   noStoreToMove,
   noCredentialsToMove,
@@ -131,7 +130,7 @@ export function checkUnfollowedMove({ observed: { record, revisions } }: Pick<Se
 function whyNotFollowed(move: DatabaseMove | undefined, now: ReturnType<typeof databaseOf>): string | undefined {
   if (now === undefined) return 'The deployment has no database that Davit made.';
   if (move === undefined)
-    return `It is no move: write it as ${databaseText(now)} to ${databaseText({ driver: 'shared', number: now.number + 1 })} with BACKUP.`;
+    return `It is no move: write it as ${databaseText(now)} to ${databaseText({ driver: 'cloudnative-pg', number: now.number + 1 })} with BACKUP.`;
   const [has, from, to] = [now, move.from, move.to].map(databaseText);
   if (from === to) return 'It names one database twice.';
   if (has === to) return undefined;
@@ -168,16 +167,14 @@ function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefine
   const holder = to.driver === 'pod' ? 'PersistentVolumeClaim' : 'Cluster';
   const wanted = [
     { kind: 'Secret', name: postgresSecret },
-    ...(to.driver === 'shared' ? [] : [{ kind: holder, name: postgresClaim }]),
+    { kind: holder, name: postgresClaim },
   ];
   const missing = wanted.find(({ kind, name }) => {
     const found = childOf(observed, kind, name);
     return !found || !isOurs(found, observed) || found.metadata.deletionTimestamp !== undefined;
   });
-  if (missing)
-    return moveRefused(`${missing.kind} ${missing.name} of database ${databaseText(to)} is not there any more.`);
-  return to.driver === 'shared' && record.status?.sharedDatabase === undefined
-    ? moveRefused('The deployment has no database on the shared server.')
+  return missing
+    ? moveRefused(`${missing.kind} ${missing.name} of database ${databaseText(to)} is not there any more.`)
     : undefined;
 }
 
@@ -185,15 +182,6 @@ function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefine
 function neverLoaded({ observed: { record, revisions }, move: { to, backup } }: Seen): Entry | undefined {
   return backup === undefined && wasNeverLoaded(revisions, to.number)
     ? moveRefused(neverLoadedWords(record.metadata.name, to))
-    : undefined;
-}
-
-/** Its role and database have one name each, whatever the number. */
-function usedBefore({ observed: { record }, move: { to, backup } }: Seen): Entry | undefined {
-  return to.driver === 'shared' && backup !== undefined && record.status?.sharedDatabase !== undefined
-    ? moveRefused(
-        `The deployment has had a database on the shared server before, ${record.status.sharedDatabase.name}, and Davit loads nothing over it.`,
-      )
     : undefined;
 }
 

@@ -33,12 +33,7 @@ export function unfinished(entry: Entry): Entry | undefined {
   return reason === 'Resizing' || reason === 'ResizeDeferred' ? fail(reason, message) : undefined;
 }
 
-const GOES_ON: ReadonlySet<ActionFailure['reason']> = new Set([
-  'RequestFailed',
-  'FileUnread',
-  'Starting',
-  'SharedServerUnreachable',
-]);
+const GOES_ON: ReadonlySet<ActionFailure['reason']> = new Set(['RequestFailed', 'FileUnread']);
 
 /** A failure as an entry: a request that failed is tried again, and so is a file; anything else waits for a person. */
 export function entryOf({ reason, message }: ActionFailure): Entry {

@@ -12,7 +12,6 @@ import type { TracingProject } from '../../schema/tracing-project.ts';
 import { isWorker } from '../../schema/worker-parts.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
-import type { ServerReason, SharedView } from '../record/shared-database.ts';
 import { driverUsedLast } from '../record/used-last.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import type { Patience } from './patience.ts';
@@ -74,8 +73,6 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
    * plugin.
    */
   readonly archives?: readonly ObjectStoreSeen[] | undefined;
-  /** What is known of the database on the shared server, for a record that has one there. */
-  readonly sharedDatabase?: SharedView;
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
   readonly backupStore?:
     | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
@@ -244,9 +241,6 @@ export interface ActionFailure {
     | 'VolumeLost'
     /** The database is a Cluster, and the cluster has no such kind. */
     | 'CloudNativePgMissing'
-    /** The database on the shared server is not there yet, and neither is its password. */
-    | 'Starting'
-    | ServerReason
     /** The next revision waits for a file of the repository. */
     | 'FileUnread'
     | 'BuilderNotConfigured'

@@ -8,6 +8,9 @@ import { Settings } from '../../schema/settings.ts';
 import type { Entry } from './entry.ts';
 import { checkPolicy } from './policy.ts';
 
+const EXTERNAL: Partial<AppDeploymentSpec> = {
+  secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }],
+};
 const LIMITED = Settings.parse({ limits: { cpu: 2 } });
 const large = aRecord({ sourceConfig: { resourceSpec: { cpu: 4, queueCpuLimit: 8 } } });
 
@@ -161,5 +164,39 @@ it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; sett
 ])('$name: $want', ({ spec = {}, tenantId, settings = {}, want }) => {
   const observed = anObserved(aRecord(spec), tenantId === null ? { tenantId } : {});
   const { is, reason } = checkPolicy(observed, Settings.parse(settings));
+  expect(`${is} ${reason}`).toBe(want);
+});
+
+it.each<{
+  name: string;
+  made?: Partial<AppDeploymentSpec>;
+  asks?: Partial<AppDeploymentSpec>;
+  has?: 'postgres';
+  want: string;
+}>([
+  { name: 'a revision without a database that needs one', want: 'stalled DatabaseDriverUnknown' },
+  { name: 'a revision with its own PostgreSQL', has: 'postgres', want: 'pass Accepted' },
+  {
+    name: 'a record that asks for another driver',
+    asks: { sourceConfig: { database: { driver: 'cloudnative-pg' } } },
+    want: 'stalled DatabaseDriverUnknown',
+  },
+  { name: 'a revision with an external database', made: EXTERNAL, want: 'pass Accepted' },
+  {
+    name: 'a revision that does without PostgreSQL',
+    made: { sourceConfig: { runtime: { database: 'none' } } },
+    want: 'pass Accepted',
+  },
+  { name: 'a record that names an external database now', asks: EXTERNAL, want: 'pass Accepted' },
+  {
+    name: 'a record that does without PostgreSQL now',
+    asks: { sourceConfig: { runtime: { database: 'none' } } },
+    want: 'pass Accepted',
+  },
+])('$name: $want', ({ made = {}, asks = made, has, want }) => {
+  const { spec, ...revision } = aRevision(aRecord(made));
+  const { postgres, ...resolved } = spec.resolved;
+  const newest = { ...revision, spec: { ...spec, resolved: { ...resolved, ...(has && { postgres }) } } };
+  const { is, reason } = checkPolicy(anObserved(aRecord(asks), { revisions: [newest] }), Settings.parse({}));
   expect(`${is} ${reason}`).toBe(want);
 });

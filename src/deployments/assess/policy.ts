@@ -5,6 +5,7 @@ import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { ONE_POD_MESSAGE } from '../../schema/database.ts';
 import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
 import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
+import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { listed } from '../../schema/text.ts';
@@ -16,7 +17,7 @@ import { type ListenerProblem, listenerProblem, runsHere } from '../record/liste
 import { ownImageProblem } from '../record/own-image.ts';
 import { tenantRepositories } from '../record/registry-names.ts';
 import { SCALE_FIELDS } from '../record/requested-scale.ts';
-import { referencesOf } from '../record/secret-references.ts';
+import { type NamesSecrets, namesExternalPostgres, referencesOf } from '../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
@@ -24,7 +25,6 @@ import { checkDriver, checkUnfollowedMove } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
-import { SHARED_SERVER_MISSING } from './shared-database.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -40,11 +40,12 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   imageNotAllowed,
   listenerNotFound,
   integrationNotFound,
+  // Its driver is no value that is valid now.
+  databaseUnknown,
   specInvalid,
   ownDatabaseForbidden,
   // Why a move is refused comes before what a database needs that is there.
   checkDriver,
-  sharedServerMissing,
   instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,
@@ -139,12 +140,21 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
   );
 }
 
-function sharedServerMissing({ observed: { record, revisions }, settings, isNew }: Seen): Entry | undefined {
-  const { driver = driverOfRevisions(revisions) } = record.spec.sourceConfig.database ?? {};
-  const isAsked = isNew && driver === 'shared' && runsHere(record);
-  return isAsked && settings.database.shared === undefined
-    ? stalled('SharedServerUnusable', SHARED_SERVER_MISSING)
-    : undefined;
+/** The newest revision needs an own PostgreSQL and has none that this version knows: its pods would start without their database. */
+function databaseUnknown({ observed: { record, revisions, names } }: Seen): Entry | undefined {
+  const [newest] = revisions;
+  if (newest === undefined || newest.spec.resolved.postgres !== undefined || !runsHere(record)) return undefined;
+  const { requested } = newest.spec;
+  if (!usesOwn(requested, requested.runtime) || !usesOwn(record.spec, record.spec.sourceConfig.runtime))
+    return undefined;
+  return stalled(
+    'DatabaseDriverUnknown',
+    `The database was made with a driver that this version of Davit does not have, so Davit changes nothing of the deployment. To keep using that database as an external one, copy key uri of Secret ${names.postgresSecret} into a Secret of your own. Then name that Secret as ${EXTERNAL_VARIABLES.postgres} in secret_references and remove source_config.database.driver, in one change.`,
+  );
+}
+
+function usesOwn(spec: NamesSecrets, runtime: Runtime | undefined): boolean {
+  return !namesExternalPostgres(spec) && !doesWithout('postgres', runtime);
 }
 
 function instancesIgnored({ observed, settings, isNew }: Seen): Entry | undefined {

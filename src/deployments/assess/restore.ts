@@ -30,7 +30,7 @@ import {
   type Pod,
 } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
-import { databaseAnswers } from './stores.ts';
+import { ownStoreAnswers } from './stores.ts';
 
 /**
  * `done`: nothing is loaded any more, or nothing was asked for. `ending`: what was asked for before must end first. `external`: the
@@ -44,8 +44,7 @@ function restorePhaseOf(observed: ObservedChildren, revision: AppRevision): Phas
   const isBusy = restorePods(observed).some(isUnended);
   if (restoreAsked(observed) === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
   if (archiveAsked(observed) !== undefined) return archivePhaseOf(observed, revision);
-  const { postgres, sharedDatabase } = revision.spec.resolved;
-  if (postgres === undefined && sharedDatabase === undefined) return 'external';
+  if (revision.spec.resolved.postgres === undefined) return 'external';
   if (job === undefined) return isBusy ? 'ending' : 'due';
   if (!isCurrent(observed, job)) return 'ending';
   return jobEnd(job, 'Failed') ? 'failed' : 'running';
@@ -62,7 +61,7 @@ export function mayRestore(observed: Observed, revision: AppRevision): boolean {
     archiveAsked(observed) === undefined &&
     restorePhaseOf(observed, revision) === 'due' &&
     observed.backupStore?.hasCredentials === true &&
-    databaseAnswers(observed, revision)
+    ownStoreAnswers('postgres', observed)
   );
 }
 

@@ -42,7 +42,6 @@ import {
 import { podFailure, podsOf, VOLUME_FULL } from './pod-failures.ts';
 import { lastPass, lateAt, logsOf } from './pod-inits.ts';
 import { isResizing, resizeDeferred } from './resizing.ts';
-import { checkShared, sharedAnswers } from './shared-database.ts';
 import { howToRelease } from './terminating-pods.ts';
 
 interface StoreKind {
@@ -106,8 +105,6 @@ const CLUSTER_CHECKS: readonly Check[] = [
   clusterStopped,
   clusterStarts,
 ];
-/** Before the word of the shared server: whether pods reach it. */
-const SHARED_CHECKS: readonly Check[] = [runningVolumeUnusable, sharedRefusesPods];
 const EXTERNAL_CHECKS: readonly Check[] = [
   runningVolumeUnusable,
   notNeeded,
@@ -138,8 +135,6 @@ export function checkStore(
   const { what, variable, waits, inCluster } = seen;
   if (doesWithout(part, revision.spec.requested.runtime))
     return pass('NotNeeded', `The record needs no ${what}.${keptVolume(seen)}`);
-  if (part === 'postgres' && revision.spec.resolved.sharedDatabase)
-    return tooLong(seen, withServing(seen, firstOf(SHARED_CHECKS, seen) ?? checkShared(observed, revision, failures)));
   if (inCluster && isRestoringArchive(observed, revision))
     return fail('Starting', `${what} answers when the archive that it begins with is restored.`);
   if (isOwn(part, revision))
@@ -211,16 +206,8 @@ export function ownStoreAnswers(part: StorePart, observed: ObservedChildren): bo
   return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
 }
 
-/** Whether the database of the revision answers, wherever Davit made it. */
-export function databaseAnswers(observed: Observed, revision: AppRevision): boolean {
-  return revision.spec.resolved.sharedDatabase
-    ? sharedAnswers(observed, revision)
-    : ownStoreAnswers('postgres', observed);
-}
-
 /** Whether something of it answers, of whatever settings. */
-function isUp({ inCluster, observed, part, revision, set }: Seen): boolean {
-  if (revision.spec.resolved.sharedDatabase) return sharedAnswers(observed, revision);
+function isUp({ inCluster, observed, part, set }: Seen): boolean {
   return inCluster ? clusterAnswers(observed) : isReady(set) && !storePodsOf(observed, part).some(isUnsettled);
 }
 
@@ -258,15 +245,6 @@ function passwordMissing({ part, observed, what, failures }: Seen): Entry | unde
   if (!lost) return undefined;
   if (!ownStoreAnswers(part, observed)) return stalled(lost.reason, lost.message);
   return pass(lost.reason, `${what} answers. ${lost.message}`);
-}
-
-/** The shared server has the database, and a pod that started since does not get in. */
-function sharedRefusesPods(seen: Seen): Entry | undefined {
-  const { observed, revision, what, waits } = seen;
-  const late = sharedAnswers(observed, revision) ? lateAt(podsWithImage(seen), waits) : undefined;
-  if (!late) return undefined;
-  const message = `${what} has the database, and pod ${late.metadata.name} cannot connect to it. Check the password, the network between both, and whether its role has connections left: ${logsOf(late, waits)} shows the cause.${connectedEarlier(observed)}`;
-  return withServing(seen, fail('NotAnswering', message));
 }
 
 /** It runs, and a pod that started since does not get in: the password was changed in it, or the network is in the way. */

@@ -21,6 +21,7 @@ import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
+import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { REDIS_PORT } from './redis/service.ts';
 import { type DatabasePlace, databasePlace, redisHost } from './store-hosts.ts';
@@ -75,7 +76,7 @@ function variable(name: string, value: Value): IEnvVar {
 const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageComponent) => Value>> = {
   postgres_uri: postgresValue,
   postgres_host: (inputs) => accessIn(inputs).host,
-  postgres_port: (inputs) => String(accessIn(inputs).port),
+  postgres_port: () => String(POSTGRES_PORT),
   postgres_user: (inputs) => accessIn(inputs).user,
   postgres_password: ({ record, revision }) => ({
     secretName: databaseNames(record, revision).postgresSecret,
@@ -140,11 +141,11 @@ type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
  */
 function postgresValue(inputs: Inputs): Value {
   const { requested } = inputs.revision.spec;
-  const { user, host, port, database, sslMode } = accessIn(inputs);
+  const { user, host, database } = accessIn(inputs);
   const scheme = requested.runtime?.postgresUriScheme;
   if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE)) return postgresUri(inputs);
-  const query = /\+(?!psycopg)/.test(scheme) ? '' : `?sslmode=${sslMode}`;
-  const authority = `${user}:$(${PASSWORD_VARIABLE})@${host}:${port}`;
+  const query = /\+(?!psycopg)/.test(scheme) ? '' : '?sslmode=disable';
+  const authority = `${user}:$(${PASSWORD_VARIABLE})@${host}:${POSTGRES_PORT}`;
   return `${scheme}://${authority}/${database}${query}`;
 }
 

@@ -3,39 +3,18 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { SharedDatabase } from '../../schema/app-revision.ts';
 import { accessOf, driverOf, type MadeFor, SUPERUSER_PASSWORD_KEY } from '../record/database-driver.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
 import { redisConf } from './redis/redis-conf.ts';
 import { REDIS_PORT } from './redis/service.ts';
-import { databasePlace, postgresHost, redisHost } from './store-hosts.ts';
+import { postgresHost, redisHost } from './store-hosts.ts';
 
 export interface Secret extends KubeObject {
   readonly kind: 'Secret';
   readonly type: string;
   readonly stringData: Readonly<Record<string, string>>;
-}
-
-/** Keys `password` and `uri`, of a role on the shared server. Nothing in it leads to its administrator. */
-export function sharedDatabaseSecret(
-  record: AppDeployment,
-  password: string,
-  shared: SharedDatabase,
-  databaseNumber = 0,
-): Secret {
-  const { user, host, port, database, sslMode } = databasePlace(record, { sharedDatabase: shared });
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: keptMeta(record, names(record.metadata.name, databaseNumber).postgresSecret, 'postgres'),
-    type: 'Opaque',
-    stringData: {
-      password,
-      uri: `postgresql://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}?sslmode=${sslMode}`,
-    },
-  };
 }
 
 /**

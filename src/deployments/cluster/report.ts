@@ -41,11 +41,6 @@ export async function reportRecord(
 function recordGivenUp(record: AppDeployment, status: AppDeploymentStatus, events: EventRecorder): void {
   const given = (note: string): void =>
     events.record({ regarding: record, type: 'Warning', reason: 'DatabaseGivenUp', action: 'Replace', note });
-  const { sharedDatabase } = status;
-  if ((sharedDatabase?.givenUp ?? 0) > (record.status?.sharedDatabase?.givenUp ?? 0))
-    given(
-      `Database ${sharedDatabase?.name} is there again on the shared server. What was lost of it was given up by annotation ${EMPTY_DATABASE_ANNOTATION}, which has no effect any more.`,
-    );
   const { databaseVolumeUid: before, databaseNumber } = record.status ?? {};
   const { databaseVolumeUid: after } = status;
   const isGivenUp = before !== undefined && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === before;

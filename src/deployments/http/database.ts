@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import { asArray, asObject, isSet } from '../../lib/json-value.ts';
+import { asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
@@ -17,7 +17,6 @@ import {
   AT_OR_BACKUP_MESSAGE,
   type Database,
   type DatabaseDriver,
-  EXTENSIONS_DRIVER_MESSAGE,
   ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -33,10 +32,9 @@ export function* restoreRule(draft: Draft): Generator<FieldError> {
 
 /** What the schema does not say of drivers, in the words of the CRD. */
 export function* driverRule(draft: Draft): Generator<FieldError> {
-  const { driver, instances, extensions, archive, restore } = databaseIn(draft);
+  const { driver, instances, archive, restore } = databaseIn(draft);
   if (!isSet(driver) || driver === 'cloudnative-pg') return;
   if (typeof instances === 'number' && instances > 1) yield ofDatabase('instances', ONE_POD_MESSAGE);
-  if (driver === 'shared' && asArray(extensions).length > 0) yield ofDatabase('extensions', EXTENSIONS_DRIVER_MESSAGE);
   if (isSet(archive) && asObject(archive)['enabled'] !== false) yield ofDatabase('archive', ARCHIVE_DRIVER_MESSAGE);
   if (asObject(restore)['archive'] === true) yield ofDatabase('restore', ARCHIVE_RESTORE_MESSAGE);
 }
@@ -56,7 +54,7 @@ export function* otherDriver(
 ): Generator<FieldError> {
   if (asked === undefined || asked === spec.sourceConfig.database?.driver) return;
   const has = status?.databaseDriver ?? 'pod';
-  if (asked === has || (status?.databaseVolumeUid ?? status?.sharedDatabase) === undefined) return;
+  if (asked === has || status?.databaseVolumeUid === undefined) return;
   yield {
     loc: ['source_config', 'database', 'driver'],
     msg: driverFixedMessage(name, has, asked),

@@ -21,9 +21,8 @@ import {
   refText,
   refTo,
 } from '../assess/observed.ts';
-import { sharedDatabaseKept } from '../assess/shared-database.ts';
 import { OWNER } from '../record/database-driver.ts';
-import { driverUsedLast, isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
+import { isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
@@ -126,7 +125,6 @@ function lacksPassword(claim: KubeObject, secretName: string): string {
 
 function lacksVolume(secret: KubeObject, observed: ObservedChildren, driver: DatabaseDriver): string {
   const { names } = observed;
-  if (driverUsedLast(secret) === 'shared') return sharedDatabaseKept(observed).message;
   const holder =
     driver === 'cloudnative-pg' ? `Cluster ${names.postgres}` : `PersistentVolumeClaim ${names.postgresClaim}`;
   return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. To start with an empty database, delete the Secret.`;

@@ -7,7 +7,6 @@ import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database-cluster.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
-import { type SharedRest, sharedRestOf } from '../assess/shared-database.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import { isArchiveOf, isOfArchive } from '../record/wal-archive.ts';
@@ -24,8 +23,6 @@ export interface TeardownStep {
   readonly hibernate?: readonly KubeObject[];
   /** The Secret of the database that is retained as the one that was used last. Absent in the other steps. */
   readonly mark?: UsedLast;
-  /** The database on the shared server to drop. Absent in the other steps. */
-  readonly drop?: SharedRest['wanted'];
   /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
@@ -158,13 +155,8 @@ function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
 type Step = readonly [
   waitsFor: string,
   objects: readonly KubeObject[],
-  rest?: Pick<TeardownStep, 'drop' | 'hindrance' | 'mark'> | undefined,
+  rest?: Pick<TeardownStep, 'hindrance' | 'mark'> | undefined,
 ];
-
-function sharedRest(observed: Observed): Step[2] {
-  const rest = sharedRestOf(observed);
-  return rest && { drop: rest.wanted, ...(rest.hindrance !== undefined && { hindrance: rest.hindrance }) };
-}
 
 function stepsOf(observed: Observed): readonly Step[] {
   const { record } = observed;
@@ -189,8 +181,6 @@ function stepsOf(observed: Observed): readonly Step[] {
     ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', databaseObjects(observed, ours), clusterOutOfReach(observed)],
-    // Without the password, nobody could find out what it holds.
-    ['its database on the shared server', [], sharedRest(observed)],
     [
       'the PostgreSQL volume and password',
       keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],

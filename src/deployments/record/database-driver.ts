@@ -16,9 +16,8 @@ export function driverOf({ driver }: Pick<Postgres, 'driver'>): 'pod' | 'cloudna
 
 /** The driver that the newest of these revisions with an own PostgreSQL has. `revisions`: newest first. */
 export function driverOfRevisions(revisions: readonly AppRevision[]): DatabaseDriver | undefined {
-  const found = revisions.find(({ spec }) => spec.resolved.postgres ?? spec.resolved.sharedDatabase);
-  const { postgres, sharedDatabase } = found?.spec.resolved ?? {};
-  return sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+  const postgres = revisions.find(({ spec }) => spec.resolved.postgres)?.spec.resolved.postgres;
+  return postgres && driverOf(postgres);
 }
 
 /** The own PostgreSQL of the newest of these revisions that has one; empty if none has. `revisions`: newest first. */

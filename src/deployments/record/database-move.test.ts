@@ -27,41 +27,42 @@ const MOVED = { number: 2, backup: BACKUP };
 const without = { postgres: undefined };
 
 describe('the annotation of a move', () => {
-  it.each([`pod/0 to shared/1 with ${BACKUP}`, `cloudnative-pg/12 to pod/9999 with ${BACKUP}`, 'shared/1 to pod/0'])(
-    'is read as it is written: %s',
-    (text) => {
-      const move = moveIn(text);
-      expect(move && moveText(move)).toBe(text);
-    },
-  );
+  it.each([
+    `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+    `cloudnative-pg/12 to pod/9999 with ${BACKUP}`,
+    'cloudnative-pg/1 to pod/0',
+  ])('is read as it is written: %s', (text) => {
+    const move = moveIn(text);
+    expect(move && moveText(move)).toBe(text);
+  });
 
   it.each([
     '',
-    'pod to shared',
-    'pod/0 to shared/10000',
-    'pod/00 to shared/1',
+    'pod to cloudnative-pg',
+    'pod/0 to cloudnative-pg/10000',
+    'pod/00 to cloudnative-pg/1',
     'pod/0 to mysql/1',
-    'pod/0 to shared/1 with',
-    'pod/0 to shared/1 with newest',
-    ` pod/0 to shared/1 with ${BACKUP}`,
-    `pod/0 to shared/1 with ${BACKUP}\n`,
+    'pod/0 to cloudnative-pg/1 with',
+    'pod/0 to cloudnative-pg/1 with newest',
+    ` pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+    `pod/0 to cloudnative-pg/1 with ${BACKUP}\n`,
   ])('is no move: %j', (text) => {
     expect(moveIn(text)).toBeUndefined();
   });
 
   it('holds for the database and the driver that it names, and for no other', () => {
-    const move = `pod/0 to shared/1 with ${BACKUP}`;
+    const move = `pod/0 to cloudnative-pg/1 with ${BACKUP}`;
     const now = revised({});
     expect(databaseOf(now)).toEqual({ driver: 'pod', number: 0 });
-    expect(moveAsked(asking(move, { driver: 'shared' }), [now])).toEqual(moveIn(move));
-    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [now])).toBeUndefined();
+    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [now])).toEqual(moveIn(move));
+    expect(moveAsked(asking(move, { driver: 'pod' }), [now])).toBeUndefined();
     expect(moveAsked(asking(move, {}), [now])).toBeUndefined();
-    expect(moveAsked(asking(move, { driver: 'shared' }), [])).toBeUndefined();
+    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [])).toBeUndefined();
     // An external database, and another one of the record.
-    expect(moveAsked(asking(move, { driver: 'shared' }), [revised(without)])).toBeUndefined();
-    expect(moveAsked(asking(move, { driver: 'shared' }), [revised({ movedDatabase: MOVED })])).toBeUndefined();
+    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [revised(without)])).toBeUndefined();
+    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [revised({ movedDatabase: MOVED })])).toBeUndefined();
     // Without who asks, and after another's change.
-    const record = asking(move, { driver: 'shared' });
+    const record = asking(move, { driver: 'cloudnative-pg' });
     const { annotations: { [MOVE_DATABASE_ANNOTATION]: text = '' } = {}, generation = 0 } = record.metadata;
     for (const metadata of [
       { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: text } },

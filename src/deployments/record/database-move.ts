@@ -59,8 +59,8 @@ export function databaseNames({ metadata: { name } }: AppDeployment, revision: S
  * was set by hand: its number is that of the own one, which such a record returns to.
  */
 export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
-  const { postgres, sharedDatabase, movedDatabase } = revision.spec.resolved;
-  const own = sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+  const { postgres, movedDatabase } = revision.spec.resolved;
+  const own = postgres && driverOf(postgres);
   const driver = own ?? (movedDatabase?.external === true ? EXTERNAL_DATABASE : undefined);
   return driver && { driver, number: databaseNumberOf(revision) };
 }
@@ -84,7 +84,7 @@ export function externalLost(
   return `the database of "${name}" was moved to the one that ${EXTERNAL_POSTGRES_VARIABLE} names, and its own one has the data of before. So the variable stays, with this or another Secret, and no revision without it comes back. To go back to the data of before: kubectl davit database back ${name}.`;
 }
 
-/** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
+/** Major version of a revision's own PostgreSQL. Undefined where its image does not say it. */
 export function postgresVersionOf(revision: Snapshot | undefined): number | undefined {
   const image = revision?.spec.resolved.postgres?.image;
   return image === undefined ? undefined : majorVersion(image);
@@ -95,7 +95,7 @@ export function databaseText({ driver, number }: DatabaseOfRecord): string {
   return `${driver}/${number}`;
 }
 
-/** Value of the annotation: `pod/0 to shared/1 with 20260201T020000Z-0000000a`, or back: `shared/1 to pod/0`. */
+/** Value of the annotation: `pod/0 to cloudnative-pg/1 with 20260201T020000Z-0000000a`, or back: `cloudnative-pg/1 to pod/0`. */
 export function moveText({ from, to, backup }: DatabaseMove): string {
   return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
 }

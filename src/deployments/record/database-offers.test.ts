@@ -21,16 +21,16 @@ describe('what the platform has for the next database', () => {
       ],
     ],
     [
-      'with a shared server, and a tag that says no version',
-      settings({ images: { postgres: 'postgres:latest' }, database: { shared: { host: 'db.example' } } }),
+      'with a tag that says no version',
+      settings({ images: { postgres: 'postgres:latest' } }),
       false,
-      [{ driver: 'pod' }, { driver: 'shared' }],
+      [{ driver: 'pod' }],
     ],
   ])('%s', (_what, given, hasCloudNativePg, offers) => {
     expect(databaseOffers(given, hasCloudNativePg)).toEqual(offers);
   });
 
-  const offers = databaseOffers(settings({ database: { shared: { host: 'db.example' } } }), true);
+  const offers = databaseOffers(settings(), true);
   it.each([
     ['the same version', 'pod', 17, undefined],
     ['a newer one', 'pod', 15, undefined],
@@ -41,12 +41,15 @@ describe('what the platform has for the next database', () => {
       'It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16.',
     ],
     ['from one that is not known', 'cloudnative-pg', undefined, undefined],
-    ['to one that is not known', 'shared', 17, undefined],
   ] as const)('refuses an older PostgreSQL alone: %s', (_what, driver, from, why) => {
     expect(whyNotOffered(offers, driver, from)).toBe(why);
   });
 
-  it.each(['pod', 'cloudnative-pg', 'shared'] as const)('names what is missing: %s', (driver) => {
+  it('takes a version that its image does not say', () => {
+    expect(whyNotOffered([{ driver: 'pod' }], 'pod', 17)).toBeUndefined();
+  });
+
+  it.each(['pod', 'cloudnative-pg'] as const)('names what is missing: %s', (driver) => {
     expect(whyNotOffered([], driver, 17)).toMatch(/^This platform has no /);
   });
 });

@@ -6,11 +6,10 @@ import type { Settings } from '../../schema/settings.ts';
 import { majorVersion } from './image.ts';
 
 /** `hasCloudNativePg`: whether the cluster has its kinds, and the platform uses them. */
-export function databaseOffers({ images, database }: Settings, hasCloudNativePg: boolean): readonly DatabaseOffer[] {
+export function databaseOffers({ images }: Settings, hasCloudNativePg: boolean): readonly DatabaseOffer[] {
   return [
     offerOf('pod', images.postgres),
     ...(hasCloudNativePg ? [offerOf('cloudnative-pg', images.cloudNativePg)] : []),
-    ...(database.shared ? [{ driver: 'shared' as const }] : []),
   ];
 }
 
@@ -23,8 +22,6 @@ const NOT_OFFERED: Readonly<Record<DatabaseDriver, string>> = {
   pod: 'This platform has no databases of driver pod.',
   'cloudnative-pg':
     'This platform has no CloudNativePG. Whoever runs the platform can install it, if settings.database.cloudNativePg.enabled is not false. Other drivers: kubectl davit platform.',
-  shared:
-    'This platform has no shared PostgreSQL server. Whoever runs the platform can name one (settings.database.shared). Other drivers: kubectl davit platform.',
 };
 
 /** Why no database can be moved there; undefined if one can. `from`: major version of the present one, undefined where it is not known. */

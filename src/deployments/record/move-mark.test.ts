@@ -5,7 +5,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { moveMarkOf, otherDatabase, strayedMark } from './move-mark.ts';
 
 const STOPPED_AT = '2026-02-01T00:00:00Z';
-const moving = { move: 'pod/0 to shared/1', minScale: 2, stoppedAt: STOPPED_AT };
+const moving = { move: 'pod/0 to cloudnative-pg/1', minScale: 2, stoppedAt: STOPPED_AT };
 const own = (resolved: object, spec = aRecord().spec): AppRevision[] => [
   revision('first', resolved, 1, spec) as unknown as AppRevision,
 ];
@@ -14,7 +14,7 @@ const BY = `${MOVING}-by`;
 const ours = { [MOVING]: JSON.stringify(moving), [BY]: `${uid} ${STOPPED_AT} anna` };
 const having = (annotations: Record<string, string>, spec: object = {}): ReturnType<typeof aRecord> =>
   aRecord(
-    { sourceConfig: { database: { driver: 'shared' }, resourceSpec: { minScale: 0, maxScale: 0 } }, ...spec },
+    { sourceConfig: { database: { driver: 'cloudnative-pg' }, resourceSpec: { minScale: 0, maxScale: 0 } }, ...spec },
     {},
     {
       annotations,
@@ -31,12 +31,12 @@ describe('strayedMark', () => {
 
   it.each([
     ['gone', {}, 'somebody has taken away annotation davit.dev/moving-database'],
-    ['without its author', { [MOVING]: ours[MOVING] }, 'pod/0 to shared/1, and nothing proves by whom.'],
-    ['of another author', { ...ours, [BY]: `${uid} ${STOPPED_AT} bert` }, 'pod/0 to shared/1, begun by bert.'],
+    ['without its author', { [MOVING]: ours[MOVING] }, 'pod/0 to cloudnative-pg/1, and nothing proves by whom.'],
+    ['of another author', { ...ours, [BY]: `${uid} ${STOPPED_AT} bert` }, 'pod/0 to cloudnative-pg/1, begun by bert.'],
     ['unreadable', { ...ours, [MOVING]: '{}' }, 'annotation davit.dev/moving-database is not what this run wrote: {}.'],
     [
       'gone, and the next database is asked for',
-      { [MOVE]: 'pod/0 to shared/1' },
+      { [MOVE]: 'pod/0 to cloudnative-pg/1' },
       'Take back what is asked for: kubectl patch appdeployment shop',
     ],
     [
@@ -55,7 +55,11 @@ describe('strayedMark of a move that was taken back', () => {
   const mark = moveMarkOf(having(ours));
   const BY_BERT = { 'davit.dev/requested-by': `${uid} 4 bert` };
   const before = { sourceConfig: { resourceSpec: { minScale: 2 } } };
-  const MOVED = { server: {}, sharedDatabase: {}, movedDatabase: { number: 1 } };
+  const MOVED = {
+    server: {},
+    postgres: { image: 'postgres:17', driver: 'cloudnative-pg' },
+    movedDatabase: { number: 1 },
+  };
 
   it.each([
     [
@@ -69,8 +73,8 @@ describe('strayedMark of a move that was taken back', () => {
     ['not to its scale', BY_BERT, { sourceConfig: { resourceSpec: { minScale: 1 } } }, POD, 'This run goes no further'],
     [
       'that is asked for',
-      { [MOVE]: 'pod/0 to shared/1' },
-      { sourceConfig: { ...before.sourceConfig, database: { driver: 'shared' } } },
+      { [MOVE]: 'pod/0 to cloudnative-pg/1' },
+      { sourceConfig: { ...before.sourceConfig, database: { driver: 'cloudnative-pg' } } },
       POD,
       'This run goes no further',
     ],

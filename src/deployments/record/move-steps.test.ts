@@ -14,9 +14,9 @@ import {
 
 const STOPPED_AT = '2026-02-01T00:00:00Z';
 const external = { secretName: 'hosted', secretKey: 'uri' };
-const toShared = {
-  move: { from: { driver: 'pod', number: 0 }, to: { driver: 'shared', number: 1 } },
-  moving: { move: 'pod/0 to shared/1', driver: 'pod', instances: 2, maxScale: 3, stoppedAt: STOPPED_AT },
+const toCluster = {
+  move: { from: { driver: 'pod', number: 0 }, to: { driver: 'cloudnative-pg', number: 1 } },
+  moving: { move: 'pod/0 to cloudnative-pg/1', driver: 'pod', instances: 2, maxScale: 3, stoppedAt: STOPPED_AT },
 } as const;
 const out = {
   move: { from: { driver: 'pod', number: 0 }, to: { driver: 'external', number: 1 } },
@@ -26,20 +26,24 @@ const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', ...external };
 
 describe('what a move writes', () => {
   it('is at first a scale of zero, with its mark and its author', () => {
-    const { annotations, spec } = stoppingChange(aRecord(), toShared.moving, 'anna');
+    const { annotations, spec } = stoppingChange(aRecord(), toCluster.moving, 'anna');
     expect(spec).toEqual({ sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } });
-    expect(JSON.parse(annotations[MOVING] ?? '')).toEqual(toShared.moving);
+    expect(JSON.parse(annotations[MOVING] ?? '')).toEqual(toCluster.moving);
     expect(annotations[`${MOVING}-by`]).toBe(`${uid} ${STOPPED_AT} anna`);
-    expect(annotations['davit.dev/forget-database']).toBeNull();
     // An author of before is none of this move.
-    expect(stoppingChange(aRecord(), toShared.moving, undefined).annotations[`${MOVING}-by`]).toBeNull();
+    expect(stoppingChange(aRecord(), toCluster.moving, undefined).annotations[`${MOVING}-by`]).toBeNull();
   });
 
-  it('asks for another driver without the instances of the one before', () => {
+  it('asks for another driver, without the instances of the one before if it has none', () => {
     const claims = { claim: 'x' };
-    expect(askingChange(aRecord(), toShared, { backup: 'b', claims })).toEqual({
-      annotations: { [MOVE]: 'pod/0 to shared/1 with b', claim: 'x' },
-      spec: { sourceConfig: { resourceSpec: { minScale: null }, database: { driver: 'shared', instances: null } } },
+    expect(askingChange(aRecord(), toCluster, { backup: 'b', claims })).toEqual({
+      annotations: { [MOVE]: 'pod/0 to cloudnative-pg/1 with b', claim: 'x' },
+      spec: { sourceConfig: { resourceSpec: { minScale: null }, database: { driver: 'cloudnative-pg' } } },
+    });
+    const back = { ...toCluster, move: { from: toCluster.move.to, to: toCluster.move.from } };
+    expect(askingChange(aRecord(), back, { backup: undefined, claims })).toEqual({
+      annotations: { [MOVE]: 'cloudnative-pg/1 to pod/0', claim: 'x' },
+      spec: { sourceConfig: { resourceSpec: { minScale: null }, database: { driver: 'pod', instances: null } } },
     });
   });
 
@@ -52,7 +56,7 @@ describe('what a move writes', () => {
   });
 
   it('has at its end the scale of before', () => {
-    expect(finishingChange(toShared.moving)).toEqual({
+    expect(finishingChange(toCluster.moving)).toEqual({
       annotations: { [MOVING]: null, [`${MOVING}-by`]: null },
       spec: { sourceConfig: { resourceSpec: { minScale: null, maxScale: 3 } } },
     });
@@ -94,32 +98,36 @@ describe('what a move writes', () => {
 
 describe('nextDatabaseOf', () => {
   const POD = { server: {}, postgres: { image: 'postgres:17' } };
-  const SHARED = { server: {}, sharedDatabase: {}, movedDatabase: { number: 1 } };
+  const CLUSTER = {
+    server: {},
+    postgres: { image: 'postgres:17', driver: 'cloudnative-pg' },
+    movedDatabase: { number: 1 },
+  };
   const own = (resolved: object): AppRevision[] => [revision('r', resolved) as unknown as AppRevision];
-  const asked = { [MOVE]: 'pod/0 to shared/1', [`${MOVE}-by`]: `${uid} 2 anna` };
-  const driver = { sourceConfig: { database: { driver: 'shared' } } };
+  const asked = { [MOVE]: 'pod/0 to cloudnative-pg/1', [`${MOVE}-by`]: `${uid} 2 anna` };
+  const driver = { sourceConfig: { database: { driver: 'cloudnative-pg' } } };
   const restored = { databaseNumber: 1, databaseRestore: { name: 'b', restoredAt: STOPPED_AT } };
 
   it.each([
-    ['is awaited until Davit has seen the request', {}, POD, asked, toShared, 'awaited'],
-    ['is awaited until a revision has it', { observedGeneration: 2 }, POD, asked, toShared, 'awaited'],
-    ['is forsaken where the request is gone', { observedGeneration: 2 }, POD, {}, toShared, 'forsaken'],
-    ['is empty without its data', { observedGeneration: 2, databaseNumber: 1 }, SHARED, asked, toShared, 'empty'],
-    ['is loaded with it', { observedGeneration: 2, ...restored }, SHARED, asked, toShared, 'loaded'],
+    ['is awaited until Davit has seen the request', {}, POD, asked, toCluster, 'awaited'],
+    ['is awaited until a revision has it', { observedGeneration: 2 }, POD, asked, toCluster, 'awaited'],
+    ['is forsaken where the request is gone', { observedGeneration: 2 }, POD, {}, toCluster, 'forsaken'],
+    ['is empty without its data', { observedGeneration: 2, databaseNumber: 1 }, CLUSTER, asked, toCluster, 'empty'],
+    ['is loaded with it', { observedGeneration: 2, ...restored }, CLUSTER, asked, toCluster, 'loaded'],
     [
       'has what another number was loaded with',
       { observedGeneration: 2, ...restored, databaseNumber: 2 },
-      SHARED,
+      CLUSTER,
       asked,
-      toShared,
+      toCluster,
       'empty',
     ],
     [
       'has its data already, on the way back',
       { observedGeneration: 2, databaseNumber: 1 },
-      SHARED,
+      CLUSTER,
       asked,
-      { ...toShared, moving: { ...toShared.moving, isBack: true as const } },
+      { ...toCluster, moving: { ...toCluster.moving, isBack: true as const } },
       'loaded',
     ],
   ])('%s', (_what, status, resolved, annotations: Record<string, string>, begun, expected) => {

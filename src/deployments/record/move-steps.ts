@@ -5,7 +5,6 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import {
-  FORGET_DATABASE_ANNOTATION,
   MOVE_DATABASE_ANNOTATION,
   MOVE_DATABASE_BY_ANNOTATION,
   MOVING_ANNOTATION,
@@ -54,11 +53,7 @@ function markWith(
 /** The first step: no pod of the record is to run. */
 export function stoppingChange(record: AppDeployment, moving: Moving, username: string | undefined): MoveChange {
   return {
-    annotations: {
-      // What is left now was not meant.
-      [FORGET_DATABASE_ANNOTATION]: null,
-      ...markWith(record, moving, username),
-    },
+    annotations: markWith(record, moving, username),
     spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } },
   };
 }

@@ -261,8 +261,7 @@ export function moveOut(
       refused: `${name} uses an external database already (${EXTERNAL_POSTGRES_VARIABLE}). From one external database to another it is moved with the programs of PostgreSQL.`,
     };
   if (!from) return { refused: `${name} has no PostgreSQL that Davit made.` };
-  const { databaseVolumeUid, sharedDatabase } = record.status ?? {};
-  if (databaseVolumeUid === undefined && sharedDatabase === undefined)
+  if (record.status?.databaseVolumeUid === undefined)
     return {
       refused: `The database of ${name} has no data yet. Name the Secret as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references.`,
     };
@@ -286,16 +285,12 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
   if (from.driver === EXTERNAL_DATABASE)
     return { refused: `${name} was moved to an external database. ${inByHand(name)}` };
   if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already.` };
-  const { databaseVolumeUid, sharedDatabase, databaseDrivers } = record.status ?? {};
+  const { databaseVolumeUid, databaseDrivers } = record.status ?? {};
   // A Davit that does not say it refuses it later.
   const why = databaseDrivers && whyNotOffered(databaseDrivers, driver, postgresVersionOf(own[0]));
   if (why !== undefined) return { refused: `The database of ${name} cannot be moved. ${why}` };
-  if (databaseVolumeUid === undefined && sharedDatabase === undefined)
+  if (databaseVolumeUid === undefined)
     return { refused: `The database of ${name} has no data yet. Set source_config.database.driver to ${driver}.` };
-  if (driver === 'shared' && sharedDatabase !== undefined)
-    return {
-      refused: `${name} has had a database on the shared server before, ${sharedDatabase.name}, and nothing is loaded over it. ${goBackWords(name)}`,
-    };
   const unready = archiveTrouble(record, `Driver ${driver}`) ?? backupTrouble(record);
   if (unready !== undefined) return { refused: unready };
   return { move: { from, to: { driver, number: nextNumber(own, used) } } };
@@ -324,8 +319,6 @@ export function upgradeTo(
   if (!from || from.driver === EXTERNAL_DATABASE)
     return { refused: `${name} has no PostgreSQL that Davit made. An external database is upgraded where it runs.` };
   const { driver } = from;
-  if (driver === 'shared')
-    return { refused: `The database of ${name} is on the shared server, which its administrator upgrades.` };
   const { databaseVolumeUid, databaseDrivers } = record.status ?? {};
   if (databaseVolumeUid === undefined) return { refused: `The database of ${name} has no data yet.` };
   const offer = databaseDrivers?.find((one) => one.driver === driver);
@@ -402,10 +395,6 @@ function inByHand(name: string): string {
   return `Davit has no backups of that, so it cannot move it here. By hand: make a dump of it with pg_dump while ${name} has a scale of 0, go back to the database of before (kubectl davit database back ${name}), and load the dump there with pg_restore --clean (docs/database-moves.md).`;
 }
 
-function goBackWords(name: string): string {
-  return `If it was moved from there last, kubectl davit database back ${name} goes back to it.`;
-}
-
 /** Why nothing of this record is changed now. */
 function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): string | undefined {
   const { name, deletionTimestamp, generation = 0, annotations } = record.metadata;
@@ -451,7 +440,6 @@ const LOADED = 25 * 2 ** 20;
 /** Seconds in which pods end, the next database starts, and pods start. */
 const OTHERWISE = {
   pod: 60,
-  shared: 45,
   'cloudnative-pg': 100,
   external: 45,
 } as const satisfies Record<DatabaseKind, number>;

@@ -48,7 +48,6 @@ export function resolve(
   const [database, redis] = [of(given, 'postgres'), of(given, 'redis')];
   const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
-  const { driver = settings.database.driver } = spec.sourceConfig.database ?? {};
   const pullSecrets = [...settings.images.pullSecrets, ...registrySecret(spec, settings)];
 
   return {
@@ -66,17 +65,15 @@ export function resolve(
     ...(asksForPart('orchestrator', given) && { orchestrator: scaledPart('orchestrator') }),
     ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
     ...(workerNames(runtime).length > 0 && { workers: resolvedWorkers(runtime, server, limits) }),
-    ...(hasOwn('postgres') && driver === 'shared' && sharedOf(database, settings)),
-    ...(hasOwn('postgres') &&
-      driver !== 'shared' && {
-        postgres: {
-          ...within(sized(database, sizes.postgres), database, limits),
-          image: images.postgres,
-          storageGi: database.storageGi ?? atMost(sizes.postgres.storageGi, limits.storageGi),
-          maxConnections: database.maxConnections ?? sizes.postgres.maxConnections,
-          ...ofDriver(spec, settings),
-        },
-      }),
+    ...(hasOwn('postgres') && {
+      postgres: {
+        ...within(sized(database, sizes.postgres), database, limits),
+        image: images.postgres,
+        storageGi: database.storageGi ?? atMost(sizes.postgres.storageGi, limits.storageGi),
+        maxConnections: database.maxConnections ?? sizes.postgres.maxConnections,
+        ...ofDriver(spec, settings),
+      },
+    }),
     ...(hasOwn('redis') && {
       redis: { ...within(redisSized(redis, sizes.redis), redis, limits), image: images.redis },
     }),
@@ -84,23 +81,6 @@ export function resolve(
     ...(Object.keys(settings.placement).length > 0 && { placement: settings.placement }),
     autoscaling: settings.autoscaling,
     waitImages: images,
-  };
-}
-
-/** The database on the platform's server. Nothing where there is none: such a record is refused (assess/policy.ts). */
-function sharedOf(asked: Given, { database: { shared }, images, sizes }: Settings): Pick<Resolved, 'sharedDatabase'> {
-  if (shared === undefined) return {};
-  const { installation, host, port, sslMode, connections, image = images.postgres } = shared;
-  return {
-    sharedDatabase: {
-      installation,
-      host,
-      port,
-      sslMode,
-      connections: asked.maxConnections ?? connections,
-      image: fromRegistry(images.registry, image),
-      storageGi: asked.storageGi ?? sizes.plain.postgres.storageGi,
-    },
   };
 }
 
@@ -151,11 +131,7 @@ export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, n
     const values: Given | undefined = resolved[part];
     return [field, values?.[measure]] as const;
   });
-  const { sharedDatabase } = resolved;
-  return {
-    ...Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== undefined)),
-    ...(sharedDatabase && { dbMaxConnections: sharedDatabase.connections }),
-  };
+  return Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== undefined));
 }
 
 /** The reference for the variable `name`, from `secrets` first, then from `secretReferences`. */

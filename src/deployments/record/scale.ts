@@ -31,8 +31,7 @@ export function followsDepth(
   { requested, resolved }: Readonly<Pick<AppRevisionSpec, 'requested' | 'resolved'>>,
   keda: boolean | undefined,
 ): boolean {
-  const asks =
-    requested.runtime?.queueDepth !== undefined && (resolved.postgres ?? resolved.sharedDatabase) !== undefined;
+  const asks = requested.runtime?.queueDepth !== undefined && resolved.postgres !== undefined;
   return asks && keda === true && scaleOf(resolved, 'queue', true).kind === 'range' && resolved.queue !== undefined;
 }
 

@@ -3,7 +3,7 @@
 
 import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec, Requested, Resolved, SharedDatabase } from '../../schema/app-revision.ts';
+import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
 import { EXTERNAL_DATABASE, MOST_NEVER_LOADED } from '../../schema/database-names.ts';
 import type { Runtime } from '../../schema/runtime.ts';
@@ -168,7 +168,7 @@ export function wantedRevision(
   const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
   const resolved = keepDatabase(
     withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
-    { ...data, ...madeOfDatabase(own, moved), shared: sharedOfDatabase(own) },
+    { ...data, ...madeOfDatabase(own, moved) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
   const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
@@ -353,8 +353,6 @@ export interface DataThere {
   readonly driver?: DatabaseDriver;
   /** Its number among the databases of the record. */
   readonly number?: number;
-  /** Where the database on a shared server is. */
-  readonly shared?: SharedDatabase | undefined;
   /** Number of the database that the record has, if the backup with which it is to begin is not loaded. */
   readonly unloaded?: number;
 }
@@ -423,12 +421,8 @@ export function hasMigrated({ spec, status }: AppRevision): boolean {
  * also keeps its base: another C library sorts text differently, which corrupts indexes. And it keeps the role of the application. Otherwise the setting's image
  * is used. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(resolved: Resolved, { image, made, shared }: DataThere, smallestGi: number): Resolved {
-  const { postgres, sharedDatabase } = resolved;
-  if (sharedDatabase && shared) {
-    const { installation, host, port, sslMode } = shared;
-    return { ...resolved, sharedDatabase: { ...sharedDatabase, installation, host, port, sslMode } };
-  }
+function keepDatabase(resolved: Resolved, { image, made }: DataThere, smallestGi: number): Resolved {
+  const { postgres } = resolved;
   if (postgres === undefined) return resolved;
   const { user: _user, extensions: _extensions, ...values } = postgres;
   const storageGi = Math.max(postgres.storageGi, smallestGi);
@@ -472,15 +466,11 @@ function withMoved({ movedDatabase: _before, ...resolved }: Resolved, moved: Mov
 
 /** A rollback does not change the database: a revision of before a move has another one. `today`: by the values of today. */
 function withDatabase(moved: Moved, old: AppRevision, today: () => Resolved): Resolved {
-  const { postgres, sharedDatabase, ...others } = old.spec.resolved;
+  const { postgres: before, ...others } = old.spec.resolved;
   const isOther = databaseNumberOf(old) !== (moved?.number ?? 0);
-  if (!isOther || (postgres === undefined && sharedDatabase === undefined)) return old.spec.resolved;
-  const now = today();
-  return {
-    ...others,
-    ...(now.postgres && { postgres: now.postgres }),
-    ...(now.sharedDatabase && { sharedDatabase: now.sharedDatabase }),
-  };
+  if (!isOther || before === undefined) return old.spec.resolved;
+  const { postgres } = today();
+  return { ...others, ...(postgres && { postgres }) };
 }
 
 /** A platform's new default leaves the driver of a database that there is, or was. `own`: newest first. */
@@ -494,11 +484,6 @@ function imageFor(set: string, recorded: string | undefined): string {
   const major = majorVersion(recorded);
   const fits = major !== undefined && major === majorVersion(set) && imageBase(recorded) === imageBase(set);
   return fits ? set : recorded;
-}
-
-/** A changed setting moves no database. */
-function sharedOfDatabase(own: readonly AppRevision[]): SharedDatabase | undefined {
-  return own.find(({ spec }) => spec.resolved.sharedDatabase)?.spec.resolved.sharedDatabase;
 }
 
 /** A database that is new has no image yet. */

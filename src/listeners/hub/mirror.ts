@@ -84,7 +84,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
-  const { sharedDatabase, databaseBackup, databaseArchive, databaseProof, databaseRestore } = known;
+  const { databaseBackup, databaseArchive, databaseProof, databaseRestore } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -104,7 +104,6 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(workers !== undefined && { workers }),
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(databaseDriver !== undefined && { databaseDriver }),
-    ...(sharedDatabase !== undefined && { sharedDatabase }),
     ...(databaseBackup !== undefined && { databaseBackup }),
     ...(databaseArchive !== undefined && { databaseArchive }),
     ...(databaseProof !== undefined && { databaseProof }),

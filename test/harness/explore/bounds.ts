@@ -20,7 +20,6 @@ import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
 import { POSTGRES_CLUSTER_EVENTS } from './postgres-cluster.ts';
 import type { Admission, Scene } from './scene.ts';
-import { putSharedServer, SHARED_SERVER_EVENTS } from './shared-server.ts';
 import { TASK_EVENTS } from './task-events.ts';
 import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
@@ -30,10 +29,6 @@ export const PLAIN = Settings.parse({ keda: { enabled: false } });
 const WITH_BACKUPS = Settings.parse({
   keda: { enabled: false },
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
-});
-const WITH_SHARED = Settings.parse({
-  keda: { enabled: false },
-  database: { shared: { host: 'db.example', reservedConnections: 0 } },
 });
 const PROVEN = { backup: { prove: true } };
 const WITH_ADDRESSES = Settings.parse({
@@ -193,13 +188,6 @@ const IN_CLUSTER: Spec = {
 };
 const MOVED: Spec = {
   sourceConfig: { resourceSpec: FIXED, runtime: { redis: 'none' }, database: { driver: 'pod', backup: {} } },
-};
-const ON_SHARED: Spec = {
-  sourceConfig: {
-    resourceSpec: { ...FIXED, dbMaxConnections: 10 },
-    runtime: { redis: 'none' },
-    database: { driver: 'shared' },
-  },
 };
 const moreMemory =
   (memoryMb: number) =>
@@ -399,34 +387,6 @@ export const BOUNDS: readonly Bound[] = [
       DELETIONS.password,
     ],
     people: 5,
-    troubles: 2,
-    refuse,
-    admission: ADMISSION,
-  },
-  {
-    name: 'shared',
-    about:
-      'A database on the shared server, beside that of a neighbour: made, dropped or retained, made again; the server goes, and its administrator acts.',
-    settings: WITH_SHARED,
-    namespaces: ['team'],
-    begin(scene) {
-      begin(ON_SHARED)(scene);
-      putSharedServer(scene, 'team');
-    },
-    events: [
-      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
-      ...SHARED_SERVER_EVENTS,
-      people.image('2'),
-      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
-      people.sizes('more connections', { dbMaxConnections: 20 }),
-      people.specChange('Retain', ({ databaseDeletionPolicy }) =>
-        databaseDeletionPolicy === 'Retain' ? undefined : { databaseDeletionPolicy: 'Retain' },
-      ),
-      people.deleteRecord,
-      people.remake('shop', (namespace) => aRecord(namespace, ON_SHARED)),
-      DELETIONS.password,
-    ],
-    people: 4,
     troubles: 2,
     refuse,
     admission: ADMISSION,

@@ -24,7 +24,6 @@ import { noteData } from './databases.ts';
 import type { Event } from './event.ts';
 import { clusterServes } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
-import { sharedServes } from './shared-server.ts';
 
 interface Container {
   readonly name: string;
@@ -207,8 +206,7 @@ export function awaitedBy(
       .find((secret) => secret === `${record}--${part}` || databaseNumberIn(record, secret) !== undefined);
     if (own === undefined) return scene.mark(namespace, `external ${part}`) === SILENT;
     const set = scene.all<WithTemplate>(STATEFUL_SETS, namespace).find(({ metadata }) => metadata.name === own);
-    if (set === undefined)
-      return part === 'redis' || !(clusterServes(scene, namespace, own) || sharedServes(scene, namespace, own));
+    if (set === undefined) return part === 'redis' || !clusterServes(scene, namespace, own);
     return !podsOf(scene, set).some(isReady);
   })?.name;
 }

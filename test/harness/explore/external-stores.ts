@@ -183,8 +183,6 @@ export function externalStoresAreWrong(scene: Scene, record: AppDeployment): str
   const revisions = revisionsOf(scene, record);
   const [newest] = revisions;
   if (!newest || imageOf(newest) === undefined || newest.spec.resolved.server.maxScale === 0) return undefined;
-  // Of the shared server something else holds (shared-server.ts).
-  if (revisions.some(({ spec }) => spec.resolved.sharedDatabase !== undefined)) return undefined;
   const external = STORE_PARTS.filter((part) => revisions.every(({ spec }) => spec.resolved[part] === undefined));
   // An own one that is lost decides the state, whatever pods serve.
   const decide = external.length === STORE_PARTS.length;

@@ -39,7 +39,7 @@ const HELP = `npm run explore -- [--bounds NAME,...] [--minutes N] [--depth N] [
 Explores every interleaving of events within bounds. Bounds:
 ${BOUNDS.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
 
-With --wakes, the bounds above but shared, upkeep, crashes, lag, pushes and files, and:
+With --wakes, the bounds above but upkeep, crashes, lag, pushes and files, and:
 ${WAKES_ALONE.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
 
 --wakes     random sequences, in which only keys that are woken or due are reconciled, and processes remember; --states is the number of sequences of each bound

@@ -10,14 +10,12 @@ import { answerAgain } from './external-stores.ts';
 import { putSecret } from './people-events.ts';
 import { CNPG_MARK } from './postgres-cluster.ts';
 import type { Scene } from './scene.ts';
-import { mendSharedServer } from './shared-server.ts';
 
 export async function mend(scene: Scene, namespace: string): Promise<void> {
   for (const mark of ['quota', 'webhook', 'rights', 'stores', 'behind', CNPG_MARK])
     scene.setMark(namespace, mark, undefined);
   scene.setMark('', 'code host', undefined);
   answerAgain(scene, namespace);
-  mendSharedServer(scene, namespace);
   if (scene.get(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git') && !scene.get(SECRETS, ORGANIZATION, 'git'))
     putSecret(scene, ORGANIZATION, 'git', 'token');
   const tenant = scene.get(NAMESPACES, '', namespace);

@@ -31,7 +31,6 @@ import { openCaches, SILENT } from './caches.ts';
 import type { Cast } from './cast.ts';
 import type { Controllers } from './pass-seen.ts';
 import { MARKS, type Scene, timeOf } from './scene.ts';
-import { sharedDatabasesOf } from './shared-server.ts';
 
 const OWN_RESOURCES = [
   APP_DEPLOYMENTS,
@@ -100,7 +99,6 @@ export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconci
     contracts: POD_CONTRACTS,
     pushedCommit: (record: AppDeployment) =>
       record.spec.sourceConfig.buildOnPush === true ? { commit: headOf(scene) } : undefined,
-    ...(settings.database.shared && { sharedDatabases: sharedDatabasesOf(scene) }),
     codeFile: ({ spec }: AppDeployment, { path, commit = headOf(scene) }: FileNeed): ReturnType<ReadCodeFile> =>
       scene.mark('', 'code host') === 'down'
         ? { waits: `${path} cannot be read yet.` }

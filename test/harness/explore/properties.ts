@@ -57,7 +57,6 @@ import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
 import { clusterIsTaken, isRetained } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
-import { isServerDown, sharedDatabaseIsWrong, sharedIsWrong, sharedServerIsWrong } from './shared-server.ts';
 import { takenFromRuns, tasksAreWrong } from './task-events.ts';
 import { sortedText } from './world.ts';
 
@@ -162,8 +161,6 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       if (!record || record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== undefined) return undefined;
       const { namespace = '', name, uid = '' } = record.metadata;
-      const shared = sharedIsWrong(seen, record);
-      if (shared !== undefined) return shared;
       for (const number of NUMBERS) {
         const { postgresClaim: claim, postgresSecret: secret } = names(name, number);
         const data = seen.before.mark(namespace, dataMark(claim));
@@ -416,10 +413,6 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       isLeft(record, scene) || hasLostData(record) ? undefined : backupsAreWrong(scene, record),
   },
   {
-    name: 'a database on the shared server is as it should be',
-    broken: (scene, record) => (isLeft(record, scene) ? undefined : sharedDatabaseIsWrong(scene, record)),
-  },
-  {
     name: 'nobody is said to have asked for what another did, and nobody is forgotten',
     broken: (scene, record) =>
       isLeft(record, scene) && record.metadata.deletionTimestamp === undefined
@@ -498,8 +491,7 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const ready = conditionOf(record.status?.conditions, 'Ready');
       // It is asked again until it answers.
       const isAsked =
-        (['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down') ||
-        (ready?.reason === 'SharedServerUnreachable' && isServerDown(scene, record.metadata.namespace ?? ''));
+        ['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down';
       return isSaid || isAsked
         ? undefined
         : `Nothing goes on, and it is not Stalled: ${ready?.reason}: ${ready?.message}`;
@@ -644,10 +636,6 @@ const PLACE_PROPERTIES: readonly PlaceProperty[] = [
         );
       return left && `${left.object.kind} ${left.object.metadata.name} is of no record.`;
     },
-  },
-  {
-    name: 'nothing of another is touched on the shared server, and nothing is left there',
-    broken: (scene, namespace) => sharedServerIsWrong(scene, namespace),
   },
   {
     name: 'a build that has ended keeps no credentials',

@@ -4,7 +4,6 @@ import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import type { Broken } from './pass-seen.ts';
 import { judgeRest, namesWhere } from './properties.ts';
 import type { Rest } from './rest.ts';
-import { isServerSeen } from './shared-server.ts';
 import type { Ground, Steps } from './steps.ts';
 import type { State } from './world.ts';
 
@@ -70,8 +69,6 @@ export async function wronglyStalled(
       // What another namespace has yet to do, such as to release a host, one pass of this record does not see.
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       if (await goesOnBeside(ground, steps, namespace, state)) continue;
-      // Nor what Davit has not seen of the shared server.
-      if (!machine.ask(`server ${namespace}`, state, (scene) => isServerSeen(scene, namespace))) continue;
       // oxlint-disable-next-line no-await-in-loop -- as above
       const { state: after } = await machine.pass('records', `${namespace}/${name}`, state);
       if (!stalled(after).includes(name)) continue;

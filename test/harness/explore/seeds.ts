@@ -115,42 +115,6 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'HOLDS_DATA.has(kind) && databaseNumberIn(metadata.name, name) !== undefined;',
     'HOLDS_DATA.has(kind) && databaseNumberIn(metadata.name, name) === 0;',
   ),
-  'a role of another is dropped': bug(
-    'shared',
-    'src/deployments/record/shared-database.ts',
-    "if (role === undefined || role.mark !== mark) return { is: 'done' };",
-    "if (role === undefined) return { is: 'done' };",
-  ),
-  'a database is opened while everybody may connect': bug(
-    'shared',
-    'src/deployments/record/shared-database.ts',
-    "if (database.publicConnects) return nextStep({ do: 'close to others', name });",
-    '',
-  ),
-  'a database is dropped under Retain': bug(
-    'shared',
-    'src/deployments/assess/shared-database.ts',
-    "if (name === undefined || record.spec.databaseDeletionPolicy === 'Retain') return undefined;",
-    'if (name === undefined) return undefined;',
-  ),
-  'a database that was dropped is made again without its data': bug(
-    'shared',
-    'src/deployments/record/shared-database.ts',
-    "if (wasMade && (role === undefined || database === undefined)) return { is: 'data lost' };",
-    '',
-  ),
-  'a lost password of the shared server is made again': bug(
-    'shared',
-    'src/deployments/record/shared-database.ts',
-    "if (!hasPassword) return { is: 'password lost' };",
-    "if (!hasPassword) return { is: 'needs password' };",
-  ),
-  'what serves is forgotten when the shared server is away for long': bug(
-    'shared',
-    'src/deployments/assess/stores.ts',
-    'return entry.serving === true ? { ...late, serving: true } : late;',
-    'return late;',
-  ),
   'whoever wrote last asked for the revision': bug(
     'authors',
     'src/deployments/record/requester.ts',

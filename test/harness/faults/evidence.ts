@@ -17,8 +17,6 @@ export interface Run {
   readonly current: readonly Sighting[];
   /** Of a workload of builds: what there was where they run, and what was really built. */
   readonly builds?: BuildsSeen | undefined;
-  /** What was asked of the shared server that changes something. */
-  readonly statements?: readonly string[];
   /** Why the workload did not come to its end. */
   readonly stuck: string | undefined;
   /** Writes that came after it should have been at rest. */

@@ -1,13 +1,11 @@
 // What a plan is: a workload, and the one fault that disturbs it.
 
 import { BUILD_WORKLOADS } from './build-workloads.ts';
-import type { ServerFault } from './server-proxy.ts';
 import type { StreamFault } from './watch-faults.ts';
 
 export type Fault =
   | StreamFault
   | Meddling
-  | ServerFault
   /** `quiet`: nothing, but then nothing may be written for `ms`. */
   | { readonly kind: 'none' | 'quiet'; readonly ms?: number }
   /** Not sent; committed with its answer lost; answered: then SIGKILL. */
@@ -102,7 +100,6 @@ export const WORKLOADS = [
   'moves-kept',
   'moves-deleted',
   'claims',
-  'shared',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];

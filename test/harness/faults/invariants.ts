@@ -27,8 +27,6 @@ export interface Reference {
   /** How long an undisturbed run takes here and now, set-up and quiet end included. */
   readonly seconds: number;
   readonly labels: readonly string[];
-  /** The same of the shared server. */
-  readonly statements?: readonly string[];
   /** What was there at the end and was Davit's. */
   readonly children: readonly Sighting[];
 }
@@ -48,7 +46,6 @@ export function referenceOf(run: Run, again: Run): Reference {
     requests: Math.max(run.trace.requests, again.trace.requests),
     seconds: Math.max(run.seconds, again.seconds),
     labels: run.trace.writes.map(({ label }) => label).filter((label) => second.has(label)),
-    statements: run.statements?.filter((statement) => again.statements?.includes(statement)) ?? [],
     children: run.current.filter(isDavits),
   };
 }

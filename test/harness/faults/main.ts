@@ -25,7 +25,6 @@ import { type Census, startCensus } from './object-history.ts';
 import { allPlans, oneOfEach, shuffled } from './plans.ts';
 import { runPlan } from './run.ts';
 import type { Patience } from './run-setup.ts';
-import { sharedServerThere, stopSharedServer } from './shared-world.ts';
 
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {
@@ -203,9 +202,9 @@ function programme(): Programme {
   if (!values.quick)
     return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
   say(`sample ${sample}`);
-  // To learn what builds and the shared server are like takes twice as long as any other workload: they are left to the whole run.
+  // To learn what builds are like takes twice as long as any other workload: they are left to the whole run.
   const shuffledBugs = shuffled(
-    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload) && bug.workload !== 'shared'),
+    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload)),
     sample,
   );
   const few = new Set([...new Set(shuffledBugs.map(({ workload }) => workload))].slice(0, QUICK_BUG_WORKLOADS));
@@ -242,18 +241,6 @@ async function inLanes<T>(
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-}
-
-/** What of it this machine can play. */
-async function playable(what: Programme): Promise<Programme> {
-  if (!what.workloads.includes('shared') || (await sharedServerThere())) return what;
-  say('shared is left out: PostgreSQL is not installed on this machine');
-  const isLeft = (workload: string): boolean => workload !== 'shared';
-  return {
-    ...what,
-    workloads: what.workloads.filter(isLeft),
-    bugs: what.bugs.filter(({ workload }) => isLeft(workload)),
-  };
 }
 
 async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
@@ -598,7 +585,6 @@ async function startBench(
   let remote: ReturnType<typeof startRemote> | undefined;
   const end = async (): Promise<void> => {
     ended.abort();
-    await stopSharedServer();
     await cluster.stop();
     // One that could not be started has ended itself.
     await second?.then((other) => other.end()).catch(() => undefined);
@@ -638,7 +624,7 @@ try {
     idleWrites = idle.writes;
     say(JSON.stringify(idle));
   } else {
-    const what = await playable(programme());
+    const what = programme();
     await learn(bench, what.workloads);
     await disturb(bench, what, tally);
   }

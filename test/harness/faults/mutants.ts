@@ -90,13 +90,6 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
     ],
   },
-  SHORT_SURVEY: {
-    replacements: [
-      { file: 'src/deployments/shared-databases.ts', from: 'SURVEY_MS = 60_000', to: 'SURVEY_MS = 1_500' },
-      { file: 'src/deployments/shared-databases.ts', from: 'SOONEST_MS = 5_000', to: 'SOONEST_MS = 500' },
-      { file: 'src/deployments/shared-databases.ts', from: 'AGAIN_MS = 30_000', to: 'AGAIN_MS = 1_000' },
-    ],
-  },
   'deletes have no uid precondition': bug(
     'src/lib/kube/writes.ts',
     'preconditions: { uid, ',
@@ -257,24 +250,6 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const mark = usedLastOf(observed);',
     'const mark = undefined;',
     'moves-kept',
-  ),
-  'a lost database of the shared server is made again': bug(
-    'src/deployments/record/shared-database.ts',
-    "if (wasMade && (role === undefined || database === undefined)) return { is: 'data lost' };",
-    '',
-    'shared',
-  ),
-  'a password of the shared server that is lost is made again': bug(
-    'src/deployments/record/shared-database.ts',
-    "if (!hasPassword) return { is: 'password lost' };",
-    "if (!hasPassword) return { is: 'needs password' };",
-    'shared',
-  ),
-  'a record is released before its database on the shared server is dropped': bug(
-    'src/deployments/plan/teardown.ts',
-    "['its database on the shared server', [], sharedRest(observed)],",
-    '',
-    'shared',
   ),
   'a change without a claim is by whoever claimed before': bug(
     'src/deployments/record/requester.ts',

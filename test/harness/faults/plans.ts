@@ -57,16 +57,13 @@ const CHILD = /\/(apply|create) (?!secrets build-|jobs )[a-z/]+ shop/;
 /** As much of a workload's reference as plans are made from. */
 export interface Learned {
   readonly labels: readonly string[];
-  /** To the shared server. */
-  readonly statements?: readonly string[];
   readonly children: readonly Sighting[];
 }
 
 /** Every plan there is, given each workload's reference. */
 export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[] {
   const plans: Plan[] = [];
-  for (const [workload, { labels, children, statements = [] }] of references) {
-    plans.push(...statements.flatMap((statement) => serverFaults(statement)).map((fault) => ({ workload, fault })));
+  for (const [workload, { labels, children }] of references) {
     if (workload === 'doomed') {
       plans.push(...doomedPlans(labels));
       continue;
@@ -106,12 +103,6 @@ function faultsAt(at: string, index: number): Fault[] {
     // Before the first phase the one that would take over is not there.
     ...(index % 4 === 0 && !at.startsWith('/') ? [turn(leaders, index / 4)] : []),
   ];
-}
-
-const SERVER_FAULTS = ['crash-before', 'crash-lost', 'crash-after', 'broken', 'lost', 'full'] as const;
-
-function serverFaults(statement: string): Fault[] {
-  return SERVER_FAULTS.map((does) => ({ kind: 'server', statement, does }));
 }
 
 /** The finalizer. */
@@ -227,7 +218,6 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   'moves-kept': 'moves-kept',
   'moves-deleted': 'moves-deleted',
   claims: 'claims',
-  shared: 'shared',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

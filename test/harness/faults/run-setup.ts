@@ -16,7 +16,6 @@ import { type Proxy, startProxy } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
 import { type Cast, type CastOptions, startCast } from './run-processes.ts';
 import { mainFor, startWith } from './seeded-start.ts';
-import { type SharedRun, startSharedRun } from './shared-world.ts';
 import { BACKUP_SETTINGS } from './workloads/backups.ts';
 import type { Scene, Stage } from './workloads/stage.ts';
 import { changeAndWait } from './workloads.ts';
@@ -28,7 +27,6 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
   'code-host': 'SHORT_BUILD_RETRY',
   'builds-overdue': 'SHORT_BUILD_TIME',
   'builds-file': 'SHORT_FILE_RETRY',
-  shared: 'SHORT_SURVEY',
 };
 
 /** Workloads whose platform has a store of backups. */
@@ -45,7 +43,6 @@ export interface Setup {
   readonly cast: Cast;
   readonly proxy: Proxy;
   readonly world: BuildWorld | undefined;
-  readonly server: SharedRun | undefined;
   readonly folder: RunFolder;
   readonly broken: ControlBreaker;
   readonly meddler: Meddler;
@@ -91,12 +88,6 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     onWrite: leave.at,
   });
   const world = isBuildWorkload(workload) ? await startBuildWorld(cluster, namespace, worldFor(workload)) : undefined;
-  const sharedRun = await sharedRunOf(plan, number, {
-    kill: () => void started.promise.then((there) => there.kill('a', 'SIGKILL')),
-    fired: () => {
-      proxy.trace.fired = true;
-    },
-  });
   const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca });
   const keys = await folder.keysOf('davit-controller');
   const cast = await startCast(actors, {
@@ -104,7 +95,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     proxy,
     namespace,
     leaseNamespace,
-    settings: world?.settings ?? sharedRun?.settings ?? (HAVE_BACKUPS.has(workload) ? BACKUP_SETTINGS : undefined),
+    settings: world?.settings ?? (HAVE_BACKUPS.has(workload) ? BACKUP_SETTINGS : undefined),
     directory: folder.directory,
     keys,
     leaseMs: LEASE_MS,
@@ -126,19 +117,9 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     upgrade: () => upgrade(cast),
     ...(world && isBuildWorkload(workload) && { performBuilds: () => performBuilds(workload, stage, world) }),
     leaveAt: leave.leaveAt,
-    server: sharedRun,
     person: (name) => makeEditor(cluster, namespace, name),
   };
-  return { plan, scene, stage, actors, cast, proxy, world, server: sharedRun, folder, broken, meddler };
-}
-
-/** `number`: of the run in this process. */
-async function sharedRunOf(
-  { workload, fault }: Plan,
-  number: number,
-  hooks: Parameters<typeof startSharedRun>[2],
-): Promise<SharedRun | undefined> {
-  return workload === 'shared' ? startSharedRun(number, fault.kind === 'server' ? fault : undefined, hooks) : undefined;
+  return { plan, scene, stage, actors, cast, proxy, world, folder, broken, meddler };
 }
 
 /** The bugs and the clock of a plan's controller. */

@@ -19,7 +19,7 @@ const LONGEST_UNREST_MS = 20_000;
 export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patience: Patience): Promise<Run> {
   const begin = performance.now();
   const setup = await setUp(plan, cluster, census, patience);
-  const { cast, proxy, world, folder, broken, actors, server } = setup;
+  const { cast, proxy, world, folder, broken, actors } = setup;
   const { namespace } = setup.scene;
   const outcome = await play(setup);
   const starts = cast.starts();
@@ -27,7 +27,6 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const stopMs = await cast.stop();
   proxy.close();
   world?.close();
-  await server?.close();
   const run: Run = {
     plan,
     namespace,
@@ -41,7 +40,6 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
       history: census.history(world.namespace),
       current: census.current(world.namespace),
     },
-    ...(server && { statements: server.statements }),
     ...outcome,
     // A history that has been rewound is no accident: who has seen its future restarts.
     accidents: starts - actors.length - cast.kills() - (plan.fault.kind === 'etcd-restored' ? 1 : 0),

@@ -3,7 +3,6 @@
 import type { BuildWorkload } from './build-workloads.ts';
 import type { WorkloadName } from './fault.ts';
 import type { Seen } from './object-history.ts';
-import { ADMIN_SECRET } from './shared-world.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
 import { backups, PROVEN, STORE_CREDENTIALS } from './workloads/backups.ts';
 import { claims } from './workloads/claims.ts';
@@ -22,7 +21,6 @@ import {
   unmounted,
   upgraded,
 } from './workloads/rollouts.ts';
-import { shared } from './workloads/shared.ts';
 import { hasCondition, IMAGES, MERGE, RECORD, recordIn, SECOND, type Stage, until } from './workloads/stage.ts';
 import { external, impossible, OUTSIDE, resize } from './workloads/stores.ts';
 import { OWN_SECRET, referenced, referencesTo, rotate, SHARED, secretOfValues, unfixed } from './workloads/values.ts';
@@ -61,7 +59,6 @@ const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typ
   backups,
   moves,
   'moves-kept': movesKept,
-  shared,
 };
 
 /** Secrets that the records of some workloads name from the beginning. */
@@ -74,7 +71,6 @@ const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
   moves: STORE_CREDENTIALS,
   'moves-kept': STORE_CREDENTIALS,
   'moves-deleted': STORE_CREDENTIALS,
-  shared: ADMIN_SECRET,
 };
 
 /** What the records of some workloads have from the beginning. */

@@ -7,7 +7,6 @@ import { CONTROLLERS } from '../../../src/app/controller.ts';
 import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { CODE_FILES, makeCodeFiles } from '../../../src/builds/code-files.ts';
 import { pushedCommit } from '../../../src/builds/pushes.ts';
-import { sharedKnowledgeOf } from '../../../src/deployments/controller.ts';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
 import { ownResources } from '../../../src/schema/kinds.ts';
@@ -30,8 +29,6 @@ export interface ProcessOptions {
   readonly codeHosts?: Context['codeHosts'];
   /** CA certificates (PEM) that builds trust. */
   readonly authorities?: string | undefined;
-  /** The server of driver shared. */
-  readonly makeServer?: Context['makeServer'];
 }
 
 export interface MemoryProcess extends Pick<Context, 'leading' | 'log'> {
@@ -51,7 +48,7 @@ export async function startProcess(
   kube: FakeKube,
   settings: Settings,
   add: (controller: string, key: string, delayMs: number) => void,
-  { contracts, codeHosts, authorities, makeServer }: ProcessOptions,
+  { contracts, codeHosts, authorities }: ProcessOptions,
   clock: { readonly ms: number } = { ms: START },
 ): Promise<MemoryProcess> {
   const stopping = new AbortController();
@@ -85,11 +82,9 @@ export async function startProcess(
     pushedCommit: (record) => pushedCommit(known, record),
     files,
     codeFile: (record, need) => files.lookup(record, need, (key) => enqueue(CODE_FILES, key)),
-    sharedKnowledge: sharedKnowledgeOf(settings, enqueue),
     authorities,
     codeHosts,
     ...(contracts && { contracts }),
-    ...(makeServer && { makeServer }),
     enqueue,
   };
   const begun = new Map(

@@ -144,20 +144,19 @@ it('the plugin prints it, one line for each part', async () => {
 
 it('lists drivers, backups and archives as the cluster and the settings have them', async () => {
   const storing = Settings.parse({
-    database: { shared: { host: 'db.example' } },
     backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' } },
   });
   const facade = await makeFacade(storing);
   const stores = async (): Promise<unknown> => (await facade.call('GET', '/v2/platform')).body.stores;
-  expect(await stores()).toMatchObject({ drivers: ['pod', 'shared'], backups: true, archives: false });
+  expect(await stores()).toMatchObject({ drivers: ['pod'], backups: true, archives: false });
   const serves = (path: string, name: string): void =>
     void facade.kube.texts.set(path, JSON.stringify({ resources: [{ name }] }));
   serves('/apis/postgresql.cnpg.io/v1', 'clusters');
   serves('/apis/barmancloud.cnpg.io/v1', 'objectstores');
   // What was not there a moment ago is asked for again later.
-  expect(await stores()).toMatchObject({ drivers: ['pod', 'shared'], archives: false });
+  expect(await stores()).toMatchObject({ drivers: ['pod'], archives: false });
   facade.clock.ms += 31_000;
-  expect(await stores()).toMatchObject({ drivers: ['pod', 'cloudnative-pg', 'shared'], backups: true, archives: true });
+  expect(await stores()).toMatchObject({ drivers: ['pod', 'cloudnative-pg'], backups: true, archives: true });
 
   const bare = await makeFacade(Settings.parse({ database: { own: false } }));
   const { body } = await bare.call('GET', '/v2/platform');

@@ -2,8 +2,6 @@
 // was, and no pod ever reaches it again until a person goes back.
 
 import { describe, expect, it } from 'vitest';
-import { forgetText } from '../../../src/deployments/record/shared-database.ts';
-import { SHARED_DATABASES, SURVEY } from '../../../src/deployments/shared-databases.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -19,11 +17,7 @@ import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { DatabaseDriver } from '../../../src/schema/database.ts';
-import {
-  FORGET_DATABASE_ANNOTATION,
-  MOVE_DATABASE_ANNOTATION,
-  MOVE_DATABASE_BY_ANNOTATION,
-} from '../../../src/schema/meta.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { operate } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
@@ -47,41 +41,22 @@ import {
   removePod,
 } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { type FakeSharedServer, makeFakeSharedServer } from '../../support/fake-shared-server.ts';
 import { crashed, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
-  database: { shared: { host: 'db.example', reservedConnections: 0 } },
 });
 const BACKUP = '20260201T020000Z-0000000a';
-
-interface World extends MemoryController {
-  readonly server: FakeSharedServer;
-  readonly hasShared: boolean;
-}
 
 function encoded(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-async function aWorld(settings = SETTINGS, kube = aServer(), server = makeFakeSharedServer()): Promise<World> {
-  const controller = await aController(kube, settings, { makeServer: (address) => server.make(address) });
-  return { ...controller, server, hasShared: settings.database.shared !== undefined };
-}
-
-/** One pass of the record, and of who speaks to the shared server. */
-async function pass({ reconcile, hasShared }: World): Promise<void> {
-  await reconcile();
-  if (!hasShared) return;
-  for (const key of [KEY, SURVEY]) await reconcile(key, SHARED_DATABASES);
-}
-
 /** Passes until nothing is written. `ready`: what happens between them. */
-async function rest(world: World, ready = makeReady): Promise<void> {
+async function rest(world: MemoryController, ready = makeReady): Promise<void> {
   const { kube, writes } = world;
   for (let round = 0; round < 40; round += 1) {
-    await pass(world);
+    await world.reconcile();
     const written = writes().filter((write) => !write.startsWith('try '));
     await operate(kube);
     await ready(kube);
@@ -92,17 +67,11 @@ async function rest(world: World, ready = makeReady): Promise<void> {
   throw new Error('it does not come to rest');
 }
 
-async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<World> {
+async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<MemoryController> {
   const kube = aServer();
-  putSecret(
-    kube,
-    'davit-shared-database',
-    { username: encoded('davit_admin'), password: encoded('of-the-administrator') },
-    { namespace: 'davit-system' },
-  );
   putStoreCredentials(kube);
   putRecord(kube, { sourceConfig: { database: { backup: {}, ...(driver && { driver }) } } });
-  const world = await aWorld(settings, kube);
+  const world = await aController(kube, settings);
   await rest(world);
   return world;
 }
@@ -125,7 +94,7 @@ const asked = (kube: FakeKube, driver: DatabaseDriver | undefined, move: string 
   });
 
 /** Stopped, moved and started again. */
-async function moved(world: World, driver: DatabaseDriver, move: string): Promise<void> {
+async function moved(world: MemoryController, driver: DatabaseDriver, move: string): Promise<void> {
   await scaled(world.kube, 0);
   await rest(world);
   await asked(world.kube, driver, move);
@@ -135,10 +104,10 @@ async function moved(world: World, driver: DatabaseDriver, move: string): Promis
 }
 
 /** Until the record is gone. */
-async function gone(world: World): Promise<void> {
+async function gone(world: MemoryController): Promise<void> {
   const { kube } = world;
   for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
-    await pass(world);
+    await world.reconcile();
     await operate(kube);
     await endJobs(kube, { type: 'Complete', status: 'True' });
     kube.collectGarbage();
@@ -146,7 +115,7 @@ async function gone(world: World): Promise<void> {
 }
 
 /** Returns its uid. */
-async function deletedUnderRetain(world: World): Promise<string> {
+async function deletedUnderRetain(world: MemoryController): Promise<string> {
   const { kube } = world;
   await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
   await rest(world, (one) => makeWorkloadsReady(one));
@@ -181,14 +150,14 @@ function firstData(kube: FakeKube): unknown[] {
 }
 
 describe('a database that is moved', () => {
-  it('to the shared server: the new one begins with the backup, and the old volume and password stay', async () => {
+  it('to a Cluster: the new one begins with the backup, and the old volume and password stay', async () => {
     const world = await rested();
-    const { kube, server, writes } = world;
+    const { kube, writes } = world;
     const before = firstData(kube);
     expect([uriIn(kube), before.length]).toEqual(['shop--postgres', 2]);
     await scaled(kube, 0);
     await rest(world);
-    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     // What is loaded is not loaded yet.
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
@@ -196,7 +165,7 @@ describe('a database that is moved', () => {
     expect(JSON.stringify(job)).toContain('--deployment=shop');
     // None of an earlier deployment of the name, for which the caller may have no right.
     expect(JSON.stringify(job)).toContain(`--uid=${record(kube).metadata.uid}`);
-    expect([says(kube, 'Ready'), server.found.size]).toEqual(['False Restoring', 1]);
+    expect(says(kube, 'Ready')).toBe('False Restoring');
     // Not even a person who scales it starts a pod meanwhile.
     await scaled(kube, 2);
     await rest(world, (one) => makeWorkloadsReady(one));
@@ -211,16 +180,12 @@ describe('a database that is moved', () => {
       'True Restored',
       'shop---pg1',
     ]);
-    expect(record(kube).status).toMatchObject({ databaseNumber: 1, databaseDriver: 'shared' });
-    expect(record(kube).status?.databaseVolumeUid).toBeUndefined();
-    expect([namesOf(kube, STATEFUL_SETS), namesOf(kube, SERVICES)]).toEqual([
-      ['shop--redis'],
-      ['shop', 'shop--redis'].toSorted(),
-    ]);
+    expect(record(kube).status).toMatchObject({ databaseNumber: 1, databaseDriver: 'cloudnative-pg' });
+    expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
     expect(firstData(kube)).toEqual(before);
     expect(JSON.stringify(kube.objects(CRON_JOBS))).toContain('"shop---pg1"');
     writes();
-    await pass(world);
+    await world.reconcile();
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
   });
 
@@ -241,7 +206,7 @@ describe('a database that is moved', () => {
     expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(SETTINGS.images.cloudNativePg);
     const lower = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:18' } });
     world.stop();
-    const next = await aWorld(lower, kube, world.server);
+    const next = await aController(kube, lower);
     await rest(next);
     await moved(next, 'pod', `cloudnative-pg/1 to pod/2 with ${BACKUP}`);
     expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube)]).toEqual([
@@ -267,13 +232,12 @@ describe('a database that is moved', () => {
       const { image } = newestRevision(kube).spec.resolved.postgres ?? {};
       world.stop();
       const newer = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:99' } });
-      const next = await aWorld(newer, kube, world.server);
+      const next = await aController(kube, newer);
       await rest(next);
       expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(image);
       expect(record(kube).status?.databaseDrivers).toEqual([
         { driver: 'pod', postgresVersion: 99 },
         { driver: 'cloudnative-pg', postgresVersion: 17 },
-        { driver: 'shared' },
       ]);
       await moved(next, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
       expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
@@ -302,7 +266,7 @@ describe('a database that is moved', () => {
     putRecord(kube, {
       sourceConfig: { database: { backup: {}, driver: 'pod' }, resourceSpec: { minScale: 0, maxScale: 0 } },
     });
-    const world = await aWorld(Settings.parse({ backups: SETTINGS.backups }), kube);
+    const world = await aController(kube, Settings.parse({ backups: SETTINGS.backups }));
     await rest(world);
     const move = `pod/0 to pod/1 with ${BACKUP}`;
     await edit(kube, { metadata: { annotations: askedBy(kube, move) } });
@@ -323,8 +287,8 @@ describe('a database that is moved', () => {
   it.each([
     ['of the same driver, of an earlier generation', 'pod', 'earlier', 'True'],
     ['of the same driver, by nobody', 'pod', 'nobody', 'True'],
-    ['to another driver, of an earlier generation', 'shared', 'earlier', 'False'],
-    ['to another driver, by nobody', 'shared', 'nobody', 'False'],
+    ['to another driver, of an earlier generation', 'cloudnative-pg', 'earlier', 'False'],
+    ['to another driver, by nobody', 'cloudnative-pg', 'nobody', 'False'],
   ] as const)(
     "that somebody has left in the record moves nothing with another's change: %s",
     async (_what, driver, by, accepted) => {
@@ -365,8 +329,8 @@ describe('a database that is moved', () => {
     const world = await rested();
     const { kube } = world;
     const before = firstData(kube);
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    await moved(world, 'pod', 'shared/1 to pod/0');
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'pod', 'cloudnative-pg/1 to pod/0');
     expect([says(kube, 'Ready'), uriIn(kube), namesOf(kube, STATEFUL_SETS)]).toEqual([
       'True Serving',
       'shop--postgres',
@@ -376,7 +340,7 @@ describe('a database that is moved', () => {
     expect(conditionIn(kube, 'DatabaseRestored')).toBeUndefined();
     expect(record(kube).status?.databaseNumber).toBeUndefined();
     // And again to the other one, which is kept too.
-    await moved(world, 'shared', 'pod/0 to shared/1');
+    await moved(world, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
     expect([says(kube, 'Ready'), uriIn(kube), record(kube).status?.databaseNumber]).toEqual([
       'True Serving',
       'shop---pg1',
@@ -388,18 +352,14 @@ describe('a database that is moved', () => {
     const world = await rested();
     const { kube } = world;
     const old = newestRevision(kube);
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     await edit(kube, {
       spec: { rollbackTo: old.spec.id, revisionSerial: 1, sourceConfig: { database: { driver: null } } },
     });
     await rest(world);
     const { resolved, rollbackTo } = newestRevision(kube).spec;
     expect(rollbackTo).toBe(old.spec.id);
-    expect([resolved.postgres, resolved.sharedDatabase?.host, resolved.movedDatabase?.number]).toEqual([
-      undefined,
-      'db.example',
-      1,
-    ]);
+    expect([resolved.postgres?.driver, resolved.movedDatabase?.number]).toEqual(['cloudnative-pg', 1]);
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
@@ -407,14 +367,14 @@ describe('a database that is moved', () => {
     for (let at = 1; at <= 60; at += 1) {
       for (const when of ['failOn', 'failAfter'] as const) {
         const world = await rested();
-        const { kube, server } = world;
+        const { kube } = world;
         const before = firstData(kube);
         await scaled(kube, 0);
         await rest(world);
-        await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+        await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
         const keys = [KEY, KEY, KEY, KEY];
         const writes = await crashed(world, { when, at, keys });
-        const next = await aWorld(SETTINGS, kube, server);
+        const next = await aController(kube, SETTINGS);
         await rest(next);
         await scaled(kube, 1);
         await rest(next);
@@ -433,19 +393,20 @@ describe('a database that is moved', () => {
   it('is deleted with all that it was moved from, or kept as a whole', async () => {
     for (const databaseDeletionPolicy of ['Delete', 'Retain'] as const) {
       const world = await rested();
-      const { kube, server } = world;
-      await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+      const { kube } = world;
+      await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
       await edit(kube, { spec: { databaseDeletionPolicy } });
       await deleteRecord(kube);
       for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
-        await pass(world);
+        await world.reconcile();
+        await operate(kube);
         kube.collectGarbage();
       }
-      const left = [...namesOf(kube, SECRETS), ...namesOf(kube, PERSISTENT_VOLUME_CLAIMS)].filter(
-        (name) => name !== 'davit-backup-store',
-      );
-      expect([left.toSorted(), server.found.size]).toEqual(
-        databaseDeletionPolicy === 'Delete' ? [[], 0] : [['shop---pg1', 'shop--postgres', 'shop--postgres'], 1],
+      const left = [SECRETS, PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS]
+        .flatMap((resource) => namesOf(kube, resource))
+        .filter((name) => /^shop--(?:postgres|-pg1)$/.test(name));
+      expect(left.toSorted()).toEqual(
+        databaseDeletionPolicy === 'Delete' ? [] : ['shop---pg1', 'shop---pg1', 'shop--postgres', 'shop--postgres'],
       );
     }
   });
@@ -458,7 +419,7 @@ describe('a database that is moved', () => {
     const uid = record(kube).metadata.uid ?? '';
     await deleteRecord(kube);
     for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
-      await pass(world);
+      await world.reconcile();
       await operate(kube);
       kube.collectGarbage();
     }
@@ -478,14 +439,14 @@ describe('a database that is moved', () => {
   it.each([
     {
       what: 'to which it went back',
-      until: async (world: World): Promise<void> => {
+      until: async (world: MemoryController): Promise<void> => {
         await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
         await moved(world, 'pod', 'pod/1 to pod/0');
       },
     },
     {
       what: 'whose next one was never loaded, as the deletion cut the move short',
-      until: async (world: World): Promise<void> => {
+      until: async (world: MemoryController): Promise<void> => {
         await scaled(world.kube, 0);
         await rest(world);
         await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
@@ -494,7 +455,7 @@ describe('a database that is moved', () => {
     },
     {
       what: 'whose next one was never loaded, many changes ago',
-      until: async (world: World): Promise<void> => {
+      until: async (world: MemoryController): Promise<void> => {
         await scaled(world.kube, 0);
         await rest(world);
         await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
@@ -527,14 +488,14 @@ describe('a database that is moved', () => {
     async (when, first) => {
       for (let at: number = first; at <= 60; at += 2) {
         const world = await rested();
-        const { kube, server } = world;
+        const { kube } = world;
         await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
         await moved(world, 'pod', 'pod/1 to pod/0');
         await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
         const uid = record(kube).metadata.uid ?? '';
         await deleteRecord(kube);
         const writes = await crashed(world, { when, at, keys: [KEY, KEY, KEY, KEY] });
-        const next = await aWorld(SETTINGS, kube, server);
+        const next = await aController(kube, SETTINGS);
         await gone(next);
         putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
         await rest(next);
@@ -545,22 +506,10 @@ describe('a database that is moved', () => {
     },
   );
 
-  it('is not replaced by the one before, where the one that was used last is on the shared server', async () => {
-    const world = await rested();
-    const { kube, server } = world;
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    const uid = await deletedUnderRetain(world);
-    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
-    await rest(world);
-    expect([says(kube, 'Ready'), server.found.size]).toEqual(['False DatabaseKept', 1]);
-    expect(conditionIn(kube, 'Ready')?.message).toContain('Secret shop---pg1');
-    expect(conditionIn(kube, 'Ready')?.message).toContain('on the shared server');
-  });
-
   it('is not begun twice with the mark of an earlier move', async () => {
     const world = await rested();
     const { kube } = world;
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     const { uid } = record(kube).metadata;
     const [revision] = kube
       .objects<AppRevision>(APP_REVISIONS)
@@ -568,7 +517,7 @@ describe('a database that is moved', () => {
     expect(revision?.spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
     await scaled(kube, 0);
     await rest(world);
-    await asked(kube, 'pod', `shared/1 to pod/2 with ${BACKUP.replace('a', 'b')}`);
+    await asked(kube, 'cloudnative-pg', `cloudnative-pg/1 to cloudnative-pg/2 with ${BACKUP.replace('a', 'b')}`);
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg2-restore');
     expect(JSON.stringify(job)).toContain(`"${uid}/2/${BACKUP.replace('a', 'b')}"`);
@@ -602,7 +551,7 @@ describe('what a database was moved from', () => {
     ]);
     expect(namesOf(kube, PERSISTENT_VOLUME_CLAIMS)).toEqual(expect.arrayContaining(['shop---pg1-1', 'shop---pg1-2']));
     writes();
-    await pass(world);
+    await world.reconcile();
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
     await moved(world, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
     expect([says(kube, 'Ready'), uriIn(kube), sleeps(kube), instances(kube).length]).toEqual([
@@ -612,108 +561,13 @@ describe('what a database was moved from', () => {
       2,
     ]);
   });
-
-  const forget = (kube: FakeKube, uid: string | null): Promise<void> => {
-    const now = record(kube).status?.databaseNumber ?? 0;
-    return edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: uid && forgetText(uid, now) } } });
-  };
-  const secretUid = (kube: FakeKube, name: string): string => {
-    const found = kube.objects(SECRETS).find(({ metadata }) => metadata.name === name && metadata.namespace === 'team');
-    return found?.metadata.uid ?? '';
-  };
-
-  it('is dropped from the shared server when somebody asks for it, and only then', async () => {
-    const world = await rested();
-    const { kube, server, writes } = world;
-    const ofPod = secretUid(kube, 'shop--postgres');
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    const ofShared = secretUid(kube, 'shop---pg1');
-    // It is in use.
-    for (const uid of [ofShared, ofPod]) {
-      // oxlint-disable-next-line no-await-in-loop -- one record
-      await forget(kube, uid);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      await rest(world);
-      expect([server.found.size, says(kube, 'Ready')]).toEqual([1, 'True Serving']);
-    }
-    await forget(kube, null);
-    await moved(world, 'pod', 'shared/1 to pod/0');
-    for (const uid of ['', 'another', ofPod]) {
-      // oxlint-disable-next-line no-await-in-loop -- one record
-      await forget(kube, uid);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      await rest(world);
-      expect([server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([1, 'db.example']);
-    }
-    await forget(kube, ofShared);
-    await rest(world);
-    expect([server.found.size, record(kube).status?.sharedDatabase, says(kube, 'Ready')]).toEqual([
-      0,
-      undefined,
-      'True Serving',
-    ]);
-    writes();
-    server.asked();
-    await world.reconcile();
-    expect([writes().filter((write) => !write.startsWith('try ')), server.asked()]).toEqual([[], 0]);
-    // The next one of the name is another database, and the same annotation does not mean it.
-    kube.erase(SECRETS, { namespace: 'team', name: 'shop---pg1' });
-    await moved(world, 'shared', `pod/0 to shared/2 with ${BACKUP}`);
-    await moved(world, 'pod', 'shared/2 to pod/0');
-    expect([says(kube, 'Ready'), server.found.size, uriIn(kube)]).toEqual(['True Serving', 1, 'shop--postgres']);
-  });
-
-  it('is not dropped because somebody has asked for that while it was in use, and has left the request', async () => {
-    const world = await rested();
-    const { kube, server } = world;
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    await forget(kube, secretUid(kube, 'shop---pg1'));
-    await rest(world);
-    // Asked for before, and with what is known of it by who wants it dropped as soon as it is left.
-    await moved(world, 'pod', `shared/1 to pod/2 with ${BACKUP}`);
-    expect([says(kube, 'Ready'), server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([
-      'True Serving',
-      1,
-      'db.example',
-    ]);
-    // It is as it was, so there is a way back.
-    await moved(world, 'shared', 'pod/2 to shared/1');
-    expect([says(kube, 'Ready'), uriIn(kube), server.found.size]).toEqual(['True Serving', 'shop---pg1', 1]);
-  });
-
-  it('is not dropped while a move asks for it, and dropped once the server answers', async () => {
-    const world = await rested();
-    const { kube, server } = world;
-    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    await moved(world, 'pod', 'shared/1 to pod/0');
-    await scaled(kube, 0);
-    await rest(world);
-    await forget(kube, secretUid(kube, 'shop---pg1'));
-    server.down = { code: undefined, message: 'connect ECONNREFUSED' };
-    for (let round = 0; round < 4; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes in their order
-      await pass(world);
-    }
-    expect(record(kube).status?.sharedDatabase?.host).toBe('db.example');
-    // The order that could not be carried out is no order any more.
-    await forget(kube, null);
-    server.down = undefined;
-    await rest(world);
-    expect([server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([1, 'db.example']);
-    await asked(kube, 'shared', 'pod/0 to shared/1');
-    await forget(kube, secretUid(kube, 'shop---pg1'));
-    await rest(world);
-    await scaled(kube, 1);
-    await rest(world);
-    expect([says(kube, 'Ready'), uriIn(kube), server.found.size]).toEqual(['True Serving', 'shop---pg1', 1]);
-  });
 });
 
 describe('a move that cannot be', () => {
   it('waits until nothing can write: at a scale, and for each pod that has not ended', async () => {
     const world = await rested();
     const { kube } = world;
-    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     await rest(world);
     expect([says(kube, 'Ready'), says(kube, 'Available'), uriIn(kube)]).toEqual([
       'False DatabaseMoveWaits',
@@ -737,8 +591,8 @@ describe('a move that cannot be', () => {
     await rest(world);
     expect(says(kube, 'Ready')).toBe('True ScaledToZero');
     putPod(kube, 'server', newestRevision(kube).spec.id, {}, true);
-    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
-    await pass(world);
+    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await world.reconcile();
     expect([says(kube, 'PolicyAccepted'), says(kube, 'Stalled')]).toEqual(['False DatabaseMoveWaits', 'False Settled']);
     expect(conditionIn(kube, 'Ready')?.message).toContain('has ended');
     removePod(kube, 'server');
@@ -747,10 +601,18 @@ describe('a move that cannot be', () => {
   });
 
   it.each([
-    { why: 'names another database than the record has', move: `shared/0 to pod/1 with ${BACKUP}`, driver: 'shared' },
-    { why: 'names another driver than the record asks for', move: `pod/0 to pod/1 with ${BACKUP}`, driver: 'shared' },
-    { why: 'is no move', move: 'please', driver: 'shared' },
-    { why: 'names no backup by its name', move: 'pod/0 to shared/1 with yesterday', driver: 'shared' },
+    {
+      why: 'names another database than the record has',
+      move: `cloudnative-pg/0 to pod/1 with ${BACKUP}`,
+      driver: 'cloudnative-pg',
+    },
+    {
+      why: 'names another driver than the record asks for',
+      move: `pod/0 to pod/1 with ${BACKUP}`,
+      driver: 'cloudnative-pg',
+    },
+    { why: 'is no move', move: 'please', driver: 'cloudnative-pg' },
+    { why: 'names no backup by its name', move: 'pod/0 to cloudnative-pg/1 with yesterday', driver: 'cloudnative-pg' },
   ] as const)('changes nothing when the annotation $why', async ({ move, driver }) => {
     const world = await rested();
     const { kube } = world;
@@ -767,21 +629,21 @@ describe('a move that cannot be', () => {
     {
       why: 'the record names no driver',
       driver: undefined,
-      move: `pod/0 to shared/1 with ${BACKUP}`,
-      says: 'source_config.database.driver does not ask for shared',
+      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+      says: 'source_config.database.driver does not ask for cloudnative-pg',
     },
     {
       why: 'the record asks for the driver that it has',
       driver: 'pod',
-      move: `pod/0 to shared/1 with ${BACKUP}`,
-      says: 'source_config.database.driver does not ask for shared',
+      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+      says: 'source_config.database.driver does not ask for cloudnative-pg',
     },
     { why: 'it is no move', driver: undefined, move: 'please', says: 'It is no move: write it as pod/0 to' },
     {
       why: 'it names another database than the record has',
       driver: undefined,
-      move: `shared/3 to pod/4 with ${BACKUP}`,
-      says: 'The deployment has database pod/0, and not shared/3',
+      move: `cloudnative-pg/3 to pod/4 with ${BACKUP}`,
+      says: 'The deployment has database pod/0, and not cloudnative-pg/3',
     },
     {
       why: 'it goes from a database to itself',
@@ -812,8 +674,8 @@ describe('a move that cannot be', () => {
   it.each([
     {
       why: 'nothing is kept there',
-      driver: 'shared',
-      move: 'pod/0 to shared/1',
+      driver: 'cloudnative-pg',
+      move: 'pod/0 to cloudnative-pg/1',
       says: 'False DatabaseMoveRefused',
       in: 'shop---pg1',
     },
@@ -832,18 +694,18 @@ describe('a move that cannot be', () => {
       in: 'shop---pg5',
     },
     {
-      why: 'the platform has no shared server',
-      driver: 'shared',
-      move: `pod/0 to shared/1 with ${BACKUP}`,
-      settings: Settings.parse({ backups: SETTINGS.backups }),
+      why: 'the platform has no CloudNativePG',
+      driver: 'cloudnative-pg',
+      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+      settings: Settings.parse({ backups: SETTINGS.backups, database: { cloudNativePg: { enabled: false } } }),
       says: 'False DatabaseMoveRefused',
-      in: 'nothing is changed. This platform has no shared PostgreSQL server. Whoever runs',
+      in: 'nothing is changed. This platform has no CloudNativePG',
     },
     {
       why: 'the platform has no store',
-      driver: 'shared',
-      move: `pod/0 to shared/1 with ${BACKUP}`,
-      settings: Settings.parse({ database: SETTINGS.database }),
+      driver: 'cloudnative-pg',
+      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+      settings: Settings.parse({}),
       says: 'False BackupStoreMissing',
       in: 'store',
     },
@@ -885,14 +747,14 @@ describe('a move that cannot be', () => {
     const before = firstData(kube);
     await scaled(kube, 0);
     await rest(world);
-    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
     if (!job) throw new Error('no Job');
     putRestorePod(kube, job.metadata);
     await rest(world, (one) => makeWorkloadsReady(one));
     expect(says(kube, 'Ready')).toBe('False Restoring');
-    await asked(kube, 'pod', 'shared/1 to pod/0');
+    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
     await rest(world, (one) => makeWorkloadsReady(one));
     await scaled(kube, 1);
     await rest(world, (one) => makeWorkloadsReady(one));
@@ -909,7 +771,7 @@ describe('a move that cannot be', () => {
     const { kube } = world;
     await scaled(kube, 0);
     await rest(world);
-    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
     if (!job) throw new Error('no Job');
@@ -923,7 +785,7 @@ describe('a move that cannot be', () => {
     await rest(world, (one) => makeWorkloadsReady(one));
     expect(says(kube, 'Ready')).toBe('False RestoreFailed');
     expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database back shop -n team');
-    await asked(kube, 'pod', 'shared/1 to pod/0');
+    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
     await rest(world);
     await scaled(kube, 1);
     await rest(world);
@@ -936,11 +798,11 @@ describe('a move that cannot be', () => {
     }
     await scaled(kube, 0);
     await rest(world);
-    await asked(kube, 'shared', 'pod/0 to shared/1');
+    await asked(kube, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
     await rest(world);
     expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
       'False DatabaseMoveRefused',
-      expect.stringContaining('No backup was ever loaded into database shared/1'),
+      expect.stringContaining('No backup was ever loaded into database cloudnative-pg/1'),
     ]);
     expect(newestRevision(kube).spec.resolved.movedDatabase).toMatchObject({ number: 0 });
     // Back to what has the data, and on with it.
@@ -953,23 +815,19 @@ describe('a move that cannot be', () => {
 
 it('a teardown in the middle of a move leaves nothing', async () => {
   const world = await rested();
-  const { kube, server } = world;
+  const { kube } = world;
   await scaled(kube, 0);
   await rest(world);
-  await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+  await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
   await rest(world, (one) => makeWorkloadsReady(one));
   await deleteRecord(kube);
   for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
-    await pass(world);
+    await world.reconcile();
     await endJobs(kube, { type: 'Complete', status: 'True' });
     kube.collectGarbage();
   }
   await takeDown(world);
-  expect([kube.objects(APP_DEPLOYMENTS), namesOf(kube, PERSISTENT_VOLUME_CLAIMS), server.found.size]).toEqual([
-    [],
-    [],
-    0,
-  ]);
+  expect([kube.objects(APP_DEPLOYMENTS), namesOf(kube, PERSISTENT_VOLUME_CLAIMS)]).toEqual([[], []]);
 });
 
 describe('a database that is moved to an external one', () => {
@@ -986,7 +844,7 @@ describe('a database that is moved to an external one', () => {
       spec: { secretReferences: [], sourceConfig: { database: { driver, backup: { enabled: null } } } },
     });
   /** Stopped, and started again afterwards. */
-  async function during(world: World, change: () => Promise<void>): Promise<void> {
+  async function during(world: MemoryController, change: () => Promise<void>): Promise<void> {
     await scaled(world.kube, 0);
     await rest(world);
     await change();
@@ -994,7 +852,7 @@ describe('a database that is moved to an external one', () => {
     await scaled(world.kube, 1);
     await rest(world);
   }
-  async function movedOut(driver?: DatabaseDriver): Promise<World> {
+  async function movedOut(driver?: DatabaseDriver): Promise<MemoryController> {
     const world = await rested(driver);
     putSecret(world.kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
     await during(world, () => out(world.kube, `${driver ?? 'pod'}/0 to external/1 with ${BACKUP}`));
@@ -1024,7 +882,7 @@ describe('a database that is moved to an external one', () => {
       record(kube).status?.conditions?.filter(({ type }) => /^(?:DatabaseRestored|BackupReady)$/.test(type)),
     ).toEqual([]);
     writes();
-    await pass(world);
+    await world.reconcile();
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
 
     await during(world, () => home(kube, 'pod', 'external/1 to pod/0'));
@@ -1040,7 +898,7 @@ describe('a database that is moved to an external one', () => {
   it.each([
     ['a rollback', { rollbackTo: 'first', revisionSerial: 1 }],
     ['a change by hand', {}],
-    ['a change of the driver', { sourceConfig: { database: { driver: 'shared' } } }],
+    ['a change of the driver', { sourceConfig: { database: { driver: 'cloudnative-pg' } } }],
   ])('brings no pod back to the own one by %s', async (_what, change) => {
     const world = await movedOut();
     const { kube } = world;
@@ -1121,7 +979,7 @@ describe('a database that is moved to an external one', () => {
     }
   });
 
-  it('says the same of one that was switched to by hand, and of a database on the shared server', async () => {
+  it('says the same of one that was switched to by hand', async () => {
     const world = await rested();
     const { kube } = world;
     putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
@@ -1135,42 +993,15 @@ describe('a database that is moved to an external one', () => {
       'False DatabaseKept',
       expect.stringContaining('used an external database last'),
     ]);
-
-    const shared = await movedOut('shared');
-    const other = await deletedUnderRetain(shared);
-    putRecord(
-      shared.kube,
-      { sourceConfig: { database: { driver: 'shared' } } },
-      { annotations: { 'davit.dev/adopt-database': other } },
-    );
-    await rest(shared);
-    expect([says(shared.kube, 'Ready'), conditionIn(shared.kube, 'Ready')?.message]).toEqual([
-      'False DatabaseKept',
-      expect.stringMatching(/on the shared server.*used an external database last/),
-    ]);
   });
 
-  it('lets a Cluster rest, and drops what was on the shared server when somebody asks for it', async () => {
+  it('lets a Cluster rest', async () => {
     const cluster = await movedOut('cloudnative-pg');
     expect([
       serves(cluster.kube),
       cluster.kube.objects(POSTGRES_CLUSTERS).map(({ metadata }) => metadata.annotations?.['cnpg.io/hibernation']),
       namesOf(cluster.kube, PODS).filter((name) => /--postgres-\d$/.test(name)),
     ]).toEqual(['True Serving', ['on'], []]);
-
-    const shared = await movedOut('shared');
-    const { kube, server } = shared;
-    const secret = kube.objects(SECRETS).find(({ metadata }) => metadata.name === 'shop--postgres');
-    expect([serves(kube), server.found.size]).toEqual(['True Serving', 1]);
-    await edit(kube, {
-      metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: forgetText(secret?.metadata.uid ?? '', 1) } },
-    });
-    await rest(shared);
-    expect([serves(kube), server.found.size, record(kube).status?.sharedDatabase]).toEqual([
-      'True Serving',
-      0,
-      undefined,
-    ]);
   });
 
   it('survives a controller that dies at any of its writes', async () => {
@@ -1178,14 +1009,14 @@ describe('a database that is moved to an external one', () => {
       for (const when of ['failOn', 'failAfter'] as const) {
         // oxlint-disable no-await-in-loop -- one world after the other
         const world = await rested();
-        const { kube, server } = world;
+        const { kube } = world;
         const before = firstData(kube);
         putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
         await scaled(kube, 0);
         await rest(world);
         await out(kube, `pod/0 to external/1 with ${BACKUP}`);
         const writes = await crashed(world, { when, at, keys: [KEY, KEY, KEY] });
-        const next = await aWorld(SETTINGS, kube, server);
+        const next = await aController(kube, SETTINGS);
         await rest(next);
         await scaled(kube, 1);
         await rest(next);

@@ -95,7 +95,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run faults -- --quick': THIS_RUN,
   "npm run faults -- --plan '<json>'": HOURS,
   'npm run faults -- --idle --minutes 10 --records 200': HOURS,
-  'npm run faults -- --match \'"moves"|"moves-kept"|"moves-deleted"|"claims"|"shared"\'': HOURS,
+  'npm run faults -- --match \'"moves"|"moves-kept"|"moves-deleted"|"claims"\'': HOURS,
   'npm run fuzz': { notRun: 'minutes, and packages of Python' },
   'npm run check': DEVELOPING,
   'npm run generate': DEVELOPING,

@@ -11,7 +11,7 @@ import type { Manifest } from '../manifest.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { dumpWithContents } from './contents-script.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
-import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod, madePostgres } from './job-pod.ts';
+import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod } from './job-pod.ts';
 import { OWN_WORDS } from './own-words.ts';
 import { proofPlan } from './proof.ts';
 
@@ -34,7 +34,7 @@ interface Backed extends DatabaseJob {
 /** What is backed up; undefined if the record asks for no backups, has no own PostgreSQL, or the platform has no store. */
 export function backedUp(inputs: Inputs): Backed | undefined {
   const { record, revision, settings } = inputs;
-  const postgres = madePostgres(revision.spec.resolved);
+  const { postgres } = revision.spec.resolved;
   const plan = backupPlanOf(record.spec.sourceConfig.database, record.metadata.name);
   const means = backupMeans(settings);
   return postgres && plan && means && { inputs, postgres, plan, means };

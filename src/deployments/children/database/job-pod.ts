@@ -36,11 +36,6 @@ export function backupMeans({ backups: { store, image } }: Settings): BackupMean
 /** What such a Job needs of a PostgreSQL. */
 type JobPostgres = Pick<NonNullable<Resolved['postgres']>, 'image' | 'storageGi' | 'driver' | 'userId'>;
 
-/** The PostgreSQL that Davit made, its own or a database on the shared server. Undefined where there is none. */
-export function madePostgres({ postgres, sharedDatabase }: Resolved): JobPostgres | undefined {
-  return postgres ?? sharedDatabase;
-}
-
 /** The record has a PostgreSQL that Davit made. */
 export interface DatabaseJob {
   readonly inputs: Pick<Inputs, 'record' | 'revision'>;
@@ -242,16 +237,10 @@ function commonOf({ revision }: DatabaseJob['inputs']): Partial<IContainer> {
 
 function databaseEnv({ record, revision }: Pick<Inputs, 'record' | 'revision'>): NonNullable<IContainer['env']> {
   const { resolved } = revision.spec;
-  const { user, database, host, port, sslMode } = databasePlace(record, resolved);
+  const { user, database, host } = databasePlace(record, resolved);
   const { postgresSecret } = databaseNames(record, revision);
   return [
     { name: 'PGHOST', value: host },
-    ...(resolved.sharedDatabase
-      ? [
-          { name: 'PGPORT', value: String(port) },
-          { name: 'PGSSLMODE', value: sslMode },
-        ]
-      : []),
     { name: 'PGUSER', value: user },
     { name: 'PGDATABASE', value: database },
     { name: 'PGCONNECT_TIMEOUT', value: '10' },

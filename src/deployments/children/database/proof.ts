@@ -16,7 +16,6 @@ import {
   inOwnServer,
   inStore,
   jobPod,
-  madePostgres,
   ownServer,
   ownServerVolumes,
 } from './job-pod.ts';
@@ -30,7 +29,7 @@ export function proofPlan({ record, settings }: Pick<Inputs, 'record' | 'setting
 /** Undefined if nothing is proven. */
 export function makeProof(inputs: Inputs): Manifest<ICronJob> | undefined {
   const { record, revision, settings } = inputs;
-  const postgres = madePostgres(revision.spec.resolved);
+  const { postgres } = revision.spec.resolved;
   const plan = proofPlan(inputs);
   const means = backupMeans(settings);
   if (!postgres || !plan || !means) return undefined;

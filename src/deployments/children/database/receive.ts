@@ -6,7 +6,7 @@ import { CHECK_CONTAINER, REFUSED, RESTORE_CONTAINER } from '../../../schema/met
 import { uidOf } from '../../record/metadata.ts';
 import { restoreByHand } from '../../record/restore-by-hand.ts';
 import type { Inputs } from '../inputs.ts';
-import { FOLDER, inDatabase, jobPod, madePostgres } from './job-pod.ts';
+import { FOLDER, inDatabase, jobPod } from './job-pod.ts';
 import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
 
 /** In its container: the dump, its SHA-256 when all of it is there, and what it is (LoadedBackup). */
@@ -30,7 +30,7 @@ const LIMIT_SECONDS = 21_600;
 
 /** Undefined if the revision has no own PostgreSQL. */
 export function makeReceiver({ record, revision }: Pick<Inputs, 'record' | 'revision'>): IJob | undefined {
-  const postgres = madePostgres(revision.spec.resolved);
+  const { postgres } = revision.spec.resolved;
   if (!postgres) return undefined;
   const job = { inputs: { record, revision }, postgres };
   const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];

@@ -18,7 +18,7 @@ import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
-import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod, madePostgres } from './job-pod.ts';
+import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
 import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
 
 /** About five minutes: a store that is away for a moment, or a key that is being replaced. */
@@ -31,7 +31,7 @@ interface Restored extends DatabaseJob {
 /** What is loaded; undefined if the record asks for nothing or an archive, has no own PostgreSQL, or the platform has no store. */
 export function restored(inputs: Inputs): Restored | undefined {
   const { record, revision, settings } = inputs;
-  const postgres = madePostgres(revision.spec.resolved);
+  const { postgres } = revision.spec.resolved;
   const restore = restoreOf(record, [revision]);
   const means = backupMeans(settings);
   if (postgres === undefined || restore === undefined || restore.archive === true || means === undefined)

@@ -171,7 +171,7 @@ const HUB_BOUND: Bound = {
 };
 
 /** Those of a stand-in for a server that is asked, and of days that pass, have no wakes of their own. */
-const OTHERS: ReadonlySet<string> = new Set(['shared', 'upkeep', 'crashes', 'lag', 'pushes', 'files']);
+const OTHERS: ReadonlySet<string> = new Set(['upkeep', 'crashes', 'lag', 'pushes', 'files']);
 
 export const WAKE_BOUNDS: readonly Bound[] = [
   WHOLE,

@@ -3,7 +3,6 @@
 import type { ApiClient } from '../../../cluster/api-client.ts';
 import { pause } from '../../../cluster/api-client.ts';
 import type { Census, Seen } from '../object-history.ts';
-import type { SharedRun } from '../shared-world.ts';
 
 export const RECORD = 'shop';
 
@@ -36,8 +35,6 @@ export interface Stage extends Scene {
   leaveAt?(write: string): Absence;
   /** What is done instead, where something is built. */
   performBuilds?(): Promise<void>;
-  /** The shared PostgreSQL server of a workload that has one. */
-  readonly server?: SharedRun | undefined;
   /** A client with the rights of an editor of the namespace, as this person. */
   person?(name: string): Promise<ApiClient>;
   /** What others do before the record is made. */

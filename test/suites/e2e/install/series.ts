@@ -214,7 +214,7 @@ function censusAt(platform: Platform, minute: number): Census {
     record('False', 'Paused', 'True', 'VolumeLost'),
     record('True', 'Serving', 'False', 'Answering', 'Missed'),
     // Nor does what serves hide that its database needs attention.
-    record('True', 'Serving', 'False', 'SharedServerUnreachable'),
+    record('True', 'Serving', 'False', 'InstancesMissing'),
     record('False', 'VolumeFull', 'True', 'VolumeFull'),
     { ...inProduction, status: { ...inProduction.status, conditions: flapping } as AppDeploymentStatus },
     { ...lacking, status: { ...lacking.status, conditions: withoutPods } as AppDeploymentStatus },

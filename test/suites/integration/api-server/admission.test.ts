@@ -1363,7 +1363,7 @@ describe('who has begun to move a database', () => {
 
 describe('who asks for another database', () => {
   const [MOVE, BY] = ['davit.dev/move-database', 'davit.dev/move-database-by'];
-  const TO = 'pod/0 to shared/1 with 20260201T020000Z-0000000a';
+  const TO = 'pod/0 to cloudnative-pg/1 with 20260201T020000Z-0000000a';
   const NO_CHANGE = `the annotation ${MOVE} is set in one write with what else of the record the move changes`;
   const OTHERS = `the annotation ${BY} names another user or another change`;
   const scaled = (maxScale: number): object => ({ sourceConfig: { resourceSpec: { maxScale } } });
@@ -1516,28 +1516,6 @@ describe('who asks for another database', () => {
     const spent = { [MOVE]: TO, [BY]: await by(EDITOR, 0) };
     expect(await kubectl(spent, 3)).toContain('serverside-applied');
     expect(await kubectl(spent, 4)).toContain('serverside-applied');
-  });
-});
-
-describe('a database on the shared server that is to be dropped', () => {
-  it('is asked for by who says which one is used now, and not for the next one', async () => {
-    await make(docker(), 'forgets');
-    const write = (value: string | null): Promise<Answer> =>
-      patch(EDITOR, 'forgets', { metadata: { annotations: { 'davit.dev/forget-database': value } } }, '');
-    const now = (databaseNumber: number): Promise<Answer> =>
-      door.call('PATCH', `${DAVIT}/appdeployments/forgets/status`, { status: { databaseNumber } });
-    const refused = (number: number): string => `the number of the database that the deployment uses now: ${number}`;
-    for (const value of ['a-uid', 'a-uid 1', 'a-uid 0 1', '']) {
-      // oxlint-disable-next-line no-await-in-loop -- four small writes
-      expect((await write(value)).message, value).toContain(refused(0));
-    }
-    expect(await write('a-uid 0')).toMatchObject({ message: '', status: 200 });
-    expect((await now(1)).status).toBe(200);
-    expect((await patch(EDITOR, 'forgets', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
-    expect((await write('another 0')).message).toContain(refused(1));
-    expect((await write('a-uid 2')).message).toContain(refused(1));
-    expect(await write('a-uid 1')).toMatchObject({ message: '', status: 200 });
-    expect(await write(null)).toMatchObject({ message: '', status: 200 });
   });
 });
 
