@@ -12,7 +12,6 @@ import {
   finishingChange,
   isChangedBy,
   type MoveChange,
-  madeChange,
   nextDatabaseOf,
   stoppingChange,
 } from '../deployments/record/move-steps.ts';
@@ -20,11 +19,9 @@ import { type BegunMove, stageOf, stoppedForMove } from '../deployments/record/m
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
 import { sentBackup, startBackup } from './backup-job.ts';
 import { type Context, tell } from './command.ts';
-import { loadExternal, needUri } from './external-database.ts';
-import { JobDeleted, untilJob } from './jobs.ts';
+import { untilJob } from './jobs.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { commandBack, commandOf, leftWords, movedWords, stoppedWords, tooLateWords } from './move-words.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -93,15 +90,14 @@ async function takeSteps(work: Work): Promise<number> {
   if (stageOf(record, await readRevisions(kubectl, record), move) === 'stop') {
     isBegun = true;
     const generation = await stop(work);
-    const backup = moving.isBack ? undefined : await backupOf(work, generation);
-    const version = await fill(work, record, backup);
-    await ask(work, { generation, backup, version });
+    const backup = moving.isBack ? undefined : await makeBackup(work);
+    await ask(work, { generation, backup });
   }
   isBegun = true;
   const loaded = await untilLoaded(work);
   await write(work, () => finishingChange(moving));
   const revisions = await readyOn(work, move.to);
-  for (const words of leftWords({ name, move, revisions, suggested })) warn(words);
+  warn(leftWords({ name, move, revisions, suggested }));
   const backup = moving.isBack ? null : (loaded.status?.databaseRestore?.name ?? null);
   tell(context, movedWords({ name, move, revisions }, { seconds: secondsSince(moving.stoppedAt), backup }));
   return 0;
@@ -132,58 +128,6 @@ async function stop(work: Work): Promise<number> {
 }
 
 /** Resolves to the name of a backup that has all that was written. */
-async function backupOf(work: Work, generation: number): Promise<string> {
-  const { move, moving } = work;
-  // An external database may have been loaded with it, and it is not loaded twice.
-  if (moving.made?.generation === generation) return moving.made.backup;
-  const backup = await makeBackup(work);
-  if (move.to.driver === EXTERNAL_DATABASE) {
-    const made = { ...moving, made: { backup, generation } };
-    await write(work, (record, username) => madeChange(record, made, username));
-  }
-  return backup;
-}
-
-/** Loads an external database. Resolves to the version of the Secret with its URI. */
-async function fill(work: Work, record: AppDeployment, backup: string | undefined): Promise<string | undefined> {
-  const {
-    context: { clock, warn, ...context },
-    name,
-    move: { to },
-    moving: { external },
-    until,
-  } = work;
-  if (to.driver !== EXTERNAL_DATABASE || external === undefined) return undefined;
-  const over = (): TimedOut => tooLate(work, 'The external database is not loaded.');
-  const kubectl = limitedKubectl(context.kubectl, clock, { until, over });
-  const version = await needUri(kubectl, external);
-  const otherwise = `${name} is stopped, and its database is as it was. When the cause is mended, run the command again. To start it as it was: ${commandBack(name)}`;
-  if (backup === undefined) return version;
-  try {
-    await loadExternal({ kubectl, clock, warn }, record, { uri: external, to, backup, otherwise });
-  } catch (error) {
-    if (error instanceof JobDeleted) await untilTakenBack(work);
-    throw error;
-  }
-  return version;
-}
-
-/** So long after it has ended the Job another run may take to end the move, in milliseconds. */
-const TAKEN_BACK_MS = 10_000;
-
-/** Throws Failure when the move is not this run's any more, which may be why its Job was deleted. */
-async function untilTakenBack(work: Work): Promise<void> {
-  const { kubectl, clock } = work.context;
-  const end = clock.now() + TAKEN_BACK_MS;
-  while (clock.now() < end) {
-    // oxlint-disable-next-line no-await-in-loop -- asked until another has written it
-    await needMark(work, await readRecord(kubectl, work.name));
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await clock.sleep(EVERY_MS);
-  }
-}
-
-/** Resolves to its name. */
 async function makeBackup(work: Work): Promise<string> {
   const { context, name } = work;
   const { warn, clock } = context;
@@ -210,24 +154,17 @@ interface Asked {
   /** That of the record since its pods were stopped. */
   readonly generation: number;
   readonly backup: string | undefined;
-  /** That of the Secret with the URI when the database was loaded. */
-  readonly version: string | undefined;
 }
 
 /** The one write by which the move is asked for. Throws Failure if somebody has changed the record since its pods were stopped. */
-async function ask(work: Work, { generation, backup, version }: Asked): Promise<void> {
-  const { context, name, moving } = work;
-  const { external } = moving;
-  if (external && version !== undefined && version !== (await needUri(context.kubectl, external)))
-    throw new Failure(
-      `Somebody has changed Secret ${external.secretName} since the database in it was looked at. Run the command again, or end the move: ${commandBack(name)}`,
-    );
+async function ask(work: Work, { generation, backup }: Asked): Promise<void> {
+  const { name } = work;
   await write(work, (record, username) => {
     if (record.metadata.generation !== generation)
       throw new Failure(
         `Somebody has changed ${name} since its pods were stopped, so the backup may not have all. Run the command again, or end the move: ${commandBack(name)}`,
       );
-    return askingChange(record, work, { backup, claims: needClaims(record, username) });
+    return askingChange(work, { backup, claims: needClaims(record, username) });
   });
 }
 
@@ -275,7 +212,7 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
 
 /** The record is as it was before the move, which is not made. */
 export async function endMove(work: Work): Promise<void> {
-  await write(work, (record) => endingChange(record, work));
+  await write(work, () => endingChange(work));
 }
 
 /**
@@ -316,13 +253,13 @@ function write(
  * moved it meanwhile, or is moving it.
  */
 export async function readyOn(work: Work, database: DatabaseOfRecord): Promise<readonly AppRevision[]> {
-  const { context, name, moving } = work;
+  const { context, name } = work;
   const { kubectl, warn, flags, clock } = context;
   const timeoutMs = (flags.number('timeout') ?? 3600) * 1000;
   const record = await waitUntilReady(kubectl, name, { timeoutMs, say: warn, clock });
   await needMark(work, record);
   const revisions = await readRevisions(kubectl, record);
-  const other = otherDatabase(record, revisions, { database, moving });
+  const other = otherDatabase(record, revisions, database);
   if (other !== undefined) throw new Failure(other);
   return revisions;
 }

@@ -513,25 +513,6 @@ describe('rollback', () => {
     expect(() => chosen(revisions, to)).toThrow(words);
   });
 
-  it('writes nothing that leaves the external database to which the deployment was moved, and says the way back', async () => {
-    const [old, moved] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
-    const { postgres: _own, ...resolved } = moved.spec.resolved;
-    const now = {
-      ...moved,
-      spec: { ...moved.spec, resolved: { ...resolved, movedDatabase: { number: 1, external: true } } },
-    };
-    const { spec, ...rest } = record();
-    const secretReferences = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' }];
-    const kubectl: Kubectl = async (args) => {
-      if (args[0] === 'replace') return expect.unreachable('nothing is written');
-      const isRecord = args[1] === 'appdeployments.davit.dev';
-      return JSON.stringify(isRecord ? { ...rest, spec: { ...spec, secretReferences } } : { items: [now, old] });
-    };
-    await expect(rollBack(kubectl, { name: 'shop', to: '1111', say })).rejects.toThrow(
-      /^Nothing was changed: the database of "shop" was moved .* go back to the data of before: kubectl davit database back shop\.$/,
-    );
-  });
-
   it('names the revision as the controller will, where another has its first eight digits', async () => {
     const next = serialRevisionId(uid, 3);
     const other = `${next.slice(0, 8)}-0000-4000-8000-000000000000`;

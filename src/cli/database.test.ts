@@ -185,18 +185,23 @@ describe('database move', () => {
   });
 
   it('leaves instances to the driver that has them', async () => {
-    const cluster = aCluster({
-      sourceConfig: {
-        database: { driver: 'cloudnative-pg', instances: 2, backup: {} },
-        resourceSpec: { minScale: 1, maxScale: 2 },
-      },
-    });
-    cluster.revisions = [revision('first', { server: {}, postgres: { driver: 'cloudnative-pg', image: 'pg:17' } })];
-    expect((await database(['move', 'shop', '--driver', 'pod', '--yes'], cluster)).code).toBe(0);
+    const cluster = aCluster();
+    await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
+    const { sourceConfig, ...spec } = cluster.record.spec;
+    const database_ = { ...sourceConfig.database, instances: 2 };
+    cluster.record = { ...cluster.record, spec: { ...spec, sourceConfig: { ...sourceConfig, database: database_ } } };
+    expect((await database(['back', 'shop', '--yes'], cluster)).code).toBe(0);
     expect(cluster.record.spec.sourceConfig).toEqual({
       database: { driver: 'pod', backup: {} },
-      resourceSpec: { minScale: 1, maxScale: 2 },
+      resourceSpec: { maxScale: 3 },
     });
+  });
+
+  it('moves no Cluster to a pod', async () => {
+    const cluster = aCluster();
+    cluster.revisions = [revision('first', { server: {}, postgres: { driver: 'cloudnative-pg', image: 'pg:17' } })];
+    const { code, err } = await database(['move', 'shop', '--driver', 'pod', '--yes'], cluster);
+    expect([code, err, cluster.story]).toEqual([1, expect.stringContaining('A Cluster is not moved to a pod.'), []]);
   });
 
   it.each([
@@ -334,30 +339,24 @@ describe('a move that somebody undoes or takes away meanwhile', () => {
   }
 
   it('goes no further where its mark is gone, and writes none', async () => {
-    for (const [args, when] of [
-      [CLUSTER, 'create job'],
-      [['move', 'shop', '--external', 'hosted', '--yes'], 'create job'],
-    ] as const) {
-      const cluster = aCluster();
-      cluster.before = (words) => {
-        if (!words.startsWith(when) || cluster.record.metadata.annotations?.[MOVING] === undefined) return;
-        delete cluster.before;
-        const { [MOVING]: _mark, [`${MOVING}-by`]: _by, ...annotations } = cluster.record.metadata.annotations;
-        const resourceVersion = String(Number(cluster.record.metadata.resourceVersion) + 1);
-        cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations, resourceVersion } };
-      };
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const { code, err } = await database(args, cluster);
-      expect([code, err]).toEqual([
-        1,
-        expect.stringContaining(
-          'This run goes no further: somebody has taken away annotation davit.dev/moving-database, which says that the move was begun. shop has database pod/0, and a scale of 0 to 0; before the move it was the default to 3.',
-        ),
-      ]);
-      expect(err).toContain('kubectl davit scale shop --replicas N');
-      expect(cluster.story).toEqual(['scale 0, driver undefined']);
-      expect(Object.keys(cluster.record.metadata.annotations ?? {})).not.toContain(MOVING);
-    }
+    const cluster = aCluster();
+    cluster.before = (words) => {
+      if (!words.startsWith('create job') || cluster.record.metadata.annotations?.[MOVING] === undefined) return;
+      delete cluster.before;
+      const { [MOVING]: _mark, [`${MOVING}-by`]: _by, ...annotations } = cluster.record.metadata.annotations;
+      const resourceVersion = String(Number(cluster.record.metadata.resourceVersion) + 1);
+      cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations, resourceVersion } };
+    };
+    const { code, err } = await database(CLUSTER, cluster);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining(
+        'This run goes no further: somebody has taken away annotation davit.dev/moving-database, which says that the move was begun. shop has database pod/0, and a scale of 0 to 0; before the move it was the default to 3.',
+      ),
+    ]);
+    expect(err).toContain('kubectl davit scale shop --replicas N');
+    expect(cluster.story).toEqual(['scale 0, driver undefined']);
+    expect(Object.keys(cluster.record.metadata.annotations ?? {})).not.toContain(MOVING);
   });
 
   it.each([
@@ -562,7 +561,7 @@ describe('a move that somebody else has begun', () => {
     const cluster = begun(toCluster, by);
     for (const more of [[], ['--go-on']]) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
-      const { code, err } = await database(['move', 'shop', '--external', 'hosted', '--yes', ...more], cluster);
+      const { code, err } = await database(['upgrade', 'shop', '--yes', ...more], cluster);
       expect([code, err, cluster.story]).toEqual([
         1,
         expect.stringContaining(`A move of shop was begun${words}: pod/0 to cloudnative-pg/1`),

@@ -1,48 +1,36 @@
 // Moves the database of a deployment to another driver, goes back, and deletes what a move has left.
 
 import { databaseNumberOfRevisions } from '../deployments/record/database-move.ts';
-import type { ExternalUri } from '../deployments/record/moving-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { DATABASE_DRIVERS } from '../schema/database-names.ts';
-import { DNS_SUBDOMAIN_PATTERN, SECRET_KEY_PATTERN } from '../schema/name-patterns.ts';
-import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { askForName, YES } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, readRevisions } from './records.ts';
 
-/** Key of the URI in a Secret that names no other. */
-const URI_KEY = 'uri';
-const SECRET_NAME = new RegExp(DNS_SUBDOMAIN_PATTERN);
-const SECRET_KEY = new RegExp(SECRET_KEY_PATTERN);
-
 export const databaseCommand: Command = {
   name: 'database',
-  purpose:
-    'move its database to another driver, a newer PostgreSQL or an external one, go back, or delete what a move has left',
+  purpose: 'move its database to a Cluster or a newer PostgreSQL, go back, or delete what a move has left',
   words: [{ word: 'ACTION', names: 'action', choices: ['move', 'upgrade', 'back', 'forget-old'] }, DEPLOYMENT],
   flags: [
     { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
-    { name: 'external', value: 'SECRET', help: "move: the Secret with the URI of a database that is not Davit's" },
-    { name: 'key', value: 'KEY', help: `move --external: the key of the URI in it; ${URI_KEY} by default` },
     YES,
     { name: 'go-on', help: 'go on with a move that somebody else has begun, or end it' },
     timeoutFlag(3600, undefined, 1),
     OUTPUT,
   ],
-  about: `move stops all pods, makes a backup, loads it into a database of the other driver, and starts the pods on it. It says for how long
-nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move goes on. upgrade does the same within
-the driver, to the newer major version of PostgreSQL that the platform has by now. move --external goes to an empty database that is not
-Davit's, such as a hosted one. Its URI is in a Secret beside the deployment, which uses it from there (POSTGRES_URI_CUSTOM) afterwards.
+  about: `move stops all pods, makes a backup, loads it into a Cluster of CloudNativePG (from driver pod to cloudnative-pg), and starts the pods on it.
+It says for how long nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move continues. upgrade does the
+same within the driver, to the newer major version of PostgreSQL that the platform has by now.
 
 back returns to the database of before the last move or upgrade, with the data that it had then; what was written since is not in it. It also ends a move
 that was interrupted. forget-old deletes databases that are not used any more.
 
   PROGRAM database move shop --driver cloudnative-pg
-  PROGRAM database move shop --external shop-database --key uri
   PROGRAM database upgrade shop
   PROGRAM database back shop
   PROGRAM database forget-old shop`,
@@ -57,39 +45,16 @@ that was interrupted. forget-old deletes databases that are not used any more.
       flags,
     } = context;
     const driver = flags.text('driver') as DatabaseDriver | undefined;
-    const external = uriIn(flags);
-    if (action !== 'move' && (driver !== undefined || external))
-      throw new Misuse(`${driver === undefined ? '--external' : '--driver'} is for move.`);
+    if (action !== 'move' && driver !== undefined) throw new Misuse('--driver is for move.');
     if (action === 'forget-old') return forgetOld(context, name);
-    const { goBack, move, moveAway, upgrade } = await import('./move-database.ts');
+    const { goBack, move, upgrade } = await import('./move-database.ts');
     if (action === 'back') return goBack(context, name);
     if (action === 'upgrade') return upgrade(context, name);
-    if (driver !== undefined && external) throw new Misuse('Give --driver or --external, not both.');
-    if (external) return moveAway(context, name, external);
     if (driver === undefined)
-      throw new Misuse(
-        `--driver must be the driver of the next database: ${DATABASE_DRIVERS.join(', ')}. For one that is not Davit's, --external names the Secret with its URI.`,
-      );
+      throw new Misuse(`--driver must be the driver of the next database: ${DATABASE_DRIVERS.join(', ')}.`);
     return move(context, name, driver);
   },
 };
-
-/** Throws Misuse for what no Secret or key can be called: a URI, for example, which is not repeated. */
-function uriIn(flags: Flags): ExternalUri | undefined {
-  const secretName = flags.text('external');
-  const secretKey = flags.text('key');
-  if (secretName === undefined) {
-    if (secretKey === undefined) return undefined;
-    throw new Misuse('--key is for --external.');
-  }
-  if (!SECRET_NAME.test(secretName) || secretName.length > 253)
-    throw new Misuse(
-      '--external must be the name of a Secret, which has the URI under a key. The URI itself is not given here.',
-    );
-  if (secretKey !== undefined && (!SECRET_KEY.test(secretKey) || secretKey.length > 253))
-    throw new Misuse('--key must be the key of a Secret: letters, digits, hyphens, dots and underscores.');
-  return { secretName, secretKey: secretKey ?? URI_KEY };
-}
 
 async function forgetOld(context: Context, name: string): Promise<number> {
   const { kubectl, warn } = context;

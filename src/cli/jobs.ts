@@ -18,7 +18,7 @@ export async function createJob(kubectl: Kubectl, manifest: object): Promise<str
 }
 
 /** Somebody has deleted a Job that a command waits for. */
-export class JobDeleted extends Failure {}
+class JobDeleted extends Failure {}
 
 function deletedWords(job: string): string {
   return `Job ${job} was deleted before its end.`;

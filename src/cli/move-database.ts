@@ -7,34 +7,26 @@ import {
   beginning,
   begunIn,
   downtimeOf,
-  type ExternalUri,
   lostTrack,
-  type Moving,
   moveBack,
-  moveOut,
   moveTo,
   stageOf,
   upgradeTo,
-  usePatch,
 } from '../deployments/record/moving-database.ts';
 import { names } from '../deployments/record/names.ts';
 import { moverOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
-import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
-import { MOVE_DATABASE_ANNOTATION } from '../schema/meta.ts';
 import { carryOut, endMove, needClaims, readyOn, secondsSince, workOf } from './carry-out-move.ts';
 import { needFinished } from './cloning.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
-import { endLoads, needUri, tryExternal } from './external-database.ts';
 import { Failure } from './kubectl.ts';
-import { durationText, isUpgrade, otherMoveWords, outward, strangeMoveWords, UPGRADE } from './move-words.ts';
+import { durationText, isUpgrade, otherMoveWords, strangeMoveWords, UPGRADE } from './move-words.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
-import { withinTime } from './time-limit.ts';
+import { RECORDS, readRecord, readRevisions } from './records.ts';
 import { usernameOf } from './who.ts';
 
 /** Resolves to the exit code. */
@@ -48,54 +40,6 @@ export function move(context: Context, name: string, driver: DatabaseDriver): Pr
       const { from, to } = decided.move;
       return { ...decided, says: `is moved from ${databaseText(from)} to ${databaseText(to)}` };
     },
-  });
-}
-
-/** The same to a database that is not Davit's. Resolves to the exit code. */
-export function moveAway(context: Context, name: string, uri: ExternalUri): Promise<number> {
-  const { secretName, secretKey } = uri;
-  return begin(context, name, {
-    action: outward(uri),
-    isThis: ({ move: { to }, moving: { external } }) =>
-      to.driver === EXTERNAL_DATABASE && external?.secretName === secretName && external.secretKey === secretKey,
-    decide(record, own, used) {
-      const decided = moveOut(record, own, { used });
-      if ('refused' in decided) return decided;
-      const { postgresUriScheme: uriScheme } = record.spec.sourceConfig.runtime ?? {};
-      const says = `is moved from ${databaseText(decided.move.from)} to ${databaseText(decided.move.to)}`;
-      return { ...decided, says, outside: { external: uri, ...(uriScheme !== undefined && { uriScheme }) } };
-    },
-    async tries(record, { to }, moving) {
-      const { external, uriScheme } = moving;
-      if (external === undefined) return '';
-      await needUri(context.kubectl, external);
-      await rehearse(context, record, to, moving);
-      const over = {
-        message: () => 'The time is over. The external database was not tried to its end, and nothing was changed.',
-        hint: `${PROGRAM} database ${outward(uri).replace('NAME', name)}`,
-      };
-      const trial = { uri: external, to, uriScheme };
-      const there = await tryExternal(withinTime(context, over), record, trial);
-      return ` That is ${there}. Davit does not back it up.`;
-    },
-  });
-}
-
-/** What the record is to ask for, which its policies may refuse. Throws Failure if they do. */
-async function rehearse(
-  { kubectl }: Context,
-  record: AppDeployment,
-  to: DatabaseMove['to'],
-  moving: Moving,
-): Promise<void> {
-  const { name, resourceVersion } = record.metadata;
-  const claims = needClaims(record, await usernameOf(kubectl));
-  const annotations = { ...claims, [MOVE_DATABASE_ANNOTATION]: moving.move };
-  const patch = JSON.stringify({ metadata: { resourceVersion, annotations }, spec: usePatch(record.spec, to, moving) });
-  const sends = ['patch', RECORDS, name, '--type=merge', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-p', patch];
-  await kubectl(sends).catch((error: unknown) => {
-    if (!(error instanceof Failure)) throw error;
-    throw new Failure(`Nothing was changed. ${name} cannot use an external database as it is: ${error.message}`);
   });
 }
 
@@ -126,14 +70,10 @@ interface Beginning {
     record: AppDeployment,
     own: readonly AppRevision[],
     used: readonly number[],
-  ):
-    | { readonly move: DatabaseMove; readonly says: string; readonly outside?: Pick<Moving, 'external' | 'uriScheme'> }
-    | { readonly refused: string };
-  /** Tries what else may fail, and resolves to what is said of it, after a space. Throws Failure if it would fail. */
-  tries?(record: AppDeployment, move: DatabaseMove, moving: Moving): Promise<string>;
+  ): { readonly move: DatabaseMove; readonly says: string } | { readonly refused: string };
 }
 
-async function begin(context: Context, name: string, { action, isThis, decide, tries }: Beginning): Promise<number> {
+async function begin(context: Context, name: string, { action, isThis, decide }: Beginning): Promise<number> {
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
@@ -151,16 +91,14 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   if ('refused' in decided) throw new Failure(decided.refused);
   await needBackups(context, name);
   needClaims(record, await usernameOf(kubectl));
-  const moving = beginning(record, decided.move, { isBack: false, now: new Date(), outside: decided.outside });
-  const found = (await tries?.(record, decided.move, moving)) ?? '';
   const { sizeBytes = 0, lastSuccessAt } = record.status?.databaseBackup ?? {};
   const seconds = downtimeOf(decided.move, sizeBytes);
   warn(
-    `${name} ${decided.says}.${found} Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
+    `${name} ${decided.says}. Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
   );
   await needConsent(context, name, `${PROGRAM} database ${action.replace('NAME', name)} --yes`);
-  const stopping = { ...moving, stoppedAt: new Date().toISOString() };
-  return carryOut(workOf(context, record, { move: decided.move, moving: stopping }));
+  const moving = beginning(record, decided.move, { isBack: false, now: new Date() });
+  return carryOut(workOf(context, record, { move: decided.move, moving }));
 }
 
 /** Throws Failure where a move was begun and nobody can say which. */
@@ -180,7 +118,6 @@ export async function goBack(context: Context, name: string): Promise<number> {
   if (begun?.moving.isBack) return goOn(context, record, begun);
   if (begun && stageOf(record, revisions, begun.move) !== 'there') {
     const work = workOf(context, record, begun);
-    if (begun.move.to.driver === EXTERNAL_DATABASE) await endLoads(context, record, begun.move.to.number);
     await endMove(work);
     await readyOn(work, begun.move.from);
     tell(context, {
@@ -196,9 +133,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
     `${name} goes back to ${databaseText(decided.move.to)}, with the data that it had before the move. What was written since then stays in ${databaseText(decided.move.from)}, and is not in it. Its pods are stopped meanwhile.`,
   );
   await needConsent(context, name, `${PROGRAM} database back ${name} --yes`);
-  const { outside } = decided;
-  if (outside?.external && decided.move.to.driver === EXTERNAL_DATABASE) await needUri(kubectl, outside.external);
-  const moving = beginning(record, decided.move, { isBack: true, now: new Date(), begun: begun?.moving, outside });
+  const moving = beginning(record, decided.move, { isBack: true, now: new Date(), begun: begun?.moving });
   return carryOut(workOf(context, record, { move: decided.move, moving }));
 }
 

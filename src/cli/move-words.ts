@@ -6,18 +6,13 @@ import {
   postgresVersionOf,
   wasNeverLoaded,
 } from '../deployments/record/database-move.ts';
-import { type BegunMove, type ExternalUri, scaleWords } from '../deployments/record/moving-database.ts';
+import { type BegunMove, scaleWords } from '../deployments/record/moving-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
 import { PROGRAM } from './program.ts';
 
 /** As of the command line, after `database`. */
 export const UPGRADE = 'upgrade NAME';
-
-export function outward({ secretName, secretKey }: ExternalUri): string {
-  return `move NAME --external ${secretName} --key ${secretKey}`;
-}
 
 /** To another database of its driver. */
 export function isUpgrade({ from, to }: DatabaseMove): boolean {
@@ -26,8 +21,7 @@ export function isUpgrade({ from, to }: DatabaseMove): boolean {
 
 /** The command that goes on with it. */
 export function commandOf(name: string, { move, moving }: BegunMove): string {
-  const { external } = moving;
-  const onward = external ? outward(external) : isUpgrade(move) ? UPGRADE : `move NAME --driver ${move.to.driver}`;
+  const onward = isUpgrade(move) ? UPGRADE : `move NAME --driver ${move.to.driver}`;
   return `${PROGRAM} database ${(moving.isBack ? 'back NAME' : onward).replace('NAME', name)}`;
 }
 
@@ -42,10 +36,9 @@ export function strangeMoveWords(
   { moving }: BegunMove,
   mover: string | undefined,
 ): string {
-  const { driver, external } = moving;
-  const secret = external ? `, with the URI in Secret ${external.secretName}` : '';
+  const { driver } = moving;
   const by = mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`;
-  return `A move of ${name} was begun${by}: ${moving.move}${secret}, on ${moving.stoppedAt}. It leaves ${name} with a scale of ${scaleWords(moving)}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up.`;
+  return `A move of ${name} was begun${by}: ${moving.move}, on ${moving.stoppedAt}. It leaves ${name} with a scale of ${scaleWords(moving)}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up.`;
 }
 
 /** A move is in the way of another one. `strange`: that somebody else has begun it. */
@@ -77,16 +70,11 @@ interface EndedMove {
 }
 
 /** What is left after a move that was made. */
-export function leftWords({ name, move: { from, to }, revisions, suggested }: EndedMove): readonly string[] {
+export function leftWords({ name, move: { from }, revisions, suggested }: EndedMove): string {
   const left = wasNeverLoaded(revisions, from.number)
     ? `Database ${databaseText(from)} is left, into which nothing was loaded.`
     : `What it was moved from is kept: ${databaseText(from)}. To go back to it: ${commandBack(name)}${suggested}.`;
-  const wayToDelete =
-    from.driver === EXTERNAL_DATABASE
-      ? 'Davit deletes nothing in an external database.'
-      : `To delete it: ${PROGRAM} database forget-old ${name}${suggested}`;
-  const unsaved = 'Davit makes no backups of an external database. Have it backed up where it runs.';
-  return [`${left} ${wayToDelete}`, ...(to.driver === EXTERNAL_DATABASE ? [unsaved] : [])];
+  return `${left} To delete it: ${PROGRAM} database forget-old ${name}${suggested}`;
 }
 
 /** The end of a move that was made, for people and for programs. `backup`: what the next database began with; null on the way back. */

@@ -71,7 +71,7 @@ export function listingJob({ record, cronJob, from, needsEmpty }: Listing): IJob
   }));
 }
 
-export interface BackupContainers {
+interface BackupContainers {
   /** Writes dumps: it has the database's image and password. */
   readonly dump: IContainer;
   /** Fetches the backup. */
@@ -79,7 +79,7 @@ export interface BackupContainers {
 }
 
 /** Throws Failure if the CronJob is not one that Davit has made. */
-export function jobOfBackups(
+function jobOfBackups(
   { record, cronJob, which }: Restore,
   containersOf: (from: BackupContainers) => Pick<IPodSpec, 'initContainers' | 'containers'>,
 ): IJob {

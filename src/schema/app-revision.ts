@@ -123,10 +123,6 @@ export const Resolved = z
           .regex(new RegExp(BACKUP_NAME_PATTERN))
           .describe('Backup of the deployment with which it begins. Absent where it had data before.')
           .optional(),
-        external: z
-          .boolean()
-          .describe('Whether it is an external one, which was loaded before. It has no objects of its own.')
-          .optional(),
         neverLoaded: z
           .array(z.int().min(1).max(9999))
           .max(MOST_NEVER_LOADED)

@@ -3,9 +3,6 @@
 /** What runs a record's own PostgreSQL: one pod of Davit's, or CloudNativePG. */
 export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg'] as const;
 
-/** In place of the driver, where a record was moved to a database that is not Davit's. */
-export const EXTERNAL_DATABASE = 'external';
-
 /** As `archiveName` makes it. */
 export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
 const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);

@@ -1,10 +1,8 @@
 // A kubectl for tests of `database`, and a Davit that does what the record asks for.
 
-import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { Failure } from '../../src/cli/kubectl.ts';
 import { RECORDS } from '../../src/cli/records.ts';
 import type { AppDeployment } from '../../src/schema/app-deployment.ts';
-import { CRON_JOB } from './backup-cron-job.ts';
 import { aRecord, type CliRan, runCli, uid } from './cli-world.ts';
 
 export const BACKUP = '20260201T020000Z-0000000a';
@@ -25,21 +23,11 @@ export interface Cluster {
   restores?: 'fails';
   backup?: 'fails' | 'mute';
   backups: number;
-  /** The external database: the mark of what was loaded, why a Job on it fails, and what was said to the one that tries it. */
-  readonly outside: { mark?: string; loaded: number; trouble?: string; loading?: string; ownServer?: string };
-  /** What kubectl says of the Secret with its URI. */
-  secret: string;
-  /** Why the API server refuses to use it. */
-  rejects?: string;
   /** The API server does not say who the caller is. */
   nobody?: boolean;
   /** Called before each command. */
   before?: (words: string) => void;
   pods: number;
-  /** Jobs of its loads that are there. */
-  loads: object[];
-  /** What somebody does to the Jobs that this command waits for. */
-  jobs?: 'being deleted';
 }
 
 export const condition = (type: string, status: string, reason: string, message = `${reason}.`): object => ({
@@ -63,9 +51,6 @@ export function revision(
   };
 }
 
-const namesExternal = ({ secretReferences = [] }: AppDeployment['spec']): boolean =>
-  secretReferences.some(({ name }) => name === 'POSTGRES_URI_CUSTOM');
-
 export function aCluster(spec: object = {}, status: object = {}): Cluster {
   const record = aRecord(
     { sourceConfig: { database: { backup: {} }, resourceSpec: { maxScale: 3 } }, ...spec },
@@ -85,10 +70,7 @@ export function aCluster(spec: object = {}, status: object = {}): Cluster {
     held: ['persistentvolumeclaim/shop--postgres', 'secret/shop--postgres', 'secret/shop--redis'],
     story: [],
     pods: 2,
-    loads: [],
     backups: 0,
-    outside: { loaded: 0 },
-    secret: '7 other uri',
   };
 }
 
@@ -122,13 +104,12 @@ function reconcile(cluster: Cluster): void {
   if (scale === 0) cluster.pods = Math.max(0, cluster.pods - 1);
   const generation = metadata.generation ?? 0;
   const [newest] = cluster.revisions;
-  const isOut = namesExternal(spec);
   // What was asked for holds until somebody changes the record.
   const isClaimed = metadata.annotations?.[`${MOVE}-by`]?.startsWith(`${metadata.uid} ${generation} `) === true;
   const isNew =
     to !== '' &&
     isClaimed &&
-    (to === 'external' ? isOut : !isOut && driver === to) &&
+    driver === to &&
     newest?.spec.id !== `${to}${number}` &&
     // Two revisions of one generation have no order.
     generation > (newest?.spec.deploymentGeneration ?? 0);
@@ -144,9 +125,7 @@ function reconcile(cluster: Cluster): void {
     if (cluster.pods > 0 || scale !== 0) return say('DatabaseMoveWaits', true);
     const image = number === '0' ? 'postgres:17' : 'postgres:18.1';
     const own = to === 'pod' ? { image } : { image, driver: to };
-    const kind = to === 'external' ? {} : { postgres: own };
-    const movedDatabase = { number: Number(number), ...(to === 'external' && { external: true }) };
-    const resolved = { server: { maxScale: 0 }, ...kind, movedDatabase };
+    const resolved = { server: { maxScale: 0 }, postgres: own, movedDatabase: { number: Number(number) } };
     cluster.revisions.unshift(revision(`${to}${number}`, resolved, generation, spec));
     cluster.story.push(`${to}/${number}${backup === undefined ? '' : ` with ${backup}`}`);
   }
@@ -157,41 +136,12 @@ function reconcile(cluster: Cluster): void {
   if (scale > 0) cluster.pods = scale;
   return say(scale === 0 ? 'ScaledToZero' : 'Serving', false, {
     ...known,
-    databaseRestore: now > 0 && !isOut ? { name: BACKUP, restoredAt: '2026-02-01T03:00:00Z' } : undefined,
+    databaseRestore: now > 0 ? { name: BACKUP, restoredAt: '2026-02-01T03:00:00Z' } : undefined,
   });
 }
 
-const OUTSIDE = { host: 'db.example', port: '5432', database: 'app', user: 'shop', version: '17.2' };
-
-/** What the Job does that was created with this manifest. Returns its name. */
-function run(cluster: Cluster, manifest: string): string {
-  const { outside } = cluster;
-  const { initContainers = [], containers = [] } = (JSON.parse(manifest) as IJob).spec?.template.spec ?? {};
-  if (!initContainers.some(({ name }) => name === 'davit-fetch')) {
-    outside.ownServer = containers[0]?.env?.find(({ name }) => name === 'OWN_SERVER')?.value ?? '';
-    return 'tries';
-  }
-  const id = containers[0]?.env?.find(({ name }) => name === 'RESTORE_ID')?.value ?? '';
-  if (outside.loading !== undefined) return 'loads';
-  if (outside.mark !== undefined && outside.mark !== id) outside.loading = 'The database is not empty.';
-  else if (outside.mark === undefined) {
-    outside.mark = id;
-    outside.loaded += 1;
-    cluster.story.push(`outside ${id.slice(id.indexOf('/') + 1)}`);
-  }
-  return 'loads';
-}
-
-/** How the containers of this Job have ended. */
-function endOf(
-  { outside, backup, backups }: Cluster,
-  job: string,
-): { readonly code: number; readonly message: string } {
-  if (job === 'tries') {
-    const { trouble } = outside;
-    return trouble === undefined ? { code: 0, message: JSON.stringify(OUTSIDE) } : { code: 4, message: trouble };
-  }
-  if (job === 'loads') return { code: outside.loading === undefined ? 0 : 4, message: outside.loading ?? '{}' };
+/** How the containers of the Job of a backup have ended. */
+function endOf({ backup, backups }: Cluster): { readonly code: number; readonly message: string } {
   const name = `${BACKUP.slice(0, -1)}${(9 + backups).toString(16)}`;
   return {
     code: backup === 'fails' ? 1 : 0,
@@ -200,7 +150,7 @@ function endOf(
   };
 }
 
-function answer(cluster: Cluster, words: readonly string[], input: string, caller: string): string {
+function answer(cluster: Cluster, words: readonly string[], caller: string): string {
   const [verb, kind = ''] = words;
   cluster.before?.(words.join(' '));
   if (verb === 'auth' && words[1] === 'whoami' && cluster.nobody === true) throw new Failure('error: unknown command');
@@ -212,10 +162,6 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
     const { resourceVersion, uid: _uid, ...metadata } = patch.metadata;
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
       throw new Failure('Error from server (Conflict): changed');
-    if (words.includes('--dry-run=server')) {
-      if (cluster.rejects !== undefined) throw new Failure(cluster.rejects);
-      return '';
-    }
     const spec = (patch.spec ? merged(before.spec, patch.spec) : before.spec) as AppDeployment['spec'];
     const isChanged = JSON.stringify(spec) !== JSON.stringify(before.spec);
     const generation = (before.metadata.generation ?? 0) + (isChanged ? 1 : 0);
@@ -223,13 +169,9 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
     const all = { ...(merged(before.metadata, metadata) as object), generation, resourceVersion: resourceNow };
     cluster.record = { ...before, metadata: all as never, spec };
     const { resourceSpec, database } = spec.sourceConfig;
-    if (isChanged)
-      cluster.story.push(
-        `scale ${resourceSpec?.maxScale}, driver ${database?.driver}${namesExternal(spec) ? ', external' : ''}`,
-      );
+    if (isChanged) cluster.story.push(`scale ${resourceSpec?.maxScale}, driver ${database?.driver}`);
     return JSON.stringify(cluster.record);
   }
-  if (verb === 'create' && words.includes('-f')) return JSON.stringify({ metadata: { name: run(cluster, input) } });
   if (verb === 'create') {
     cluster.backups += 1;
     return `job.batch/${words[2]}`;
@@ -244,27 +186,20 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
     return read;
   }
   if (kind.startsWith('apprevisions')) return JSON.stringify({ items: cluster.revisions });
-  if (kind === 'secret') return cluster.secret;
-  if (kind === 'cronjobs.batch')
-    return words.includes('json') ? JSON.stringify(CRON_JOB) : 'cronjob.batch/shop---backup';
-  if (kind === 'jobs.batch' && words.includes('--selector')) return JSON.stringify({ items: cluster.loads });
+  if (kind === 'cronjobs.batch') return 'cronjob.batch/shop---backup';
   if (kind === 'jobs.batch') {
-    const { code } = endOf(cluster, words[2] ?? '');
-    const { jobs } = cluster;
-    // Kubernetes may count the pod that is ended with its Job as one that has failed.
-    const type = code === 0 && jobs === undefined ? 'Complete' : 'Failed';
+    const { code } = endOf(cluster);
+    const type = code === 0 ? 'Complete' : 'Failed';
     return JSON.stringify({
-      metadata: { name: words[2], ...(jobs && { deletionTimestamp: '2026-02-01T00:00:00Z' }) },
+      metadata: { name: words[2] },
       status: { conditions: [{ ...condition(type, 'True', 'x'), lastTransitionTime: '2026-02-01T00:00:00Z' }] },
     });
   }
   if (kind === 'pods' && words.join(' ').includes('job-name')) {
-    const job = words.join(' ').split('job-name=')[1]?.split(' ')[0] ?? '';
-    const { code, message } = endOf(cluster, job);
-    const name = job === 'tries' || job === 'loads' ? 'davit-restore' : 'davit-upload';
+    const { code, message } = endOf(cluster);
     const state = { terminated: { exitCode: code, message } };
     return JSON.stringify({
-      items: [{ metadata: { name: 'p' }, status: { containerStatuses: [{ name, state }] } }],
+      items: [{ metadata: { name: 'p' }, status: { containerStatuses: [{ name: 'davit-upload', state }] } }],
     });
   }
   if (kind === 'pods') {
@@ -274,7 +209,6 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
     }));
     return JSON.stringify({ items });
   }
-  if (words.includes('jsonpath={.metadata.uid}')) return `the uid of ${kind}`;
   if (kind.startsWith('clusters')) throw new Failure("error: the server doesn't have a resource type");
   return cluster.held.filter((one) => kind.startsWith(one.split('/')[0] ?? '')).join('\n');
 }
@@ -288,9 +222,9 @@ export function database(
   caller = 'anna',
 ): Promise<CliRan> {
   return runCli(['database', ...args], {
-    kubectl: async (words, input) => {
+    kubectl: async (words) => {
       await meanwhile?.(words.join(' '));
-      return answer(cluster, words, input ?? '', caller);
+      return answer(cluster, words, caller);
     },
     ...(answers && { answers }),
   });

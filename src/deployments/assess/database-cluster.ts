@@ -6,7 +6,7 @@ import type { DatabaseDriver } from '../../schema/database.ts';
 import { CNPG_CLUSTER_LABEL, CNPG_ROLE_LABEL, HIBERNATION_ANNOTATION } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { moveAsked, wasMovedOut } from '../record/database-move.ts';
+import { moveAsked } from '../record/database-move.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import {
   type ActionFailure,
@@ -34,13 +34,9 @@ export function isInCluster(observed: ObservedChildren): boolean {
   return ownCluster(observed) !== undefined || driverOfRevisions(observed.revisions) === 'cloudnative-pg';
 }
 
-/**
- * The driver that the record can no longer change, because there is data, or a password that opens data. Undefined before the first
- * database, and after a move to an external one.
- */
+/** The driver that the record can no longer change, because there is data, or a password that opens data. Undefined before the first database. */
 export function driverThere(observed: ObservedChildren): DatabaseDriver | undefined {
   const { names, revisions } = observed;
-  if (wasMovedOut(revisions)) return undefined;
   const named = driverOfRevisions(revisions);
   // Only a move makes another one, and leaves the one before.
   if (names.databaseNumber > 0 && named) return named;

@@ -3,9 +3,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseOffer } from '../../schema/database.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
-import { doesWithout } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -13,13 +11,14 @@ import {
   type DatabaseMove,
   databaseOf,
   databaseText,
+  isWayUp,
   moveAsked,
   moveIn,
   moveNamed,
   neverLoadedWords,
+  ONLY_UP,
   postgresVersionOf,
   takeBackCommand,
-  wasMovedOut,
   wasNeverLoaded,
 } from '../record/database-move.ts';
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
@@ -27,7 +26,6 @@ import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
 import { whyNobodyMoves } from '../record/requester.ts';
 import { runsNothing } from '../record/revisions.ts';
-import { namesExternalPostgres } from '../record/secret-references.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { withoutKeys } from './backup-store.ts';
 import { driverThere } from './database-cluster.ts';
@@ -41,9 +39,10 @@ interface Seen {
   readonly move: DatabaseMove;
 }
 
-/** In the order in which people should hear of them. An external database was loaded, or had its data, before it was asked for. */
+/** In the order in which people should hear of them. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   movedElsewhere,
+  movedDown,
   nothingKept,
   neverLoaded,
   driverNotOffered,
@@ -62,37 +61,23 @@ export function checkDriver({ observed, settings }: Omit<Seen, 'move'>): Entry |
   const named = moveNamed(observed.record, observed.revisions);
   if (named && named.from.driver !== named.to.driver)
     return withWayOut(moveRefused(nobodyAsks(observed.record)), observed, named);
-  const left = externalLeft(observed);
-  if (left) return left;
   const asked = observed.record.spec.sourceConfig.database?.driver;
   const has = driverThere(observed);
   return asked === undefined || has === undefined || asked === has ? undefined : driverStays(observed, has, asked);
 }
 
-/** Without the annotation a driver is fixed, and an external database is switched to by hand, from which a field alone returns. */
+/** Without the annotation a driver is fixed. */
 function nobodyAsks(record: Observed['record']): string {
   return `${whyNobodyMoves(record)} Whoever wants the move asks for it in one write of his own (docs/database-moves.md, "By hand").`;
 }
 
 /** Until the request is taken back, nothing else of the record takes effect. What waits says itself what to do. */
-function withWayOut(entry: Entry | undefined, { record, revisions }: Observed, move: DatabaseMove): Entry | undefined {
+function withWayOut(entry: Entry | undefined, { record }: Observed, move: DatabaseMove): Entry | undefined {
   if (entry?.is !== 'stalled' || entry.reason === 'DatabaseMoveWaits') return entry;
   const { name, namespace, annotations } = record.metadata;
   const isByCommand = annotations?.[MOVING_ANNOTATION] !== undefined;
-  const out = isByCommand
-    ? `kubectl davit database back ${name} -n ${namespace}`
-    : takeBackCommand(record, move, revisions[0]);
+  const out = isByCommand ? `kubectl davit database back ${name} -n ${namespace}` : takeBackCommand(record, move);
   return { ...entry, message: `${entry.message.replace(/\.$/, '')}. To take the request back: ${out}` };
-}
-
-/** Its own database has the data of before the move, or none. So a rollback and a change by hand bring no pod back to it. */
-function externalLeft({ record: { metadata, spec }, revisions }: Observed): Entry | undefined {
-  const wantsOwn = !namesExternalPostgres(spec) && !doesWithout('postgres', spec.sourceConfig.runtime);
-  return wantsOwn && wasMovedOut(revisions)
-    ? moveRefused(
-        `${EXTERNAL_POSTGRES_VARIABLE} is gone from the record, and the deployment was moved to that database: its own one has the data of before. Name the Secret again. To go back to the data of before, do so after that: kubectl davit database back ${metadata.name}.`,
-      )
-    : undefined;
 }
 
 /** Whoever asks by an annotation of his own learns what it must say. */
@@ -135,8 +120,6 @@ function whyNotFollowed(move: DatabaseMove | undefined, now: ReturnType<typeof d
   if (from === to) return 'It names one database twice.';
   if (has === to) return undefined;
   if (has !== from) return `The deployment has database ${has}, and not ${from}.`;
-  if (move.to.driver === EXTERNAL_DATABASE)
-    return `The record names no external database: add ${EXTERNAL_POSTGRES_VARIABLE} to its secret_references in the same write.`;
   return `source_config.database.driver does not ask for ${move.to.driver}, or the record names an external database (${EXTERNAL_POSTGRES_VARIABLE}): change that in the same write.`;
 }
 
@@ -147,8 +130,9 @@ export function offersOf(
   latest: AppRevision | undefined,
 ): DatabaseOffer[] | undefined {
   const now = latest && databaseOf(latest);
-  const isMovable = now !== undefined && now.driver !== EXTERNAL_DATABASE && runsHere(observed.record);
-  return isMovable ? [...databaseOffers(settings, observed.cloudNativePg === true)] : undefined;
+  return now !== undefined && runsHere(observed.record)
+    ? [...databaseOffers(settings, observed.cloudNativePg === true)]
+    : undefined;
 }
 
 function moveRefused(message: string): Entry {
@@ -159,9 +143,14 @@ function movedElsewhere({ observed: { record } }: Seen): Entry | undefined {
   return runsHere(record) ? undefined : moveRefused("That of a deployment on a listener's cluster cannot be moved.");
 }
 
+/** What a Cluster dumps, a pod need not be able to load. */
+function movedDown({ move }: Seen): Entry | undefined {
+  return move.backup === undefined || isWayUp(move) ? undefined : moveRefused(ONLY_UP);
+}
+
 /** Back to a database that is not there would begin with nothing. */
 function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefined {
-  if (backup !== undefined || to.driver === EXTERNAL_DATABASE) return undefined;
+  if (backup !== undefined) return undefined;
   const { record } = observed;
   const { postgresSecret, postgresClaim } = names(record.metadata.name, to.number);
   const holder = to.driver === 'pod' ? 'PersistentVolumeClaim' : 'Cluster';
@@ -185,21 +174,15 @@ function neverLoaded({ observed: { record, revisions }, move: { to, backup } }: 
     : undefined;
 }
 
-/** Whether Davit loads a backup. */
-function isFetched({ to, backup }: DatabaseMove): boolean {
-  return backup !== undefined && to.driver !== EXTERNAL_DATABASE;
-}
-
 /** The plugin has read the same in the status, which may be older. */
 function driverNotOffered({ observed, settings, move: { to, backup } }: Seen): Entry | undefined {
-  if (to.driver === EXTERNAL_DATABASE) return undefined;
   const from = backup === undefined ? undefined : postgresVersionOf(observed.revisions[0]);
   const why = whyNotOffered(databaseOffers(settings, observed.cloudNativePg === true), to.driver, from);
   return why === undefined ? undefined : moveRefused(why);
 }
 
 function noStoreToMove({ observed: { backupStore }, move }: Seen): Entry | undefined {
-  return isFetched(move) && backupStore === undefined
+  return move.backup !== undefined && backupStore === undefined
     ? stalled(
         'BackupStoreMissing',
         'This platform has no store for backups (settings.backups.store), so no backup can be loaded.',
@@ -208,7 +191,7 @@ function noStoreToMove({ observed: { backupStore }, move }: Seen): Entry | undef
 }
 
 function noCredentialsToMove({ observed, move }: Seen): Entry | undefined {
-  const missing = isFetched(move) ? withoutKeys(observed, 'no backup can be fetched') : undefined;
+  const missing = move.backup === undefined ? undefined : withoutKeys(observed, 'no backup can be fetched');
   return missing === undefined ? undefined : stalled('BackupCredentialsMissing', missing);
 }
 
@@ -221,7 +204,7 @@ function stillScaled({ observed, move }: Seen): Entry | undefined {
     ? undefined
     : stalled(
         'DatabaseMoveWaits',
-        `The database is moved when nothing can write to it any more. Until then no other change takes effect, a scale of 0 included, so take the request back: ${takeBackCommand(record, move, newest)}. Then kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
+        `The database is moved when nothing can write to it any more. Until then no other change takes effect, a scale of 0 included, so take the request back: ${takeBackCommand(record, move)}. Then kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
       );
 }
 

@@ -91,13 +91,6 @@ if [ -n "$password" ] && [ "$blind" = no ]; then
 fi
 `;
 
-/** The steps by which a script reads the URI of a PostgreSQL in $uri, for scripts that do not wait. */
-export const POSTGRES_URI_STEPS = {
-  begin: `${DECODE.trim()}\n${SPLIT.trim()}\n`,
-  read: READ_TARGET,
-  verify: VERIFY_TARGET,
-} as const;
-
 /** Runs attempt until it succeeds. Prints the cause of a failure when it changes, and once a minute. */
 const LOOP = `
 unset uri rest authority userinfo password query parameter

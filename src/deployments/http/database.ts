@@ -9,7 +9,6 @@ import {
   EXTENSIONS_AT_CREATION_MESSAGE,
   RESTORE_AT_CREATION_MESSAGE,
 } from '../../schema/app-deployment.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
   ARCHIVE_OR_BACKUP_MESSAGE,
@@ -20,8 +19,6 @@ import {
   ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
-import { externalLost } from '../record/database-move.ts';
-import { namesExternalPostgres } from '../record/secret-references.ts';
 
 const RESTORE = ['source_config', 'database', 'restore'] as const;
 
@@ -60,22 +57,6 @@ export function* otherDriver(
     msg: driverFixedMessage(name, has, asked),
     type: 'frozen_field',
   };
-}
-
-/**
- * The reference to the database to which the record was moved, which the new spec lacks. `own`: the record's revisions, newest first.
- * `at`: what of the request leaves it out, if not the list in which it is.
- */
-export function* lostExternal(
-  record: AppDeployment,
-  own: readonly AppRevision[],
-  after: AppDeployment['spec'],
-  at?: FieldError['loc'],
-): Generator<FieldError> {
-  const msg = externalLost(record, own, after);
-  if (msg === undefined) return;
-  const isSecret = namesExternalPostgres({ secrets: record.spec.secrets });
-  yield { loc: at ?? ['body', isSecret ? 'secrets' : 'secret_references'], msg, type: 'frozen_field' };
 }
 
 /** `at`: where the fields are. */

@@ -7,7 +7,6 @@ import { withRequest } from '../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf as newestFirst } from '../record/revisions.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
-import { lostExternal } from './database.ts';
 import { applyPatch, type Patch, patchFindings } from './patch.ts';
 import { type Checking, findingsOfChange } from './platform-checks.ts';
 import { resourceSpecInForce, shownRevisionConfig, specWithNewestFile, urlOf } from './presenter.ts';
@@ -42,7 +41,6 @@ export function decidePatch(
     const { spec } = changed;
     const findings = [
       ...patchFindings(record, patch, changed, { settings, known: inForce.values }),
-      ...lostExternal(record, own, spec, variable && ['path', 'secret_name']),
       ...(await findingsOfChange(checking, record, spec, tenant.id)),
     ];
     if (findings.length > 0) throw new HttpError(422, findings);

@@ -3,16 +3,15 @@
 // is retained is older, and is adopted by nobody who does not know it.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { USED_LAST_ANNOTATION } from '../../schema/meta.ts';
 import { isOurs, type Observed } from '../assess/observed.ts';
 import { isRestored } from '../assess/restore.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { databaseNumberOf, databaseOf, wasMovedOut, wasNeverLoaded } from '../record/database-move.ts';
+import { databaseNumberOf, databaseOf, wasNeverLoaded } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';
+import { EXTERNAL_DATABASE } from '../record/used-last.ts';
 
 /** A Secret to mark, and the value of its annotation. */
 export interface UsedLast {
@@ -51,10 +50,8 @@ export function usedLastOf(observed: Observed): UsedLast | undefined {
   return secret && { secret, value: `${uid} ${driver}${isOut ? ` ${EXTERNAL_DATABASE}` : ''}` };
 }
 
-/** Also where the record only names an external database, if that revision is what runs. */
+/** Whether the revision that runs names an external database. */
 function wasLastOutside({ record: { status }, revisions }: Observed): boolean {
-  const isOutside = (revision: AppRevision): boolean =>
-    databaseOf(revision) === undefined && namesExternalPostgres(revision.spec.requested);
   const active = revisions.find(({ spec }) => spec.id === status?.activeRevisionId) ?? revisions[0];
-  return wasMovedOut(revisions) || (active !== undefined && isOutside(active));
+  return active !== undefined && databaseOf(active) === undefined && namesExternalPostgres(active.spec.requested);
 }

@@ -51,5 +51,5 @@ export function accessOf(postgres: MadeFor): DatabaseAccess {
 
 /** Why a driver is not changed, and the way to the other one. */
 export function driverFixedMessage(name: string, has: DatabaseDriver, asked: DatabaseDriver): string {
-  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}. To move it: kubectl davit database move ${name} --driver ${asked}.`;
+  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}.${asked === 'cloudnative-pg' ? ` To move it: kubectl davit database move ${name} --driver ${asked}.` : ''}`;
 }

@@ -5,12 +5,8 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
-import { DATABASE_DRIVERS, EXTERNAL_DATABASE, isBackupName } from '../../schema/database-names.ts';
-import {
-  EXTERNAL_POSTGRES_VARIABLE,
-  MOVE_DATABASE_ANNOTATION,
-  MOVE_DATABASE_BY_ANNOTATION,
-} from '../../schema/meta.ts';
+import { DATABASE_DRIVERS, isBackupName } from '../../schema/database-names.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
@@ -18,22 +14,16 @@ import { type Names, names } from './names.ts';
 import { moveRequesterOf } from './requester.ts';
 import { namesExternalPostgres } from './secret-references.ts';
 
-/** What a record can be moved to, and back from. */
-export type DatabaseKind = DatabaseDriver | typeof EXTERNAL_DATABASE;
-
 /** One of the databases of a record. */
 export interface DatabaseOfRecord {
-  readonly driver: DatabaseKind;
+  readonly driver: DatabaseDriver;
   readonly number: number;
 }
 
 export interface DatabaseMove {
   readonly from: DatabaseOfRecord;
   readonly to: DatabaseOfRecord;
-  /**
-   * The record's own backup with which the new one begins; an external one was loaded with it before. Absent: back to one that is kept,
-   * with the data that it has.
-   */
+  /** The record's own backup with which the new one begins. Absent: back to one that is kept, with the data that it has. */
   readonly backup?: string;
 }
 
@@ -55,33 +45,12 @@ export function databaseNames({ metadata: { name } }: AppDeployment, revision: S
 }
 
 /**
- * The database that Davit made for a revision, or to which the record was moved. Undefined where it uses none, or an external one that
- * was set by hand: its number is that of the own one, which such a record returns to.
+ * The database that Davit made for a revision. Undefined where it uses none, or an external one: its number is that of the own one, which such a
+ * record returns to.
  */
 export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
-  const { postgres, movedDatabase } = revision.spec.resolved;
-  const own = postgres && driverOf(postgres);
-  const driver = own ?? (movedDatabase?.external === true ? EXTERNAL_DATABASE : undefined);
-  return driver && { driver, number: databaseNumberOf(revision) };
-}
-
-/** Whether the record was moved to an external database, and has been on it since. `own`: its revisions, newest first. */
-export function wasMovedOut([newest]: readonly Snapshot[]): boolean {
-  return newest !== undefined && databaseOf(newest)?.driver === EXTERNAL_DATABASE;
-}
-
-/**
- * Why `after` cannot take the place of the record's spec: the database to which the record was moved would be gone from it, and the own one
- * is old. Undefined where it can. `own`: the record's revisions, newest first.
- */
-export function externalLost(
-  { metadata: { name }, spec }: AppDeployment,
-  own: readonly Snapshot[],
-  after: AppDeployment['spec'],
-): string | undefined {
-  const isLost = namesExternalPostgres(spec) && !namesExternalPostgres(after);
-  if (!isLost || !wasMovedOut(own) || after.sourceConfig.runtime?.database === 'none') return undefined;
-  return `the database of "${name}" was moved to the one that ${EXTERNAL_POSTGRES_VARIABLE} names, and its own one has the data of before. So the variable stays, with this or another Secret, and no revision without it comes back. To go back to the data of before: kubectl davit database back ${name}.`;
+  const { postgres } = revision.spec.resolved;
+  return postgres && { driver: driverOf(postgres), number: databaseNumberOf(revision) };
 }
 
 /** Major version of a revision's own PostgreSQL. Undefined where its image does not say it. */
@@ -100,7 +69,7 @@ export function moveText({ from, to, backup }: DatabaseMove): string {
   return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
 }
 
-const DATABASE = `(${[...DATABASE_DRIVERS, EXTERNAL_DATABASE].join('|')})/([0-9]|[1-9][0-9]{1,3})`;
+const DATABASE = `(${DATABASE_DRIVERS.join('|')})/([0-9]|[1-9][0-9]{1,3})`;
 const MOVE = new RegExp(`^${DATABASE} to ${DATABASE}(?: with (\\S{1,64}))?$`);
 
 /** Undefined if it is none. */
@@ -108,8 +77,8 @@ export function moveIn(text: string): DatabaseMove | undefined {
   const [, from = '', fromNumber, to = '', toNumber, backup] = MOVE.exec(text) ?? [];
   if (fromNumber === undefined || (backup !== undefined && !isBackupName(backup))) return undefined;
   return {
-    from: { driver: from as DatabaseKind, number: Number(fromNumber) },
-    to: { driver: to as DatabaseKind, number: Number(toNumber) },
+    from: { driver: from as DatabaseDriver, number: Number(fromNumber) },
+    to: { driver: to as DatabaseDriver, number: Number(toNumber) },
     ...(backup !== undefined && { backup }),
   };
 }
@@ -124,7 +93,7 @@ export function moveAsked(record: AppDeployment, own: readonly Snapshot[]): Data
 
 /**
  * The move that the annotation of a record names, whoever has set that, and that is not made yet: it names the database that the newest
- * revision has, and what the record asks for, which is a driver or an external database. So it is spent when the next revision is made.
+ * revision has, and the driver that the record asks for. So it is spent when the next revision is made.
  * `own`: the record's revisions, newest first.
  */
 export function moveNamed(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
@@ -134,29 +103,24 @@ export function moveNamed(record: AppDeployment, own: readonly Snapshot[]): Data
   return asksFor(record, move.to) && move.to.number !== move.from.number ? move : undefined;
 }
 
-/** Whether the fields of a record ask for a database of this driver, or for an external one. */
+/** Whether the fields of a record ask for a database of this driver. */
 export function asksFor({ spec }: AppDeployment, { driver }: DatabaseOfRecord): boolean {
-  const isOut = namesExternalPostgres(spec);
-  return driver === EXTERNAL_DATABASE ? isOut : !isOut && spec.sourceConfig.database?.driver === driver;
+  return !namesExternalPostgres(spec) && spec.sourceConfig.database?.driver === driver;
 }
 
-/**
- * Takes a move back that is asked for and not made: until then nothing else of the record takes effect. `newest`: its newest revision, which
- * has the database that the move names first.
- */
-export function takeBackCommand(
-  { metadata: { name, namespace } }: AppDeployment,
-  { from, to }: DatabaseMove,
-  newest: Snapshot | undefined,
-): string {
-  const { secretReferences } = newest?.spec.requested ?? {};
-  const isOutside = from.driver === EXTERNAL_DATABASE || to.driver === EXTERNAL_DATABASE;
+/** Whether the next database may begin with a backup of the one before: a newer one of its driver, or a Cluster after a pod. */
+export function isWayUp({ from, to }: DatabaseMove): boolean {
+  return from.driver === to.driver || to.driver === 'cloudnative-pg';
+}
+
+export const ONLY_UP =
+  'A Cluster is not moved to a pod. If that is needed, make a dump of it with pg_dump at a scale of 0, and load that into a new deployment with pg_restore (docs/database-moves.md).';
+
+/** Takes a move back that is asked for and not made: until then nothing else of the record takes effect. */
+export function takeBackCommand({ metadata: { name, namespace } }: AppDeployment, { from }: DatabaseMove): string {
   const patch = {
     metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null, [MOVE_DATABASE_BY_ANNOTATION]: null } },
-    spec: {
-      ...(isOutside && { secretReferences: secretReferences ?? [] }),
-      ...(from.driver !== EXTERNAL_DATABASE && { sourceConfig: { database: { driver: from.driver } } }),
-    },
+    spec: { sourceConfig: { database: { driver: from.driver } } },
   };
   return `kubectl patch appdeployment ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
 }
@@ -184,7 +148,6 @@ export function restoreOf(
 ): Readonly<DatabaseRestore> | undefined {
   const moved = own[0]?.spec.resolved.movedDatabase;
   if (moved === undefined || moved.number === 0) return spec.sourceConfig.database?.restore;
-  const now = own[0] && databaseOf(own[0]);
-  const isOwn = now !== undefined && now.driver !== EXTERNAL_DATABASE;
+  const isOwn = own[0] && databaseOf(own[0]) !== undefined;
   return isOwn && moved.backup !== undefined ? { from: name, backup: moved.backup } : undefined;
 }

@@ -86,36 +86,14 @@ describe('strayedMark of a move that was taken back', () => {
 });
 
 describe('otherDatabase', () => {
-  const external = { secretName: 'hosted', secretKey: 'uri' };
-  const names = (secretName: string, secretKey = 'uri'): ReturnType<typeof aRecord>['spec'] =>
-    aRecord({ secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName, secretKey }] }).spec;
-  const out = { server: {}, movedDatabase: { number: 1, external: true } };
-  const outside = { driver: 'external', number: 1 } as const;
   const inside = { driver: 'pod', number: 0 } as const;
 
   it.each([
-    ['the own one', inside, moving, own(POD), undefined],
-    ['the own one, after an external one', inside, { ...moving, external }, own(POD), undefined],
-    ['another number', inside, moving, own({ ...POD, movedDatabase: { number: 2 } }), 'it is on pod/2.'],
-    ['none', inside, moving, own({ server: {} }), 'it is on none that Davit made.'],
-    ['the external one', outside, { ...moving, external }, own(out, names('hosted')), undefined],
-    [
-      'the external one of another Secret',
-      outside,
-      { ...moving, external },
-      own(out, names('other')),
-      'shop is not on database external/1, with the URI in Secret hosted, any more: it is on external/1, with the URI in key uri of Secret other.',
-    ],
-    [
-      'the external one of another key',
-      outside,
-      { ...moving, external },
-      own(out, names('hosted', 'url')),
-      'with the URI in key url of Secret hosted.',
-    ],
-    ['the one before', outside, { ...moving, external }, own(POD), 'external/1 any more: it is on pod/0.'],
-  ])('%s', (_what, database, was, revisions, words) => {
-    const said = otherDatabase(having({}), revisions, { database, moving: was });
+    ['the own one', own(POD), undefined],
+    ['another number', own({ ...POD, movedDatabase: { number: 2 } }), 'it is on pod/2.'],
+    ['none', own({ server: {} }), 'it is on none that Davit made.'],
+  ])('%s', (_what, revisions, words) => {
+    const said = otherDatabase(having({}), revisions, inside);
     expect(said).toEqual(words === undefined ? undefined : expect.stringContaining(words));
   });
 });

@@ -3,11 +3,10 @@
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { MOVING_ANNOTATION, MOVING_BY_ANNOTATION } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { type DatabaseOfRecord, databaseOf, databaseText, moveIn, moveNamed } from './database-move.ts';
-import { begunIn, type Moving, scaleWords, stateWords, uriOf } from './moving-database.ts';
+import { begunIn, type Moving, scaleWords, stateWords } from './moving-database.ts';
 import { moverOf, requesterOf } from './requester.ts';
 
 /** The annotations of a move that was begun, as they are. */
@@ -76,18 +75,13 @@ function isTakenBack(record: AppDeployment, own: readonly AppRevision[], moving:
 export function otherDatabase(
   record: AppDeployment,
   own: readonly AppRevision[],
-  { database, moving: { external } }: { readonly database: DatabaseOfRecord; readonly moving: Moving },
+  database: DatabaseOfRecord,
 ): string | undefined {
   const { name } = record.metadata;
   const now = own[0] && databaseOf(own[0]);
-  const isIt = now !== undefined && databaseText(now) === databaseText(database);
-  const uri = database.driver === EXTERNAL_DATABASE && own[0] ? uriOf(own[0].spec.requested) : external;
-  const isUri = uri?.secretName === external?.secretName && uri?.secretKey === external?.secretKey;
-  if (isIt && isUri) return undefined;
-  const where = isIt ? `, with the URI ${uri ? `in key ${uri.secretKey} of Secret ${uri.secretName}` : 'of none'}` : '';
-  const is = now ? `on ${databaseText(now)}${where}` : 'on none that Davit made';
-  const was = isIt && external ? `, with the URI in Secret ${external.secretName},` : '';
-  return `${name} is not on database ${databaseText(database)}${was} any more: it is ${is}.${lastChange(record)} The data of ${databaseText(database)} is kept. To see what it has: kubectl davit status ${name}. To go back to the database of before its last move: kubectl davit database back ${name}`;
+  if (now !== undefined && databaseText(now) === databaseText(database)) return undefined;
+  const is = now ? `on ${databaseText(now)}` : 'on none that Davit made';
+  return `${name} is not on database ${databaseText(database)} any more: it is ${is}.${lastChange(record)} The data of ${databaseText(database)} is kept. To see what it has: kubectl davit status ${name}. To go back to the database of before its last move: kubectl davit database back ${name}`;
 }
 
 function lastChange(record: AppDeployment): string {

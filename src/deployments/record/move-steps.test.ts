@@ -13,16 +13,10 @@ import {
 } from './move-steps.ts';
 
 const STOPPED_AT = '2026-02-01T00:00:00Z';
-const external = { secretName: 'hosted', secretKey: 'uri' };
 const toCluster = {
   move: { from: { driver: 'pod', number: 0 }, to: { driver: 'cloudnative-pg', number: 1 } },
   moving: { move: 'pod/0 to cloudnative-pg/1', driver: 'pod', instances: 2, maxScale: 3, stoppedAt: STOPPED_AT },
 } as const;
-const out = {
-  move: { from: { driver: 'pod', number: 0 }, to: { driver: 'external', number: 1 } },
-  moving: { move: 'pod/0 to external/1', external, maxScale: 3, stoppedAt: STOPPED_AT },
-} as const;
-const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', ...external };
 
 describe('what a move writes', () => {
   it('is at first a scale of zero, with its mark and its author', () => {
@@ -34,24 +28,16 @@ describe('what a move writes', () => {
     expect(stoppingChange(aRecord(), toCluster.moving, undefined).annotations[`${MOVING}-by`]).toBeNull();
   });
 
-  it('asks for another driver, without the instances of the one before if it has none', () => {
+  it('asks for another driver, without the instances of the one before if that has none', () => {
     const claims = { claim: 'x' };
-    expect(askingChange(aRecord(), toCluster, { backup: 'b', claims })).toEqual({
+    expect(askingChange(toCluster, { backup: 'b', claims })).toEqual({
       annotations: { [MOVE]: 'pod/0 to cloudnative-pg/1 with b', claim: 'x' },
       spec: { sourceConfig: { resourceSpec: { minScale: null }, database: { driver: 'cloudnative-pg' } } },
     });
     const back = { ...toCluster, move: { from: toCluster.move.to, to: toCluster.move.from } };
-    expect(askingChange(aRecord(), back, { backup: undefined, claims })).toEqual({
+    expect(askingChange(back, { backup: undefined, claims })).toEqual({
       annotations: { [MOVE]: 'cloudnative-pg/1 to pod/0', claim: 'x' },
       spec: { sourceConfig: { resourceSpec: { minScale: null }, database: { driver: 'pod', instances: null } } },
-    });
-  });
-
-  it('asks for an external database beside the driver of the own one', () => {
-    const { spec } = askingChange(aRecord(), out, { backup: undefined, claims: {} });
-    expect(spec).toEqual({
-      secretReferences: [REFERENCE],
-      sourceConfig: { resourceSpec: { minScale: null }, database: {} },
     });
   });
 
@@ -63,14 +49,12 @@ describe('what a move writes', () => {
   });
 
   it('is taken back with all that it has written', () => {
-    const asked = aRecord({ secretReferences: [REFERENCE] });
-    expect(endingChange(asked, out)).toEqual({
+    expect(endingChange(toCluster)).toEqual({
       annotations: { [MOVING]: null, [`${MOVING}-by`]: null, [MOVE]: null, [`${MOVE}-by`]: null },
       spec: {
-        secretReferences: [],
         sourceConfig: {
           resourceSpec: { minScale: null, maxScale: 3 },
-          database: { driver: null, instances: null },
+          database: { driver: 'pod', instances: 2 },
         },
       },
     });

@@ -3,7 +3,6 @@
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import {
   MOVE_DATABASE_ANNOTATION,
   MOVE_DATABASE_BY_ANNOTATION,
@@ -11,7 +10,7 @@ import {
   MOVING_BY_ANNOTATION,
 } from '../../schema/meta.ts';
 import { moveText } from './database-move.ts';
-import { type BegunMove, isForsaken, type Moving, stageOf, usePatch } from './moving-database.ts';
+import { type BegunMove, isForsaken, type Moving, stageOf } from './moving-database.ts';
 import { claimOfChange, claimOfMove, claimOfMoveRequest } from './requester.ts';
 
 /** A merge patch, of which null removes. */
@@ -58,38 +57,27 @@ export function stoppingChange(record: AppDeployment, moving: Moving, username: 
   };
 }
 
-/** Notes what was made for an external database. */
-export function madeChange(record: AppDeployment, moving: Moving, username: string | undefined): MoveChange {
-  return { annotations: markWith(record, moving, username), spec: {} };
-}
-
 /** The one write by which the move is asked for. `backup`: what is loaded into the next database. */
 export function askingChange(
-  { spec }: AppDeployment,
   { move, moving }: BegunMove,
   { backup, claims }: { readonly backup: string | undefined; readonly claims: Claims },
 ): MoveChange {
   const { to } = move;
   const { instances } = moving;
-  const use = usePatch(spec, to, moving);
-  const own = {
-    driver: to.driver,
-    // Only one driver has them.
-    ...(instances !== undefined && to.driver !== 'cloudnative-pg' && { instances: null }),
-  };
   return {
     annotations: {
       [MOVE_DATABASE_ANNOTATION]: moveText({ ...move, ...(backup !== undefined && { backup }) }),
       ...claims,
     },
     spec: {
-      ...use,
       sourceConfig: {
-        ...use.sourceConfig,
         // The request needs a generation of its own, whatever else it changes. Without a minimum the scale stays 0.
         resourceSpec: { minScale: null },
-        // The driver of an own database is kept while an external one is used.
-        database: { ...use.sourceConfig.database, ...(to.driver !== EXTERNAL_DATABASE && own) },
+        database: {
+          driver: to.driver,
+          // Only one driver has them.
+          ...(instances !== undefined && to.driver !== 'cloudnative-pg' && { instances: null }),
+        },
       },
     },
   };
@@ -101,19 +89,11 @@ export function finishingChange(moving: Moving): MoveChange {
 }
 
 /** The record is as it was before the move, which is not made. */
-export function endingChange({ spec }: AppDeployment, { move, moving }: BegunMove): MoveChange {
-  const use = usePatch(spec, move.from, moving);
+export function endingChange({ moving }: Pick<BegunMove, 'moving'>): MoveChange {
   const database = { driver: moving.driver ?? null, instances: moving.instances ?? null };
   return {
     annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null, [MOVE_DATABASE_BY_ANNOTATION]: null },
-    spec: {
-      ...use,
-      sourceConfig: {
-        ...use.sourceConfig,
-        resourceSpec: scaleToHave(moving),
-        database: { ...use.sourceConfig.database, ...database },
-      },
-    },
+    spec: { sourceConfig: { resourceSpec: scaleToHave(moving), database } },
   };
 }
 
@@ -149,9 +129,7 @@ export function nextDatabaseOf(
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   const isThere = stageOf(record, own, move) === 'there';
   const isOfIt = (status?.databaseNumber ?? 0) === move.to.number;
-  // Davit loads none of these.
-  const isLoaded = moving.isBack || move.to.driver === EXTERNAL_DATABASE;
-  const hasData = isLoaded || status?.databaseRestore?.restoredAt !== undefined;
+  const hasData = moving.isBack || status?.databaseRestore?.restoredAt !== undefined;
   if (isSeen && isThere && isOfIt && hasData) return 'loaded';
   if (isSeen && isForsaken(record, own, move)) return 'forsaken';
   return isThere ? 'empty' : 'awaited';

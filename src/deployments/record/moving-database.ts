@@ -1,33 +1,25 @@
 // What `kubectl davit database` decides of a record: whether its database can be moved, and how far a move is that was begun. Pure, and
 // imports no zod at run time.
 
-import type { AppDeployment, SecretReference } from '../../schema/app-deployment.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
-import {
-  EXTERNAL_POSTGRES_VARIABLE,
-  isPaused,
-  MOVE_DATABASE_ANNOTATION,
-  MOVING_ANNOTATION,
-  MOVING_BY_ANNOTATION,
-} from '../../schema/meta.ts';
-import { DNS_SUBDOMAIN_PATTERN, SECRET_KEY_PATTERN } from '../../schema/name-patterns.ts';
+import { isPaused, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, MOVING_BY_ANNOTATION } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import {
   asksFor,
-  type DatabaseKind,
   type DatabaseMove,
-  type DatabaseOfRecord,
   databaseNumberOf,
   databaseOf,
   databaseText,
+  isWayUp,
   moveAsked,
   moveIn,
   moveNamed,
   moveText,
   neverLoadedWords,
+  ONLY_UP,
   postgresVersionOf,
   takeBackCommand,
   wasNeverLoaded,
@@ -35,7 +27,6 @@ import {
 import { whyNotOffered } from './database-offers.ts';
 import { runsHere } from './listener-assignment.ts';
 import { moveBegunAt, moverOf } from './requester.ts';
-import { namesExternalPostgres, referencesOf } from './secret-references.ts';
 
 /** Value of the annotation, as JSON: what the record had, and is to have again. */
 export interface Moving {
@@ -43,12 +34,6 @@ export interface Moving {
   readonly move: string;
   /** To a database that was kept, with the data that it has. */
   readonly isBack?: true;
-  /** Where the URI of the external database is, to which or from which it is moved. */
-  readonly external?: ExternalUri;
-  /** Scheme of the URI of the own database (runtime.postgresUriScheme). An external one is used as it is. */
-  readonly uriScheme?: string;
-  /** What was made for an external database, while the record had this generation. */
-  readonly made?: { readonly backup: string; readonly generation: number };
   readonly driver?: DatabaseDriver;
   readonly instances?: number;
   readonly minScale?: number;
@@ -56,12 +41,6 @@ export interface Moving {
   /** RFC 3339: when nothing was to run any more. */
   readonly stoppedAt: string;
 }
-
-/** A key of a Secret in the namespace of the record. */
-export type ExternalUri = Pick<SecretReference, 'secretName' | 'secretKey'>;
-
-const SECRET_NAME = new RegExp(DNS_SUBDOMAIN_PATTERN);
-const SECRET_KEY = new RegExp(SECRET_KEY_PATTERN);
 
 export interface BegunMove {
   readonly moving: Moving;
@@ -74,17 +53,10 @@ export function begunIn({ metadata }: AppDeployment): BegunMove | undefined {
     const moving = JSON.parse(metadata.annotations?.[MOVING_ANNOTATION] ?? '') as Partial<Moving> | null;
     const move = moveIn(moving?.move ?? '');
     if (!move || Number.isNaN(Date.parse(moving?.stoppedAt ?? ''))) return undefined;
-    if (isOutside(move) !== (moving?.external !== undefined)) return undefined;
-    // It is printed in commands.
-    if (moving?.external && !isUri(moving.external)) return undefined;
     return { moving: moving as Moving, move };
   } catch {
     return undefined;
   }
-}
-
-function isUri({ secretName, secretKey }: Partial<ExternalUri>): boolean {
-  return SECRET_NAME.test(secretName ?? '') && SECRET_KEY.test(secretKey ?? '');
 }
 
 /**
@@ -117,7 +89,7 @@ export function stateWords(
   const asked = moveNamed(record, own);
   return {
     has: `${record.metadata.name} has database ${now ? databaseText(now) : 'none of its own'}, and a scale of ${scaleWords(record.spec.sourceConfig.resourceSpec)}`,
-    takeBack: asked ? ` Take back what is asked for: ${takeBackCommand(record, asked, own[0])}` : '',
+    takeBack: asked ? ` Take back what is asked for: ${takeBackCommand(record, asked)}` : '',
   };
 }
 
@@ -155,21 +127,15 @@ interface Beginning {
   readonly now: Date;
   /** An earlier move of the record, which is stopped for it already. */
   readonly begun?: Moving | undefined;
-  readonly outside?: Pick<Moving, 'external' | 'uriScheme'> | undefined;
 }
 
 /** What is written down of a record before it is stopped. */
-export function beginning(
-  { spec }: AppDeployment,
-  move: DatabaseMove,
-  { isBack, now, begun, outside }: Beginning,
-): Moving {
+export function beginning({ spec }: AppDeployment, move: DatabaseMove, { isBack, now, begun }: Beginning): Moving {
   const { database: { driver, instances } = {}, resourceSpec = {} } = spec.sourceConfig;
   const { minScale, maxScale } = begun ?? resourceSpec;
   return {
     move: moveText({ from: move.from, to: move.to }),
     ...(isBack && { isBack }),
-    ...outside,
     ...(driver !== undefined && { driver }),
     ...(instances !== undefined && { instances }),
     ...(minScale !== undefined && { minScale }),
@@ -201,73 +167,10 @@ export function isForsaken(record: AppDeployment, own: readonly AppRevision[], {
   return now !== undefined && databaseText(now) === databaseText(from) && moveAsked(record, own) === undefined;
 }
 
-/** Whether an external database is one of the two. */
-function isOutside({ from, to }: DatabaseMove): boolean {
-  return from.driver === EXTERNAL_DATABASE || to.driver === EXTERNAL_DATABASE;
-}
-
-/**
- * What of a spec, as a merge patch, decides which of the two databases of a move to or from an external one is used. Davit backs up no
- * external one, so backups are off meanwhile. Empty for another move.
- */
-export function usePatch(spec: AppDeployment['spec'], { driver }: DatabaseOfRecord, moving: Moving): UsePatch {
-  const { external, uriScheme } = moving;
-  if (external === undefined) return { sourceConfig: {} };
-  const isOut = driver === EXTERNAL_DATABASE;
-  const others = (all: readonly SecretReference[]): SecretReference[] =>
-    all.filter(({ name }) => name !== EXTERNAL_POSTGRES_VARIABLE);
-  const reference = { name: EXTERNAL_POSTGRES_VARIABLE, ...external };
-  const { secrets, secretReferences = [], sourceConfig } = spec;
-  const { backup } = sourceConfig.database ?? {};
-  const isOff = isOut || backup?.enabled === false;
-  const isNamed = namesExternalPostgres(spec);
-  return {
-    ...(!isOut && others(secrets).length < secrets.length && { secrets: others(secrets) }),
-    ...(isNamed !== isOut && { secretReferences: [...others(secretReferences), ...(isOut ? [reference] : [])] }),
-    sourceConfig: {
-      ...(backup && isOff && { database: { backup: { enabled: isOut ? false : null } } }),
-      ...(uriScheme !== undefined && { runtime: { postgresUriScheme: isOut ? null : uriScheme } }),
-    },
-  };
-}
-
-export interface UsePatch {
-  readonly secrets?: readonly SecretReference[];
-  readonly secretReferences?: readonly SecretReference[];
-  readonly sourceConfig: {
-    readonly database?: object;
-    readonly runtime?: object;
-  };
-}
-
 export interface MoveRequest {
   readonly driver: DatabaseDriver;
   /** Numbers of the databases whose objects are there. */
   readonly used: readonly number[];
-}
-
-/** The move to an external database, of a record that goes on without trouble. `own`: its revisions, newest first. */
-export function moveOut(
-  record: AppDeployment,
-  own: readonly AppRevision[],
-  { used }: Pick<MoveRequest, 'used'>,
-): Decided {
-  const { name } = record.metadata;
-  const trouble = whyNotNow(record, own);
-  if (trouble !== undefined) return { refused: trouble };
-  const from = own[0] && databaseOf(own[0]);
-  if (namesExternalPostgres(record.spec) || from?.driver === EXTERNAL_DATABASE)
-    return {
-      refused: `${name} uses an external database already (${EXTERNAL_POSTGRES_VARIABLE}). From one external database to another it is moved with the programs of PostgreSQL.`,
-    };
-  if (!from) return { refused: `${name} has no PostgreSQL that Davit made.` };
-  if (record.status?.databaseVolumeUid === undefined)
-    return {
-      refused: `The database of ${name} has no data yet. Name the Secret as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references.`,
-    };
-  const unready = archiveTrouble(record, 'An external database') ?? backupTrouble(record);
-  if (unready !== undefined) return { refused: unready };
-  return { move: { from, to: { driver: EXTERNAL_DATABASE, number: nextNumber(own, used) } } };
 }
 
 type Decided = { readonly move: DatabaseMove } | { readonly refused: string };
@@ -282,9 +185,8 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
     return {
       refused: `${name} has no PostgreSQL that Davit made. An external database is moved with the programs of PostgreSQL.`,
     };
-  if (from.driver === EXTERNAL_DATABASE)
-    return { refused: `${name} was moved to an external database. ${inByHand(name)}` };
   if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already.` };
+  if (!isWayUp({ from, to: { driver, number: from.number + 1 } })) return { refused: ONLY_UP };
   const { databaseVolumeUid, databaseDrivers } = record.status ?? {};
   // A Davit that does not say it refuses it later.
   const why = databaseDrivers && whyNotOffered(databaseDrivers, driver, postgresVersionOf(own[0]));
@@ -316,7 +218,7 @@ export function upgradeTo(
   const trouble = whyNotNow(record, own);
   if (trouble !== undefined) return { refused: trouble };
   const from = own[0] && databaseOf(own[0]);
-  if (!from || from.driver === EXTERNAL_DATABASE)
+  if (!from)
     return { refused: `${name} has no PostgreSQL that Davit made. An external database is upgraded where it runs.` };
   const { driver } = from;
   const { databaseVolumeUid, databaseDrivers } = record.status ?? {};
@@ -344,7 +246,7 @@ export function upgradeTo(
 }
 
 /** Back to the database of before the last move, with the data that it had then. */
-export function moveBack(record: AppDeployment, own: readonly AppRevision[]): DecidedBack {
+export function moveBack(record: AppDeployment, own: readonly AppRevision[]): Decided {
   const { name, annotations, deletionTimestamp } = record.metadata;
   if (deletionTimestamp !== undefined) return { refused: `${name} is being deleted.` };
   const last = moveIn(annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
@@ -352,47 +254,7 @@ export function moveBack(record: AppDeployment, own: readonly AppRevision[]): De
   if (!last || !now || databaseText(last.to) !== databaseText(now))
     return { refused: `The database of ${name} was not moved, so there is none to go back to.` };
   if (wasNeverLoaded(own, last.from.number)) return { refused: neverLoadedWords(name, last.from) };
-  const move = { from: now, to: last.from };
-  if (!isOutside(move)) return { move };
-  const external = uriOf(now.driver === EXTERNAL_DATABASE ? record.spec : requestedOfNumber(own, last.from.number));
-  if (!external)
-    return {
-      refused:
-        now.driver === EXTERNAL_DATABASE
-          ? `${EXTERNAL_POSTGRES_VARIABLE} is gone from ${name}, so Davit changes nothing of it. Name the Secret again, as in its newest revision, and then go back.`
-          : `No revision of ${name} says any more in which Secret the URI of ${databaseText(last.from)} is. Name it as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references, at a scale of 0.`,
-    };
-  const uriScheme = runtimeOfOwn(record, own, move)?.postgresUriScheme;
-  return { move, outside: { external, ...(uriScheme !== undefined && { uriScheme }) } };
-}
-
-type DecidedBack =
-  | { readonly move: DatabaseMove; readonly outside?: Pick<Moving, 'external' | 'uriScheme'> }
-  | { readonly refused: string };
-
-/** Where the URI is of the external database that a record or a revision names. */
-export function uriOf(where: Parameters<typeof referencesOf>[0] | undefined): ExternalUri | undefined {
-  const found = where && referencesOf(where).find(({ name }) => name === EXTERNAL_POSTGRES_VARIABLE);
-  return found && { secretName: found.secretName, secretKey: found.secretKey };
-}
-
-/** What the newest revision with the database of this number asks for. */
-function requestedOfNumber(own: readonly AppRevision[], number: number): AppRevision['spec']['requested'] | undefined {
-  return own.find((one) => databaseOf(one)?.number === number)?.spec.requested;
-}
-
-/** The runtime that goes with the own one of the two databases. */
-function runtimeOfOwn(
-  { spec }: AppDeployment,
-  own: readonly AppRevision[],
-  { from, to }: DatabaseMove,
-): AppDeployment['spec']['sourceConfig']['runtime'] {
-  return from.driver === EXTERNAL_DATABASE ? requestedOfNumber(own, to.number)?.runtime : spec.sourceConfig.runtime;
-}
-
-/** An external database is not backed up by Davit, so nothing could be loaded. */
-function inByHand(name: string): string {
-  return `Davit has no backups of that, so it cannot move it here. By hand: make a dump of it with pg_dump while ${name} has a scale of 0, go back to the database of before (kubectl davit database back ${name}), and load the dump there with pg_restore --clean (docs/database-moves.md).`;
+  return { move: { from: now, to: last.from } };
 }
 
 /** Why nothing of this record is changed now. */
@@ -407,7 +269,7 @@ function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): str
     return `Davit has not observed the latest change of ${name} yet. Run the command again.`;
   const asked = moveNamed(record, newest ? [newest] : []);
   if (asked)
-    return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked, newest)}`;
+    return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked)}`;
   if (!newest || status?.activeRevisionId !== newest.spec.id)
     return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
   const restored = conditionOf(status.conditions, 'DatabaseRestored');
@@ -441,8 +303,7 @@ const LOADED = 25 * 2 ** 20;
 const OTHERWISE = {
   pod: 60,
   'cloudnative-pg': 100,
-  external: 45,
-} as const satisfies Record<DatabaseKind, number>;
+} as const satisfies Record<DatabaseDriver, number>;
 
 /** Seconds for which nothing will serve. `sizeBytes`: of the last backup. */
 export function downtimeOf({ to }: DatabaseMove, sizeBytes: number): number {

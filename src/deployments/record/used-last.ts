@@ -1,8 +1,10 @@
 // The mark on the Secret of the database that a deleted deployment used last (plan/used-last.ts).
 
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { DEPLOYMENT_UID_LABEL, USED_LAST_ANNOTATION } from '../../schema/meta.ts';
+
+/** In the mark, after the driver: the deployment used an external database after this one. */
+export const EXTERNAL_DATABASE = 'external';
 
 /** The driver of that database; undefined for a Secret without the mark of the deployment that it is from. */
 export function driverUsedLast(secret: KubeObject): string | undefined {

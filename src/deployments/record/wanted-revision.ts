@@ -5,7 +5,7 @@ import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
-import { EXTERNAL_DATABASE, MOST_NEVER_LOADED } from '../../schema/database-names.ts';
+import { MOST_NEVER_LOADED } from '../../schema/database-names.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
@@ -443,13 +443,12 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
 
 type Moved = Resolved['movedDatabase'];
 
-function movedTo({ to: { driver, number }, backup }: DatabaseMove, before: Moved, { unloaded }: DataThere): Moved {
+function movedTo({ to: { number }, backup }: DatabaseMove, before: Moved, { unloaded }: DataThere): Moved {
   const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
   return {
     number,
     ...(backup !== undefined && { backup }),
-    ...(driver === EXTERNAL_DATABASE && { external: true }),
     ...(neverLoaded.length > 0 && { neverLoaded }),
   };
 }

@@ -14,7 +14,7 @@ import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
-import { MOVE_EVENTS, moveTo } from './database-moves.ts';
+import { MOVE_EVENTS, moveUp } from './database-moves.ts';
 import { EXTERNAL_STORE_EVENTS } from './external-stores.ts';
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
@@ -358,7 +358,7 @@ export const BOUNDS: readonly Bound[] = [
   {
     name: 'moves',
     about:
-      'A database that is moved between two drivers, back, and forgotten: loads fail, data is lost, the operator goes, the record changes and goes.',
+      'A database that is moved from a pod to a Cluster, back, and forgotten: loads fail, data is lost, the operator goes, the record changes and goes.',
     history: ['somebody sets scale 0 of shop in team'],
     settings: WITH_BACKUPS,
     namespaces: ['team'],
@@ -369,8 +369,7 @@ export const BOUNDS: readonly Bound[] = [
     events: [
       ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
       ...POSTGRES_CLUSTER_EVENTS,
-      moveTo('cloudnative-pg'),
-      moveTo('pod'),
+      moveUp,
       ...MOVE_EVENTS,
       people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
       people.sizes('scale 1', { minScale: 1, maxScale: 1 }),

@@ -4,7 +4,6 @@
 import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import { isUnended as isUnendedPod } from '../../../src/deployments/assess/pod-failures.ts';
 import {
-  type DatabaseKind,
   databaseNumberOf,
   databaseOf,
   databaseText,
@@ -19,12 +18,11 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
-import { EXTERNAL_DATABASE } from '../../../src/schema/database-names.ts';
+import type { DatabaseDriver } from '../../../src/schema/database.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   EMPTY_DATABASE_ANNOTATION,
-  EXTERNAL_POSTGRES_VARIABLE,
   MIGRATION,
   MOVE_DATABASE_ANNOTATION,
   MOVE_DATABASE_BY_ANNOTATION,
@@ -54,19 +52,13 @@ const alive = (scene: Scene, namespace: string): readonly AppDeployment[] =>
 const named = (scene: Scene, namespace: string, name: string): AppDeployment | undefined =>
   scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
 
-/** In Secret `external`, which all scenes have (people-events.ts). */
-const OUTSIDE = { name: EXTERNAL_POSTGRES_VARIABLE, secretName: 'external', secretKey: 'uri' };
-
 /**
- * A write that kubectl makes: the annotation and who asks, and the driver or the Secret with the URI of an external database, at once. It
- * changes the record whatever that has, because the API server takes no request otherwise.
+ * A write that kubectl makes: the annotation and who asks, and the driver, at once. It changes the record whatever that has, because the API
+ * server takes no request otherwise.
  */
-async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseKind): Promise<void> {
+async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseDriver): Promise<void> {
   const { namespace = '', name } = record.metadata;
-  const isOut = driver === EXTERNAL_DATABASE;
-  const database = isOut ? {} : { driver, instances: driver === 'cloudnative-pg' ? 1 : null };
-  const { secretReferences = [] } = record.spec;
-  const others = secretReferences.filter((one) => one.name !== EXTERNAL_POSTGRES_VARIABLE);
+  const database = { driver, instances: driver === 'cloudnative-pg' ? 1 : null };
   const { uid, generation = 0 } = record.metadata;
   const by = move === null ? null : `${uid} ${generation + 1} anna`;
   const { revisionSerial = 0 } = record.spec;
@@ -75,7 +67,6 @@ async function ask(scene: Scene, record: AppDeployment, move: string | null, dri
     spec: {
       ...(move !== null &&
         record.spec.sourceConfig.database?.driver === driver && { revisionSerial: revisionSerial + 1 }),
-      secretReferences: isOut ? [...others, OUTSIDE] : others,
       sourceConfig: { database },
     },
   };
@@ -91,15 +82,15 @@ function nextNumber(scene: Scene, record: AppDeployment, own: readonly AppRevisi
   return Math.max(...used, ...own.map(databaseNumberOf)) + 1;
 }
 
-export const moveTo = (driver: DatabaseKind): Event => ({
-  name: `somebody asks to move the database of % to ${driver}`,
+export const moveUp: Event = {
+  name: 'somebody asks to move the database of % to cloudnative-pg',
   by: 'people',
   subjects: (scene, namespace) =>
     alive(scene, namespace)
       .filter((record) => {
         const own = revisionsOf(scene, record);
         const now = own[0] && databaseOf(own[0]);
-        return now !== undefined && now.driver !== driver && nextNumber(scene, record, own) < NUMBERS.length;
+        return now?.driver === 'pod' && nextNumber(scene, record, own) < NUMBERS.length;
       })
       .map(({ metadata }) => metadata.name),
   async happen(scene, namespace, name) {
@@ -108,9 +99,10 @@ export const moveTo = (driver: DatabaseKind): Event => ({
     const from = own[0] && databaseOf(own[0]);
     if (!record || !from) return;
     const number = nextNumber(scene, record, own);
-    await ask(scene, record, moveText({ from, to: { driver, number }, backup: backupFor(number) }), driver);
+    const to = { driver: 'cloudnative-pg', number } as const;
+    await ask(scene, record, moveText({ from, to, backup: backupFor(number) }), to.driver);
   },
-});
+};
 
 export const goBack: Event = {
   name: 'somebody asks to go back to the database of before of %',

@@ -1035,42 +1035,6 @@ describe('a restore', () => {
   });
 });
 
-describe('the reference to the database to which the deployment was moved', () => {
-  const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', secret_name: 'hosted', secret_key: 'uri' };
-  const other = { ...REFERENCE, name: 'KEY' };
-  const DEPLOYED = { state: 'DEPLOYED', message: '', stateChangedAt: '2026-01-01T00:10:00Z' } as const;
-  const msg =
-    'the database of "shop" was moved to the one that POSTGRES_URI_CUSTOM names, and its own one has the data of before. So the variable stays, with this or another Secret, and no revision without it comes back. To go back to the data of before: kubectl davit database back shop.';
-  async function moved(movedDatabase: object | undefined): Promise<string> {
-    const id = await made({ secret_references: [REFERENCE, other] });
-    Object.assign(facade.snapshot(DEPLOYED).spec.resolved, { ...(movedDatabase && { movedDatabase }) });
-    return id;
-  }
-  const out = { number: 1, external: true };
-
-  it('is not removed, and the answer says the way back', async () => {
-    const id = await moved(out);
-    for (const references of [[], [other]]) {
-      // oxlint-disable-next-line no-await-in-loop -- two
-      const { status, body } = await patch(id, { secret_references: references });
-      expect([status, body.detail]).toEqual([422, [{ loc: ['body', 'secret_references'], msg, type: 'frozen_field' }]]);
-    }
-  });
-
-  it('may name another Secret, and goes with the database', async () => {
-    const id = await moved(out);
-    const elsewhere = { secret_references: [{ ...REFERENCE, secret_name: 'elsewhere' }] };
-    expect((await patch(id, elsewhere)).status).toBe(200);
-    const none = { secret_references: [], source_config: { runtime: { database: 'none' } } };
-    expect((await patch(id, none)).status).toBe(200);
-  });
-
-  it('is removed where it was set by hand', async () => {
-    const id = await moved(undefined);
-    expect((await patch(id, { secret_references: [other] })).status).toBe(200);
-  });
-});
-
 describe('plain variables', () => {
   const ENV = [
     { name: 'LOG_LEVEL', value: 'info' },

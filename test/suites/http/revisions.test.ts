@@ -296,26 +296,6 @@ describe('redeploy', () => {
     expect(facade.snapshot().spec.resolved).toEqual(old.spec.resolved);
   });
 
-  it('of one that would leave the external database to which the deployment was moved says the way back', async () => {
-    const old = facade.snapshot(DEPLOYED);
-    const reference = { name: 'POSTGRES_URI_CUSTOM', secret_name: 'hosted', secret_key: 'uri' };
-    await patch({ secret_references: [reference] });
-    Object.assign(facade.snapshot(DEPLOYED).spec.resolved, { movedDatabase: { number: 1, external: true } });
-    const before = facade.writes().length;
-    const { status, body } = await post(`/${old.spec.id}/redeploy`);
-    expect([status, body.detail, facade.writes().length]).toEqual([
-      422,
-      [
-        {
-          loc: ['path', 'revision_id'],
-          msg: expect.stringMatching(/its own one has the data of before\. .*: kubectl davit database back shop\.$/),
-          type: 'frozen_field',
-        },
-      ],
-      before,
-    ]);
-  });
-
   it('takes no fields: one that is sent is named, or refused before anything is written', async () => {
     const old = facade.snapshot(DEPLOYED);
     const path = `/${old.spec.id}/redeploy`;

@@ -231,7 +231,10 @@ describe('the driver of a record with data', () => {
         'False DatabaseDriverFixed',
         'True Serving',
       ]);
-      expect(conditionIn(kube, 'Ready')?.message).toContain(`kubectl davit database move shop --driver ${to}`);
+      const message = conditionIn(kube, 'Ready')?.message ?? '';
+      expect(message).toContain(`Set it back to ${from}.`);
+      // A Cluster is not moved to a pod.
+      expect(message.includes('kubectl davit database move shop --driver cloudnative-pg')).toBe(from === 'pod');
       await change(controller, { database: { driver: from } });
       await rest(controller);
       expect(says(kube, 'Ready')).toBe('True Serving');

@@ -189,7 +189,7 @@ describe('a database that is moved', () => {
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
   });
 
-  it('to a Cluster and on to a pod: each has objects of its own', async () => {
+  it('to a Cluster: it has objects and an image of its own, and no way down', async () => {
     const world = await rested();
     const { kube } = world;
     await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
@@ -204,23 +204,17 @@ describe('a database that is moved', () => {
     expect(secret?.type).toBe('kubernetes.io/basic-auth');
     expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
     expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(SETTINGS.images.cloudNativePg);
-    const lower = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:18' } });
-    world.stop();
-    const next = await aController(kube, lower);
-    await rest(next);
-    await moved(next, 'pod', `cloudnative-pg/1 to pod/2 with ${BACKUP}`);
-    expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube)]).toEqual([
-      'True Serving',
-      ['shop---pg2', 'shop--redis'],
-      'shop---pg2',
-    ]);
-    expect(namesOf(kube, PERSISTENT_VOLUME_CLAIMS)).toEqual(expect.arrayContaining(['shop---pg2', 'shop--postgres']));
-    // A pod of the Cluster may have the same labels.
-    const service = kube
-      .objects<KubeObject & { spec: { selector: object } }>(SERVICES)
-      .find(({ metadata }) => metadata.name === 'shop---pg2');
-    expect(service?.spec.selector).toMatchObject({ 'statefulset.kubernetes.io/pod-name': 'shop---pg2-0' });
-    expect(namesOf(kube, POSTGRES_CLUSTERS)).toEqual(['shop---pg1']);
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'pod', `cloudnative-pg/1 to pod/2 with ${BACKUP}`);
+    await rest(world);
+    expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS)]).toEqual(['False DatabaseMoveRefused', ['shop--redis']]);
+    expect(conditionIn(kube, 'Ready')?.message).toContain('A Cluster is not moved to a pod.');
+    await asked(kube, 'cloudnative-pg', null);
+    await rest(world);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
   it.each([undefined, 'pod'] as const)(
@@ -247,6 +241,11 @@ describe('a database that is moved', () => {
         before,
       ]);
       expect(newestRevision(kube).spec.resolved.postgres?.image).toBe('postgres:99');
+      // A pod of a Cluster may have the same labels.
+      const service = kube
+        .objects<KubeObject & { spec: { selector: object } }>(SERVICES)
+        .find(({ metadata }) => metadata.name === 'shop---pg1');
+      expect(service?.spec.selector).toMatchObject({ 'statefulset.kubernetes.io/pod-name': 'shop---pg1-0' });
       expect(conditionIn(kube, 'DatabaseRestored')?.status).toBe('True');
       await moved(next, 'pod', 'pod/1 to pod/0');
       expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
@@ -830,136 +829,56 @@ it('a teardown in the middle of a move leaves nothing', async () => {
   expect([kube.objects(APP_DEPLOYMENTS), namesOf(kube, PERSISTENT_VOLUME_CLAIMS)]).toEqual([[], []]);
 });
 
-describe('a database that is moved to an external one', () => {
+describe('an external database', () => {
   const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' };
-  /** One write, as kubectl-davit makes it: the reference, and what it was moved from. */
-  const out = (kube: FakeKube, move: string | null): Promise<void> =>
-    edit(kube, {
-      metadata: { annotations: askedBy(kube, move) },
-      spec: { secretReferences: [REFERENCE], sourceConfig: { database: { backup: { enabled: false } } } },
-    });
-  const home = (kube: FakeKube, driver: DatabaseDriver, move: string | null): Promise<void> =>
-    edit(kube, {
-      metadata: { annotations: askedBy(kube, move) },
-      spec: { secretReferences: [], sourceConfig: { database: { driver, backup: { enabled: null } } } },
-    });
-  /** Stopped, and started again afterwards. */
-  async function during(world: MemoryController, change: () => Promise<void>): Promise<void> {
-    await scaled(world.kube, 0);
-    await rest(world);
-    await change();
-    await rest(world);
-    await scaled(world.kube, 1);
-    await rest(world);
-  }
-  async function movedOut(driver?: DatabaseDriver): Promise<MemoryController> {
-    const world = await rested(driver);
-    putSecret(world.kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
-    await during(world, () => out(world.kube, `${driver ?? 'pod'}/0 to external/1 with ${BACKUP}`));
-    return world;
-  }
   // No pod of the test says that an external one has answered it.
   const serves = (kube: FakeKube): unknown => says(kube, 'WorkloadsReady');
   const uriKey = (kube: FakeKube): unknown => [uriIn(kube), record(kube).status?.databaseNumber];
+  const named = (kube: FakeKube): Promise<void> =>
+    edit(kube, { spec: { secretReferences: [REFERENCE], sourceConfig: { database: { backup: { enabled: false } } } } });
+  async function switched(driver?: DatabaseDriver): Promise<MemoryController> {
+    const world = await rested(driver);
+    putSecret(world.kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    await named(world.kube);
+    await rest(world);
+    return world;
+  }
 
-  it('uses it, loads nothing, keeps the own one without a pod, and goes back to that', async () => {
-    const world = await rested();
-    const { kube, writes } = world;
-    const before = firstData(kube);
-    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
-    await during(world, () => out(kube, `pod/0 to external/1 with ${BACKUP}`));
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
-    expect(newestRevision(kube).spec.resolved).toMatchObject({
-      movedDatabase: { number: 1, backup: BACKUP, external: true },
-    });
-    expect([firstData(kube), namesOf(kube, STATEFUL_SETS), namesOf(kube, JOBS), namesOf(kube, CRON_JOBS)]).toEqual([
-      before,
-      ['shop--redis'],
-      [],
-      [],
-    ]);
-    expect(
-      record(kube).status?.conditions?.filter(({ type }) => /^(?:DatabaseRestored|BackupReady)$/.test(type)),
-    ).toEqual([]);
-    writes();
-    await world.reconcile();
-    expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
-
-    await during(world, () => home(kube, 'pod', 'external/1 to pod/0'));
-    expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual([
-      'True Serving',
-      ['shop--postgres', undefined],
-      before,
-    ]);
-    await during(world, () => out(kube, 'pod/0 to external/1'));
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
-  });
-
-  it.each([
-    ['a rollback', { rollbackTo: 'first', revisionSerial: 1 }],
-    ['a change by hand', {}],
-    ['a change of the driver', { sourceConfig: { database: { driver: 'cloudnative-pg' } } }],
-  ])('brings no pod back to the own one by %s', async (_what, change) => {
-    const world = await movedOut();
+  it('is used without a move, and the own one is returned to by the field alone', async () => {
+    const world = await switched();
     const { kube } = world;
-    const first = kube.objects<AppRevision>(APP_REVISIONS).find(({ spec }) => spec.resolved.postgres)?.spec.id;
-    const rollback = 'rollbackTo' in change ? { rollbackTo: first } : {};
-    await edit(kube, { spec: { ...change, ...rollback, secretReferences: [] } });
-    await rest(world);
-    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message, uriKey(kube)]).toEqual([
-      'False DatabaseMoveRefused',
-      expect.stringContaining('POSTGRES_URI_CUSTOM is gone from the record'),
-      ['hosted', 1],
-    ]);
-    await edit(kube, { spec: { secretReferences: [REFERENCE], rollbackTo: null } });
-    await rest(world);
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
-  });
-
-  it('takes another Secret, a deployment without a database, and a driver that nobody uses', async () => {
-    const world = await movedOut();
-    const { kube } = world;
-    putSecret(kube, 'elsewhere', { uri: encoded('postgresql://u:p@other.example/app') });
-    const other = { ...REFERENCE, secretName: 'elsewhere' };
-    await edit(kube, { spec: { secretReferences: [other], sourceConfig: { database: { driver: 'cloudnative-pg' } } } });
-    await rest(world);
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['elsewhere', 1]]);
-    await edit(kube, { spec: { secretReferences: [], sourceConfig: { runtime: { database: 'none' } } } });
-    await rest(world);
-    expect([serves(kube), uriIn(kube)]).toEqual(['True Serving', undefined]);
-  });
-
-  it('waits until nothing writes, and needs the reference together with the annotation', async () => {
-    const world = await rested();
-    const { kube } = world;
-    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
-    await out(kube, `pod/0 to external/1 with ${BACKUP}`);
-    await rest(world);
-    expect([says(kube, 'Ready'), uriKey(kube)]).toEqual(['False DatabaseMoveWaits', ['shop--postgres', undefined]]);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', undefined]]);
     await edit(kube, { spec: { secretReferences: [] } });
     await rest(world);
     expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
-    // What is left of the request is nobody's, and neither a move nor a switch, from which a field alone would return.
-    await edit(kube, { spec: { secretReferences: [REFERENCE] } });
+  });
+
+  it('to which an earlier version moved the record goes on being used, whatever is changed', async () => {
+    const world = await switched();
+    const { kube } = world;
+    const before = firstData(kube);
+    const { spec, ...revision } = newestRevision(kube);
+    const movedDatabase = { number: 1, backup: BACKUP };
+    kube.seed(APP_REVISIONS, { ...revision, spec: { ...spec, resolved: { ...spec.resolved, movedDatabase } } });
+    const move = `pod/0 to external/1 with ${BACKUP}`;
+    await edit(kube, { metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } } });
     await rest(world);
-    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message, uriKey(kube)]).toEqual([
-      'False DatabaseMoveRefused',
-      expect.stringMatching(/the deployment was changed since.*To take the request back: kubectl patch/),
-      ['shop--postgres', undefined],
+    expect([serves(kube), uriKey(kube), says(kube, 'PolicyAccepted')]).toEqual([
+      'True Serving',
+      ['hosted', 1],
+      'True DatabaseMoveRefused',
     ]);
-    // Without the annotation it is the switch of before, whose own database is returned to by the field alone.
-    await out(kube, null);
+    expect(conditionIn(kube, 'PolicyAccepted')?.message).toContain('To remove it: kubectl annotate appdeployment shop');
+    await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
     await rest(world);
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', undefined]]);
-    await home(kube, 'pod', null);
-    await rest(world);
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
+    expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual(['True Serving', ['hosted', 1], before]);
+    expect([namesOf(kube, STATEFUL_SETS), namesOf(kube, JOBS)]).toEqual([['shop--redis'], []]);
   });
 
   it('leaves to the next deployment of the name an own one that is older, and that nobody adopts who has not chosen it', async () => {
     for (const driver of ['pod', 'cloudnative-pg'] as const) {
       // oxlint-disable no-await-in-loop -- one world after the other
-      const world = await movedOut(driver);
+      const world = await switched(driver);
       const { kube } = world;
       const before = firstData(kube);
       const uid = await deletedUnderRetain(world);
@@ -977,65 +896,5 @@ describe('a database that is moved to an external one', () => {
       // oxlint-enable no-await-in-loop
       expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
     }
-  });
-
-  it('says the same of one that was switched to by hand', async () => {
-    const world = await rested();
-    const { kube } = world;
-    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
-    await out(kube, null);
-    await rest(world);
-    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', undefined]]);
-    const uid = await deletedUnderRetain(world);
-    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
-    await rest(world);
-    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
-      'False DatabaseKept',
-      expect.stringContaining('used an external database last'),
-    ]);
-  });
-
-  it('lets a Cluster rest', async () => {
-    const cluster = await movedOut('cloudnative-pg');
-    expect([
-      serves(cluster.kube),
-      cluster.kube.objects(POSTGRES_CLUSTERS).map(({ metadata }) => metadata.annotations?.['cnpg.io/hibernation']),
-      namesOf(cluster.kube, PODS).filter((name) => /--postgres-\d$/.test(name)),
-    ]).toEqual(['True Serving', ['on'], []]);
-  });
-
-  it('survives a controller that dies at any of its writes', async () => {
-    for (let at = 1; at <= 60; at += 1) {
-      for (const when of ['failOn', 'failAfter'] as const) {
-        // oxlint-disable no-await-in-loop -- one world after the other
-        const world = await rested();
-        const { kube } = world;
-        const before = firstData(kube);
-        putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
-        await scaled(kube, 0);
-        await rest(world);
-        await out(kube, `pod/0 to external/1 with ${BACKUP}`);
-        const writes = await crashed(world, { when, at, keys: [KEY, KEY, KEY] });
-        const next = await aController(kube, SETTINGS);
-        await rest(next);
-        await scaled(kube, 1);
-        await rest(next);
-        // oxlint-enable no-await-in-loop
-        expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual(['True Serving', ['hosted', 1], before]);
-        if (writes < at && when === 'failAfter') return;
-      }
-    }
-    throw new Error('more writes than the test counts to');
-  });
-
-  it('is followed by an own one with a backup, which is another one', async () => {
-    const world = await movedOut();
-    const { kube } = world;
-    await during(world, () => home(kube, 'pod', `external/1 to pod/2 with ${BACKUP}`));
-    expect([serves(kube), says(kube, 'DatabaseRestored'), uriKey(kube)]).toEqual([
-      'True Serving',
-      'True Restored',
-      ['shop---pg2', 2],
-    ]);
   });
 });

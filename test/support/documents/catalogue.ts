@@ -157,9 +157,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit logs agent --revision agent--1a2b3c4d': CLI,
   'kubectl davit logs agent --task clean': CLI,
   'kubectl davit scale agent': CLI,
-  'kubectl davit database move NAME --external SECRET': {
-    notRun: 'test/suites/databases/external.test.ts runs it with a real PostgreSQL',
-  },
   'kubectl davit scale agent server=3': CLI,
   'kubectl davit scale agent server=1..4 queue=2': CLI,
   'kubectl davit scale agent server=0': CLI,

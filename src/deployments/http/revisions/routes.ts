@@ -15,7 +15,6 @@ import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAliases } from '../aliases.ts';
-import { lostExternal } from '../database.ts';
 import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import type { PresentChanged } from '../secret-routes.ts';
@@ -171,11 +170,7 @@ function registerRedeploy(app: App, { auth, deployments, presentChanged, made }:
       const { deployment_id: deploymentId, revision_id: id } = request.params;
       const rollBack: Decide = (record) => {
         const old = made(record, id, 'to roll back to');
-        const spec = rollingBack(record.spec, old.spec);
-        const own = revisionsOf(record, deployments.revisionsOf(record));
-        const findings = [...lostExternal(record, own, spec, ['path', 'revision_id'])];
-        if (findings.length > 0) throw new HttpError(422, findings);
-        return { spec, values: new Map() };
+        return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       };
       const changed = await deployments.change(admitted, deploymentId, rollBack, ifMatch(request));
       return presentChanged(request, reply, changed);
