@@ -20,27 +20,17 @@ export const cloneCommand: Command = {
   purpose: 'create a deployment that is what another one is, with the data of a backup',
   words: [DEPLOYMENT],
   flags: [
-    { name: 'to', value: 'OTHER', help: 'name of the new deployment; NAME if it is in another namespace' },
-    { name: 'to-namespace', value: 'NAMESPACE', help: 'namespace of the new deployment; that of NAME if not given' },
-    {
-      name: 'to-context',
-      value: 'CONTEXT',
-      help: 'context of the kubeconfig with that namespace, for another cluster',
-    },
+    { name: 'to', value: 'OTHER', help: 'name of the new deployment' },
     ...BACKUP_FLAGS,
-    ownTimeoutFlag('end after this time (exit code 124); the same command goes on'),
+    ownTimeoutFlag('end after this time (exit code 124)'),
     OUTPUT,
   ],
   about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
 with the backup. Where NAME has an archive with the time of --at, it begins with the state of exactly that time. NAME is only read.
 
-Into another namespace, values of variables are copied, and the backup goes through this program: no credential crosses. Secrets,
-ConfigMaps and volumes that its pods name must be there. Run again after an interruption or after --timeout, it goes on.
-
   PROGRAM clone shop --to shop-2
   PROGRAM backups shop
-  PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z
-  PROGRAM clone shop --to-namespace staging`,
+  PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z`,
   changes: { nothing: 'Nothing was created.' },
   async run(context) {
     const {
@@ -50,20 +40,11 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
       warn,
       onInterrupt,
     } = context;
-    const namespace = flags.text('to-namespace');
-    const toContext = flags.text('to-context');
-    if (toContext !== undefined && namespace === undefined)
-      throw new Misuse('--to-context needs --to-namespace: the namespace of the new deployment there.');
-    const to = flags.text('to') ?? (namespace === undefined ? undefined : name);
+    const to = flags.text('to');
     if (to === undefined) throw new Misuse('--to must be the name of the new deployment.');
     needName(to, '--to');
     const request = { name: to, ...backupOf(flags) };
     const origin = await readRecord(kubectl, name).catch(lost(name));
-    if (namespace !== undefined && (toContext !== undefined || namespace !== origin.metadata.namespace)) {
-      const there = context.elsewhere({ namespace, ...(toContext !== undefined && { context: toContext }) });
-      const { cloneInto } = await import('./clone-elsewhere.ts');
-      return cloneInto(context, { ...there, namespace }, origin, request);
-    }
     const taken = await kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'name']);
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request, new Date());

@@ -2,7 +2,7 @@
 
 import type { HttpApi } from './http-api.ts';
 import type { Change } from './interruption.ts';
-import type { Kubectl, Piped, TerminalOptions } from './kubectl.ts';
+import type { Kubectl, TerminalOptions } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
 /** Wrong use: exit code 2. */
@@ -71,15 +71,6 @@ export interface Clock {
   sleep(milliseconds: number): Promise<void>;
 }
 
-/** Another namespace, perhaps of another cluster. */
-export interface Elsewhere {
-  readonly kubectl: Kubectl;
-  /** Flags that select it. */
-  readonly cluster: readonly string[];
-  /** The same as suggested commands have them, each after a space. */
-  readonly suggested: string;
-}
-
 export interface Context {
   readonly flags: Flags;
   /** The words after the command. Their number is checked. */
@@ -89,10 +80,6 @@ export interface Context {
   readonly kubectl: Kubectl;
   /** Runs kubectl on this terminal and resolves to its exit code. */
   onTerminal(args: readonly string[], options?: TerminalOptions): Promise<number>;
-  /** kubectl with these flags in place of those that were given: another namespace, another context. */
-  elsewhere(flags: Readonly<Record<string, string>>): Elsewhere;
-  /** One kubectl whose output another one reads. Both with all flags. Resolves to the number of bytes. */
-  pipe(piped: Piped): Promise<number>;
   /** Flags that select cluster and user, for processes that are started otherwise. */
   readonly cluster: readonly string[];
   /** Flags that suggested commands repeat, each after a space. */

@@ -94,60 +94,6 @@ export function endChildren(): void {
   lasting.clear();
 }
 
-/** One kubectl whose output another one reads. */
-export interface Piped {
-  readonly from: readonly string[];
-  readonly to: readonly string[];
-  /** Called with the bytes that have passed so far. */
-  readonly onBytes: (bytes: number) => void;
-  /** After so many milliseconds both are ended, and it throws what `over` returns. */
-  readonly limit?: { readonly ms: number; readonly over: () => Failure } | undefined;
-}
-
-/** A longer time is no time for a timer. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** Resolves to the number of bytes that have passed. Throws Failure with the message of the one that failed first. */
-export function pipe({ from, to, onBytes, limit }: Piped, program = 'kubectl'): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const source = spawn(program, [...from], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const sink = spawn(program, [...to], { stdio: ['pipe', 'ignore', 'pipe'] });
-    for (const child of [source, sink]) endsWithThis(child);
-    let bytes = 0;
-    const end = (failure: Failure): void => {
-      source.kill();
-      sink.kill();
-      reject(failure);
-    };
-    const fail = (words: string): void => end(new Failure(words));
-    const timer = limit && setTimeout(() => end(limit.over()), Math.min(limit.ms, LONGEST_TIMER_MS));
-    sink.once('close', () => clearTimeout(timer));
-    source.stdout.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      onBytes(bytes);
-    });
-    // Ended by hand: what is cut must not look like the end.
-    source.stdout.pipe(sink.stdin, { end: false });
-    sink.stdin.on('error', () => undefined);
-    const words = (child: typeof source | typeof sink): (() => string) => {
-      const said: Buffer[] = [];
-      child.stderr.on('data', (chunk: Buffer) => said.push(chunk));
-      return () => Buffer.concat(said).toString('utf8').trim();
-    };
-    const [sourceWords, sinkWords] = [words(source), words(sink)];
-    for (const child of [source, sink])
-      child.on('error', (error) => fail(`${program} could not be started: ${error.message}`));
-    source.on('close', (code) => {
-      if (code === 0) sink.stdin.end();
-      else fail(sourceWords() || `${program} ended with ${code}`);
-    });
-    sink.on('close', (code) => {
-      if (code === 0) resolve(bytes);
-      else fail(sinkWords() || `${program} ended with ${code}`);
-    });
-  });
-}
-
 /** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
 export const NOBODY_READS = EXIT_CODES.unread.code;
 const INTERRUPTED = EXIT_CODES.interrupted.code;

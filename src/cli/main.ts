@@ -10,7 +10,7 @@ import { COMMANDS } from './commands.ts';
 import { connect, namespaceOf } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { makeHttpApi } from './http-api.ts';
-import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
+import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
 import { makeTerminal } from './prompt.ts';
 import { adviceOn, exitCodeOf, run, type World } from './run.ts';
 
@@ -58,7 +58,6 @@ const world: World = {
   warn,
   kubectl: makeKubectl,
   onTerminal,
-  pipe,
   async api(flags, options) {
     if (options.server !== undefined) return world.facade(flags, options);
     const { proxiedClient } = await import('./kube-proxy.ts');

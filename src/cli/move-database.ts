@@ -19,7 +19,6 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { carryOut, endMove, needClaims, readyOn, secondsSince, workOf } from './carry-out-move.ts';
-import { needFinished } from './cloning.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
@@ -85,7 +84,6 @@ async function begin(context: Context, name: string, { action, isThis, decide }:
     await needOwnMove(context, record, begun);
     return goOn(context, record, begun);
   }
-  needFinished(record, `Nothing was moved: move its database when ${name} is finished.`);
   const used = (await databasesHeld(kubectl, record)).map(({ number }) => number);
   const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);

@@ -5,7 +5,6 @@ import type { ContainerState, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import type { ReplicaSet, Run } from '../deployments/record/one-off-job.ts';
 import { TASK_CONTAINER } from '../schema/meta.ts';
-import { needFinished } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, ignoreFailure, type Kubectl, TimedOut } from './kubectl.ts';
@@ -77,7 +76,6 @@ async function startJob(
     '../deployments/record/one-off-job.ts'
   );
   const record = await readRecord(kubectl, name);
-  needFinished(record, `Nothing was run: run it when ${name} is finished.`);
   try {
     const active = activeOf(record, await readRevisions(kubectl, record));
     const what = runOf(asked, active, name);

@@ -5,7 +5,6 @@ import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
-import { FOLDER } from '../deployments/children/database/job-pod.ts';
 import { CHECK_EMPTY, LOAD, OWN_RELATIONS } from '../deployments/children/database/load-scripts.ts';
 import { restoreByHand } from '../deployments/record/restore-by-hand.ts';
 import { fetchOptionsOf } from '../deployments/record/restore-request.ts';
@@ -37,23 +36,6 @@ export function restoreJob(restore: Restore): IJob {
 
 function inDatabase(dump: IContainer, name: string, script: string): IContainer {
   return { ...dump, name, command: ['sh', '-c', script], env: [...(dump.env ?? []), OWN_RELATIONS] };
-}
-
-/** In the container of `keepingJob`. */
-export const KEPT = { dump: `${FOLDER}/dump`, manifest: `${FOLDER}/manifest`, about: `${FOLDER}/fetched` } as const;
-
-/** Ends when it is asked to, which a shell that is process 1 does not otherwise. */
-const KEEP = "trap 'exit 0' TERM; sleep infinity & wait";
-
-/**
- * The Job that fetches a backup and keeps it until it is deleted, for whoever reads it there. It has no password of a database. Which
- * version of PostgreSQL the backup needs is seen by who loads it, so that here every version fits.
- */
-export function keepingJob(restore: Restore): IJob {
-  return jobOfBackups(restore, ({ dump: { env: _password, ...shell }, fetch }) => ({
-    initContainers: [{ ...shell, name: CHECK_CONTAINER, command: ['sh', '-c', 'echo 999999 > server-version'] }, fetch],
-    containers: [{ ...shell, name: RESTORE_CONTAINER, command: ['sh', '-c', KEEP] }],
-  }));
 }
 
 export interface Listing extends Omit<Restore, 'which'> {

@@ -5,7 +5,6 @@ import { changeLine, differences, type FieldChange } from '../deployments/record
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { isUnseen, rollingBack } from '../deployments/record/revision-request.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { needFinished } from './cloning.ts';
 import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { partChanges, partWords } from './part-changes.ts';
@@ -55,7 +54,6 @@ interface RollbackRequest {
 export function rollBack(kubectl: Kubectl, { name, to, say }: RollbackRequest): Promise<Done> {
   let said = '';
   return requestRevision(kubectl, name, (record, revisions) => {
-    needFinished(record, `Nothing was rolled back: roll back when ${name} is finished.`);
     const target = chosen(revisions, to);
     const [newest = target] = revisions;
     const changes = differences(newest, target);

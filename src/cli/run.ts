@@ -25,7 +25,7 @@ import { withShortIds } from './short-ids.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'pipe' | 'clock' | 'environment'> {
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'clock' | 'environment'> {
   /** That of the program. */
   readonly version: string;
   readonly terminal: Terminal;
@@ -155,15 +155,6 @@ function contextOf(
     ...invocation,
     cluster,
     suggested: suggestedFlags(given(flags, REPEATED_FLAGS)),
-    elsewhere(others) {
-      // A context has a cluster and a user of its own.
-      const left = others['context'] === undefined ? [] : ['cluster', 'user'];
-      const names = CLUSTER_FLAGS.map(({ name }) => name).filter((name) => !left.includes(name));
-      const own = names.flatMap((name) => flag(name, others[name] ?? flags.text(name)));
-      const repeated = own.filter((one) => REPEATED_FLAGS.some((name) => one.startsWith(`--${name}=`)));
-      return { kubectl: world.kubectl(own), cluster: own, suggested: suggestedFlags(repeated) };
-    },
-    pipe: world.pipe,
     terminal: world.terminal,
     environment: world.environment,
     clock: world.clock,

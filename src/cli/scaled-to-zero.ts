@@ -4,7 +4,6 @@ import { isScaledToZero, stoppedForMoveWords } from '../deployments/record/movin
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { STORE_PARTS } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
-import { unfinishedClone } from './cloning.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
@@ -17,7 +16,6 @@ export function commandToStart(name: string): string {
 export function needScale(record: AppDeployment, component: string): void {
   if (!isScaledToZero(record) || !isPart(component) || STORE_PARTS.some((part) => part === component)) return;
   const { name } = record.metadata;
-  const moving = stoppedForMoveWords(record);
-  const todo = unfinishedClone(record) ?? [moving ?? `To start it: ${commandToStart(name)}`];
-  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. ${todo.join('\n')}`);
+  const todo = stoppedForMoveWords(record) ?? `To start it: ${commandToStart(name)}`;
+  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. ${todo}`);
 }

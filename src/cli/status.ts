@@ -3,11 +3,8 @@
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
-import { cloneOrigin, cloningOf } from '../deployments/record/unfinished-clone.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
 import { lastTime } from '../schema/event-time.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
-import { unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { isOfThePast, timesOf } from './events.ts';
 import { needTenant } from './not-found.ts';
@@ -74,8 +71,6 @@ function viewOf(parts: Parts): object {
     internalUrl: internalUrlOf(record) ?? null,
     image: own?.image ?? null,
     changedBy: requesterOf(record) ?? null,
-    /** Null for a deployment that is no unfinished clone. Its origin is null where that is not known. */
-    unfinishedClone: unfinishedCloneOf(record),
     conditions: own?.conditions ?? [],
     revisions: revisions.map((revision) => ({
       name: revision.metadata.name,
@@ -120,11 +115,6 @@ function viewOf(parts: Parts): object {
     })),
     notShown: hidden,
   };
-}
-
-function unfinishedCloneOf(record: AppDeployment): object | null {
-  const cloning = unfinishedClone(record) && cloningOf(record);
-  return cloning ? { of: cloneOrigin(cloning) } : null;
 }
 
 /** Null where it is not known. */

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { onTerminal, pipe, TimedOut } from './kubectl.ts';
+import { onTerminal } from './kubectl.ts';
 import { forTerminal } from './terminal.ts';
 
 const ESC = '\u001B';
@@ -31,14 +31,4 @@ it("gives the lines of a program that it runs, whole, however they come, and the
   const code = await onTerminal([], [], { program, onLine: (line) => lines.push(line) });
   expect([code, lines]).toEqual([3, ['one', 'two ü', 'three']]);
   await rm(folder, { recursive: true });
-});
-
-it('a pipe whose time is over ends both programs', async () => {
-  const over = (): TimedOut => new TimedOut('The time is over.');
-  const piped = { from: ['-c', 'exec sleep 1000'], to: ['-c', 'exec cat'], onBytes: () => undefined };
-  await expect(pipe({ ...piped, limit: { ms: 20, over } }, 'sh')).rejects.toThrow('The time is over.');
-  expect(
-    await pipe({ ...piped, from: ['-c', 'printf four'], limit: { ms: 1e12, over } }, 'sh'),
-    'a time that is longer than a timer has',
-  ).toBe(4);
 });

@@ -3,7 +3,7 @@
 import type { Clock, Context } from './command.ts';
 import { type Kubectl, TimedOut } from './kubectl.ts';
 
-export interface TimeLimit {
+interface TimeLimit {
   /** A time of the clock. */
   readonly until: number;
   readonly over: () => TimedOut;
@@ -17,10 +17,7 @@ interface Over {
 }
 
 /** That of --timeout, from now on; undefined if it is not given. */
-export function timeLimit(
-  { clock, flags }: Pick<Context, 'clock' | 'flags'>,
-  { message, hint }: Over,
-): TimeLimit | undefined {
+function timeLimit({ clock, flags }: Pick<Context, 'clock' | 'flags'>, { message, hint }: Over): TimeLimit | undefined {
   const seconds = flags.number('timeout');
   if (seconds === undefined) return undefined;
   const outcome = { result: 'undecided', reason: null, message: null, hint } as const;

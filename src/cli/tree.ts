@@ -19,7 +19,6 @@ import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-us
 import type { Condition } from '../schema/primitives.ts';
 import { shortened } from '../schema/text.ts';
 import { isWorker } from '../schema/worker-parts.ts';
-import { unfinishedClone } from './cloning.ts';
 import { type ClusterEvent, isNews, isOfThePast, timesOf } from './events.ts';
 import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
@@ -80,11 +79,9 @@ export function treeOf(parts: Parts, now = Date.now()): string[] {
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
   const internal = internalUrlOf(record);
   const changedBy = requesterOf(record);
-  const [clone, ...todo] = unfinishedClone(record) ?? [];
   const scale = isScaledToZero(record) ? '  (scaled to zero)' : '';
   const lines = [
     `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
-    ...(clone === undefined ? [] : [`  !! ${clone}`, ...todo.map((line) => `     ${line}`)]),
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(changedBy === undefined ? [] : [`  changed by  ${changedBy}`]),

@@ -7,7 +7,6 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
-import { needFinished, unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
 import { exitsOfParts, makeCrashCount, podsOfAllParts, saysCrash } from './crash-loop.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
@@ -24,7 +23,7 @@ export const waitCommand: Command = {
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
 seconds, or after 75 for what it tries again once a minute. A container of a deployed revision counts when it has exited three times,
-and again since the beginning. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
+and again since the beginning. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
 --davit-namespace and --token are for the log of a build, which the HTTP API has.`,
   async run(context) {
     const {
@@ -78,8 +77,6 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
     const record = await readRecord(kubectl, name);
-    // The controller does not finish it: whoever waited for it would wait in vain.
-    needFinished(record, '');
     const { verdict, looksAgainForMs } = judge(record);
     const { is, words, reason, message } = verdict;
     if (words !== said) {
@@ -191,8 +188,6 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
   if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
   const { is, words } = verdictOn(record);
-  const unfinished = unfinishedClone(record);
-  if (unfinished) throw new Failure(`No pod of ${name} is ready. ${unfinished.join('\n')}`);
   throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }
 
@@ -213,10 +208,6 @@ export function verdictOn(record: AppDeployment): Verdict {
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return { is: 'waiting', words: 'Davit has not observed its latest change yet.', reason: null, message: null };
   const ready = conditionOf(status?.conditions, 'Ready');
-  const [clone] = unfinishedClone(record) ?? [];
-  // It is scaled to zero, and that is as it was asked for.
-  if (ready?.status === 'True' && clone !== undefined)
-    return { is: 'waiting', words: clone, reason: 'UnfinishedClone', message: clone };
   if (ready?.status === 'True')
     return { is: 'ready', words: `Ready: ${ready.message || ready.reason}`, ...whyOf(ready) };
   const stalled = stalledWords(record);

@@ -135,8 +135,6 @@ export const MOVE_DATABASE_BY_ANNOTATION = 'davit.dev/move-database-by';
 export const MOVING_ANNOTATION = 'davit.dev/moving-database';
 /** On the same: who has begun that, for the time at which it was begun (deployments/record/requester.ts). */
 export const MOVING_BY_ANNOTATION = 'davit.dev/moving-database-by';
-/** On a record whose data `kubectl davit clone` is bringing from another namespace: its origin, and the scale that it is to have. */
-export const CLONING_ANNOTATION = 'davit.dev/cloning';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a PostgreSQL volume: role of the application. Absent: it is the superuser. */

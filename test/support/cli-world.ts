@@ -12,8 +12,6 @@ export interface CliWorld {
   /** By default it fails. `flags`: those that select cluster and user. */
   readonly kubectl?: (args: readonly string[], input?: string, flags?: readonly string[]) => ReturnType<Kubectl>;
   readonly api?: HttpApi;
-  /** By default it fails. */
-  readonly pipe?: World['pipe'];
   /** Called with what the flags and the environment select. */
   readonly onConnect?: (options: ConnectionOptions) => void;
   readonly environment?: NodeJS.ProcessEnv;
@@ -77,7 +75,6 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
         asked.push([...flags, ...own].join(' '));
         return kubectl(own, input, flags);
       },
-      pipe: world.pipe ?? (() => Promise.reject(new Failure('The test has no pipe.'))),
       onTerminal: async (flags, own) => {
         onTerminal.push([...flags, ...own].join(' '));
         return world.terminalCode ?? 0;

@@ -23,7 +23,7 @@ import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { startTask } from './task-runs/start.ts';
-import { type Changed, changeRecord, type Decide, refuseUnfinished } from './update.ts';
+import { type Changed, changeRecord, type Decide } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions
@@ -120,7 +120,6 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     },
 
     runTask({ caller, tenant }, record, task, key) {
-      refuseUnfinished(record, 'Nothing was run.');
       const start = { record, revisions: revisionsOfRecord(record), task, key, suffix: options.randomSuffix() };
       return gate.run(tenant.namespace, () => startTask(caller.kube, start));
     },

@@ -43,7 +43,7 @@ export function registerRestart(app: App, { auth, deployments, presentChanged, n
       const { deployment_id: id } = request.params;
       const found = await deployments.find(admitted, id);
       if (keepsCommit(found.spec)) {
-        refuseChange(found, 'Nothing was restarted.');
+        refuseChange(found);
         await restartWorkloads(admitted.caller.kube, found, now().toISOString());
         return presentChanged(request, reply, {
           record: found,

@@ -13,7 +13,6 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { claimOfChange } from '../record/requester.ts';
-import { unfinishedClone } from '../record/unfinished-clone.ts';
 import type { Change } from './patch.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
@@ -115,24 +114,10 @@ export function needUnchanged(record: AppDeployment, cached: AppDeployment, prec
   throw preconditionFailed(what, record);
 }
 
-/** Throws HttpError 409 for one that is being deleted, and for an unfinished clone. `nothing`: what was not done. */
-export function refuseChange(record: AppDeployment, nothing?: string): void {
-  refuseLeaving(record);
-  refuseUnfinished(record, nothing);
-}
-
-function refuseLeaving({ metadata }: AppDeployment): void {
+/** Throws HttpError 409 for one that is being deleted. */
+export function refuseChange({ metadata }: AppDeployment): void {
   if (metadata.deletionTimestamp === undefined) return;
   throw new HttpError(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
-}
-
-/**
- * Throws HttpError 409 for an unfinished clone: what is deployed could start on its empty database, into which the data is still to be
- * loaded. `nothing`: what was not done.
- */
-export function refuseUnfinished(record: AppDeployment, nothing = 'Nothing was changed.'): void {
-  const unfinished = unfinishedClone(record);
-  if (unfinished !== undefined) throw new HttpError(409, `${nothing} ${unfinished.join('\n')}`);
 }
 
 export async function reread(

@@ -10,8 +10,6 @@ import type { Condition } from '../../schema/primitives.ts';
 import type { Source } from '../../schema/source-rules.ts';
 import { commitOf } from './build-source.ts';
 import { runsHere } from './listener-assignment.ts';
-import { type NamedObject, namedObjects } from './named-objects.ts';
-import { names } from './names.ts';
 import { rollingBack } from './revision-request.ts';
 import { activeRevision, revisionsOf } from './revisions.ts';
 import { referencesOf } from './secret-references.ts';
@@ -63,71 +61,6 @@ function recordOfClone(name: string, namespace: string | undefined, spec: AppDep
   const finalizers = runsHere({ spec }) ? [FINALIZER] : [];
   const metadata = { name, namespace, finalizers };
   return { apiVersion: API_VERSION, kind: 'AppDeployment', metadata, spec } as AppDeployment;
-}
-
-/** A clone in another namespace or cluster, whose data somebody has to bring. */
-export interface CloneElsewhere {
-  /** As it is to be in the end. The names of its Secrets of values are those of `values`. */
-  readonly record: AppDeployment;
-  readonly notes: readonly string[];
-  /** Secrets of values to make there, each of keys of one of the origin's namespace. */
-  readonly values: readonly CopiedValues[];
-  /** What has to be there already. */
-  readonly needs: readonly NamedObject[];
-  /** The backup that its database begins with; undefined if it has no database. */
-  readonly restore: DatabaseRestore | undefined;
-}
-
-export interface CopiedValues {
-  readonly from: string;
-  readonly to: string;
-  readonly keys: readonly string[];
-}
-
-/** Where another namespace has no way to the image. */
-const BOUND_SOURCES: Partial<Readonly<Record<Source, string>>> = {
-  ...OWN_IMAGES,
-  codehost:
-    'A repository is built with the integration of its own namespace: create the deployment there with an integration of that namespace, and load the data with restore.',
-};
-
-/** `suffix`: makes a name of a new Secret of values unique, see `names`. */
-export function cloneElsewhere(
-  origin: AppDeployment,
-  all: readonly AppRevision[],
-  { namespace, suffix, ...request }: CloneRequest & { readonly namespace: string; readonly suffix: () => string },
-): CloneElsewhere | { readonly refused: string } {
-  const { name } = origin.metadata;
-  const { source } = origin.spec;
-  if (BOUND_SOURCES[source] !== undefined)
-    return { refused: `The image of "${name}" is of its own namespace (source ${source}). ${BOUND_SOURCES[source]}` };
-  const { spec: serving } = servingSpec(origin, all);
-  if (!runsHere({ spec: serving }))
-    return { refused: `"${name}" runs in the cluster of a listener, so it can be cloned only in its own namespace.` };
-  const data = dataOf({ ...origin, spec: serving }, request);
-  if ('refused' in data) return data;
-  const spec = specOf(serving, undefined, undefined);
-  const sources = [...new Set(spec.secrets.map(({ secretName }) => secretName))];
-  const values = sources.map((from): CopiedValues => {
-    const keys = spec.secrets.filter(({ secretName }) => secretName === from).map(({ secretKey }) => secretKey);
-    return { from, to: names(request.name).variables(suffix()), keys: [...new Set(keys)] };
-  });
-  const copied = spec.secrets.map((one) => ({
-    ...one,
-    secretName: values.find(({ from }) => from === one.secretName)?.to ?? one.secretName,
-  }));
-  const references = (spec.secretReferences ?? []).map(({ secretName }) => ({
-    kind: 'Secret' as const,
-    name: secretName,
-  }));
-  const needs = new Map([...references, ...namedObjects(spec)].map((one) => [`${one.kind}/${one.name}`, one]));
-  return {
-    record: recordOfClone(request.name, namespace, { ...spec, secrets: copied }),
-    notes: notesOf(spec, origin, undefined, 'elsewhere'),
-    values,
-    needs: [...needs.values()],
-    restore: data.restore,
-  };
 }
 
 /**
@@ -204,12 +137,7 @@ function specOf(
   };
 }
 
-function notesOf(
-  spec: AppDeploymentSpec,
-  origin: AppDeployment,
-  commit: string | undefined,
-  where: 'beside' | 'elsewhere' = 'beside',
-): string[] {
+function notesOf(spec: AppDeploymentSpec, origin: AppDeployment, commit: string | undefined): string[] {
   const { name } = origin.metadata;
   const { tasks = [], resourceSpec } = spec.sourceConfig;
   const scheduled = tasks.filter(({ schedule }) => schedule !== undefined).map((task) => task.name);
@@ -222,11 +150,6 @@ function notesOf(
     ...(scheduled.length === 0
       ? []
       : [`Its tasks run on their schedules, as those of "${name}" do: ${scheduled.join(', ')}.`]),
-    ...(where === 'elsewhere' && spec.sourceConfig.database?.backup !== undefined
-      ? ['It asks for backups too: they need the Secret with the keys of the store in its own namespace.']
-      : []),
-    ...(claims.length === 0 || where === 'elsewhere'
-      ? []
-      : [`It mounts the same PersistentVolumeClaims as "${name}": ${claims.join(', ')}.`]),
+    ...(claims.length === 0 ? [] : [`It mounts the same PersistentVolumeClaims as "${name}": ${claims.join(', ')}.`]),
   ];
 }

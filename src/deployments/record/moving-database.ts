@@ -101,7 +101,7 @@ export function scaleWords({
   return `${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
 }
 
-/** As an unfinished clone is from its first moment, and a record of which the database is being moved. */
+/** As a record is whose database is being moved. */
 export function isScaledToZero({ spec }: AppDeployment): boolean {
   const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
   return minScale === 0 && maxScale === 0;

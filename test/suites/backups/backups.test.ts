@@ -7,7 +7,7 @@ import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from '../../../src/deployments/c
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
-import { type Condition, READY_MS, ROWS, type Stage, SUM, say, startStage } from './stage.ts';
+import { READY_MS, ROWS, type Stage, SUM, say, startStage } from './stage.ts';
 
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the backups are left out`);
@@ -255,29 +255,6 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
         changed,
       ]);
       await kubectl('delete', 'appd', 'begun', '--timeout=180s');
-    }, 600_000);
-
-    it('is made in another namespace, which has no key of the store, with the values and the data', async () => {
-      const { name } = await reported();
-      const before = await kubectl('get', 'jobs', '-o', 'name');
-      const there = (...args: readonly string[]): Promise<string> => stage.cluster.kubectl(['-n', 'staging', ...args]);
-      const words = await plugin('clone', 'shop', '--to-namespace=staging', '--to=copy');
-      expect(words).toContain(`Its data is that of backup ${name}`);
-      await eventually(async () => {
-        const { status } = JSON.parse(await there('get', 'appd', 'copy', '-o', 'json')) as {
-          readonly status?: { readonly conditions?: readonly Condition[] };
-        };
-        expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
-          status: 'True',
-          reason: 'Serving',
-        });
-      }, READY_MS);
-      const psql = ['exec', 'copy--postgres-0', '--', 'psql', '-U', 'app', '-Atc', SUM];
-      expect((await there(...psql)).trim()).toBe(await sql(SUM));
-      expect(await there('exec', 'deploy/copy', '--', 'sh', '-c', 'echo $WORD')).toContain('from the team');
-      expect(await there('get', 'secrets', '-o', 'name')).not.toContain('davit-backup-store');
-      await eventually(async () => expect(await kubectl('get', 'jobs', '-o', 'name')).toBe(before));
-      await there('delete', 'appd', 'copy', '--timeout=180s');
     }, 600_000);
 
     it('starts no pod where there is none, with the words of the restore, and goes on with another', async () => {

@@ -234,14 +234,6 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
   );
   const offers = await plugin('platform', ...on, '--server', davit.apiUrl, '--token', tenant.token);
   expect(offers.out).toMatch(/^ {2}drivers +pod\n {2}backups +no: the platform has no store for them$/m);
-  // Whoever may use deployments and no more.
-  const binding = ['create', 'rolebinding', 'editor-alone', '--clusterrole=davit-editor', '--user=ed', ...on];
-  await davit.kubectl(binding);
-  const elsewhere = await plugin('clone', name, '--to-namespace', 'kube-public', ...on, '--as=ed');
-  expect(elsewhere.code).toBe(1);
-  expect(elsewhere.err).toMatch(
-    /^Nothing was created: namespace kube-public is not there, is no tenant, or is none in which you may use deployments\./,
-  );
 });
 
 it.each([

@@ -1214,23 +1214,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await rest.waitFor();
     });
 
-    it('shows the sentence of an unfinished clone that is not changed, with its commands', async ({ world, enter }) => {
-      world.deploy('agent', {
-        annotations: { 'davit.dev/cloning': '{"uid":"o","from":{"namespace":"prod","name":"agent"}}' },
-        spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } },
-        revisions: [{ state: 'DEPLOYED', message: 'It serves.' }],
-      });
-      const page = await enter();
-      await open(page, 'agent');
-      await page.getByRole('button', { name: 'Scale' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByRole('spinbutton').first().fill('1');
-      await dialog.getByRole('spinbutton').nth(1).fill('1');
-      await dialog.getByRole('button', { name: 'Scale' }).click();
-      await dialog.getByRole('alert').getByText('It is an unfinished clone of agent in namespace prod').waitFor();
-      expect(await dialog.getByRole('alert').innerText()).toMatch(/\nTo give up: kubectl davit delete agent$/);
-    });
-
     it('shows what a rollback changes, and what becomes of the data', async ({ world, enter }) => {
       deployTeam(world);
       world.deploy('pages', { spec: { sourceConfig: { runtime: { database: 'none' } } } });
