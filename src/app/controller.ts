@@ -5,6 +5,7 @@ import { CODE_FILES, makeCodeFiles } from '../builds/code-files.ts';
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { type BuildContext, builds, codeFiles, pullSecrets, pushes, registryUpkeep } from '../builds/controller.ts';
 import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
+import { operations } from '../databases/controller.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
 import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
 import { fairClient } from '../lib/controller/clients/fair.ts';
@@ -34,6 +35,7 @@ import type { AllMetrics } from './metrics.ts';
 /** All controllers of the process. Each says in its own folder what wakes it and what it does. */
 export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
   onAllClusters(deployments),
+  operations,
   secrets,
   clientSecrets,
   organization,

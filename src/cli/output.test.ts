@@ -122,6 +122,7 @@ const DEPLOYMENT = {
 };
 const REVISIONS = { resources: [{ id: 'r', status: 'DEPLOYED', status_message: null }] };
 const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null, position: null };
+const BACKUP = { name: '20260202T000000Z-0123abcd', taken_at: '2026-02-02T00:00:00Z', size_bytes: 2 };
 async function answer(method: string, path: string, body?: object): Promise<unknown> {
   if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
     return { ...DEPLOYMENT, latest_revision_id: 's' };
@@ -129,6 +130,7 @@ async function answer(method: string, path: string, body?: object): Promise<unkn
     return { ...DEPLOYMENT, source_config: { ...DEPLOYMENT.source_config, resource_spec: { queue_max_scale: 0 } } };
   if (path.includes('/restart')) return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
+  if (path.endsWith('/operations')) return { name: 'shop-1', phase: 'Succeeded', message: null, backup: BACKUP };
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
   if (path.endsWith('/upload-url'))
     return { upload_url: 'http://u', object_path: 'uploads/1', upload_headers: {}, max_bytes: 1_000_000 };
@@ -149,20 +151,6 @@ const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint
 const CHANGES = [{ field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:1', to: 'app:0' }] as const;
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
 const STORED = { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2, uid: 'u0' };
-/** The record asks for backups, and the next one is made. */
-const backingUp: Kubectl = async (words, input) => {
-  const { uid: _uid, ...sent } = STORED;
-  const terminated = { exitCode: 0, message: JSON.stringify(sent) };
-  if (words[0] === 'create') return '';
-  if (words[1] === RECORDS)
-    return JSON.stringify({ ...record, spec: { ...record.spec, sourceConfig: { database: { backup: {} } } } });
-  if (words[1] === 'jobs.batch' && words.includes('--selector')) return JSON.stringify({ items: [] });
-  if (words[1] === 'pods')
-    return JSON.stringify({
-      items: [{ status: { containerStatuses: [{ name: 'davit-upload', state: { terminated } }] } }],
-    });
-  return kubectl(words, input);
-};
 /** Words after the command, and the document; `open` is in cli.test.ts, because it needs a process. */
 const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], unknown, CliWorld?])[]>> = {
   deploy: [
@@ -200,10 +188,9 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
       ['shop'],
       {
         name,
-        job: expect.stringMatching(/^shop---backup-[0-9a-f]{8}$/),
+        operation: 'shop-1',
         backup: { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2 },
       },
-      { kubectl: backingUp },
     ],
   ],
   restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],

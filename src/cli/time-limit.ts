@@ -17,7 +17,10 @@ interface Over {
 }
 
 /** That of --timeout, from now on; undefined if it is not given. */
-function timeLimit({ clock, flags }: Pick<Context, 'clock' | 'flags'>, { message, hint }: Over): TimeLimit | undefined {
+export function timeLimit(
+  { clock, flags }: Pick<Context, 'clock' | 'flags'>,
+  { message, hint }: Over,
+): TimeLimit | undefined {
   const seconds = flags.number('timeout');
   if (seconds === undefined) return undefined;
   const outcome = { result: 'undecided', reason: null, message: null, hint } as const;

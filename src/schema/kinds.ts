@@ -7,6 +7,7 @@ import { APP_LOGS, AppLogSpec, AppLogStatus } from './app-log.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
+import { DATASTORE_OPERATIONS, DatastoreOperationSpec, DatastoreOperationStatus } from './datastore-operation.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
 import { LISTENER_LOGS, ListenerLogSpec, ListenerLogStatus } from './listener-log.ts';
 import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
@@ -160,6 +161,25 @@ export const KINDS: readonly Kind[] = [
       column('Task', '.spec.task', 'Task whose run failed.'),
       AGE,
     ],
+  },
+  {
+    resource: DATASTORE_OPERATIONS,
+    shortName: 'dsop',
+    description:
+      'DatastoreOperation is one act on the database of an AppDeployment, such as a backup. Davit carries it out, one after the other for a deployment, and reports its end in the status. To cancel it, delete it.',
+    spec: DatastoreOperationSpec,
+    specRequired: true,
+    status: DatastoreOperationStatus,
+    columns: [
+      column('Deployment', '.spec.deployment', 'AppDeployment whose database it is.'),
+      column('Action', '.spec.action', 'What is done.'),
+      column('Phase', '.status.phase', 'How far it is.'),
+      AGE,
+      wide('Backup', '.status.backup.name', 'The backup that was made.'),
+      wide('Requested-By', '.spec.requestedBy', 'Who asked for it.'),
+      wide('Message', condition('Complete', 'message'), 'Cause of the phase and what to do.'),
+    ],
+    selectableFields: ['.spec.deployment'],
   },
   {
     resource: TRACING_PROJECTS,

@@ -15,6 +15,8 @@ export const FACADE_FIELD_MANAGER = 'davit-api';
 
 /** Kept on a record until its teardown is finished. */
 export const FINALIZER = 'davit.dev/teardown';
+/** On a DatastoreOperation: its deletion cancels it. */
+export const OPERATION_FINALIZER = 'davit.dev/operation';
 
 /** On a namespace: marks it as a tenant. */
 export const TENANT_LABEL = 'davit.dev/tenant';

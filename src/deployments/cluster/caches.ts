@@ -33,6 +33,7 @@ import { APP_LOGS } from '../../schema/app-log.ts';
 import { APP_REVISIONS, type AppRevision } from '../../schema/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../schema/app-template.ts';
 import { isUnderWay } from '../../schema/build.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
 import { imagesOf } from '../../schema/registry-images.ts';
@@ -71,12 +72,15 @@ export const REVISION_ID = 'revision id';
 export const BUILD_IS = 'build is';
 /** Index of records and revisions by the images that they name, without tag and digest. */
 export const IMAGE_NAMED = 'image named';
+/** Index of operations by the name of their deployment. */
+export const DEPLOYMENT_NAMED = 'deployment named';
 /** Index of records by the id of the Listener that they reference, in lower case. */
 export const LISTENER_NAMED = 'listener named';
 
 export interface Caches extends OrganizationCaches {
   readonly records: Reflector<AppDeployment>;
   readonly revisions: Reflector<AppRevision>;
+  readonly operations: Reflector<DatastoreOperation>;
   readonly tracingProjects: Reflector<TracingProject>;
   readonly namespaces: Reflector<KubeObject>;
   readonly pods: Reflector<Pod>;
@@ -145,6 +149,10 @@ export function makeCaches(options: CacheOptions): Caches {
       [IMAGE_NAMED]: (revision) => withoutTags(imagesOfRevision(revision)),
     },
   });
+  const operations = perNamespace<DatastoreOperation>(options, DATASTORE_OPERATIONS, {
+    transform: slimManagedFields,
+    indexes: { [DEPLOYMENT_NAMED]: ({ spec }) => [spec.deployment] },
+  });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, { transform: slimTracingProject });
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
   const pods = perNamespace<Pod>(options, PODS, { ...LABELLED, transform: slimPod });
@@ -174,6 +182,7 @@ export function makeCaches(options: CacheOptions): Caches {
   const all = [
     records,
     revisions,
+    operations,
     tracingProjects,
     namespaces,
     pods,
@@ -186,6 +195,7 @@ export function makeCaches(options: CacheOptions): Caches {
     ...organization,
     records,
     revisions,
+    operations,
     tracingProjects,
     namespaces,
     pods,

@@ -49,6 +49,7 @@ export const TRIGGER_AUTHENTICATIONS = namespaced(
 /** CloudNativePG's. */
 export const POSTGRES_CLUSTERS = namespaced('postgresql.cnpg.io', 'v1', 'Cluster', 'clusters');
 export const SCHEDULED_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'ScheduledBackup', 'scheduledbackups');
+export const BASE_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'Backup', 'backups');
 /** Of CloudNativePG's Barman Cloud plugin. */
 export const OBJECT_STORES = namespaced('barmancloud.cnpg.io', 'v1', 'ObjectStore', 'objectstores');
 export const GATEWAYS = namespaced('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
@@ -127,6 +128,7 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   TRIGGER_AUTHENTICATIONS,
   POSTGRES_CLUSTERS,
   SCHEDULED_BACKUPS,
+  BASE_BACKUPS,
   OBJECT_STORES,
   LEASES,
   STORAGE_CLASSES,

@@ -52,6 +52,7 @@ function withId(path: string, id: string): string {
   return path
     .replaceAll('{secret_name}', 'KEY')
     .replaceAll('{task_name}', 'clean')
+    .replaceAll('{operation_name}', 'shop-1')
     .replaceAll(/\{\w+\}/g, id);
 }
 /** Whose answer has many of one kind. */
@@ -207,6 +208,7 @@ it('lists are distinguished from other routes', () => {
     'GET /v2/deployments',
     'GET /v2/deployments/{deployment_id}/revisions',
     'GET /v2/deployments/{deployment_id}/tasks',
+    'GET /v2/deployments/{deployment_id}/operations',
     'GET /v2/listeners',
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',
@@ -335,11 +337,13 @@ describe.each(ofTenants)('$name', (route) => {
 
 const CLONE = '/v2/deployments/{deployment_id}/clone';
 const RUN_TASK = '/v2/deployments/{deployment_id}/tasks/{task_name}/runs';
-const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE, RUN_TASK]);
+const OPERATE = '/v2/deployments/{deployment_id}/operations';
+const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE, RUN_TASK, OPERATE]);
 
 /** What a write needs a right to. */
 function resourceOf(path: string): string {
   if (path === RUN_TASK) return '"jobs" in API group "batch"';
+  if (path === OPERATE) return '"datastoreoperations" in API group "davit.dev"';
   return `"${path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments'}" in API group "davit.dev"`;
 }
 
@@ -361,7 +365,7 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
 
 describe.each(ofOne)('the id of $name', (route) => {
   // The least body that is valid.
-  const least = route.path === CLONE ? '{"name":"copy"}' : '{}';
+  const least = { [CLONE]: '{"name":"copy"}', [OPERATE]: '{"action":"Backup"}' }[route.path] ?? '{}';
   const payload = route.operation.requestBody && { payload: route.method === 'PUT' ? '{"value":"1"}' : least };
   const ids = [...route.path.matchAll(/\{(\w+_id)\}/g)].map(([, name]) => name);
 

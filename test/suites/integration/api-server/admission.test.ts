@@ -814,6 +814,7 @@ describe('roles', () => {
       user: EDITOR,
       can: [
         'create davit.dev/appdeployments',
+        'create davit.dev/datastoreoperations',
         'delete davit.dev/tracingprojects',
         'list davit.dev/apprevisions',
         'list davit.dev/applogs',
@@ -1296,6 +1297,40 @@ describe('who asked for a change', () => {
       status: 200,
     });
     expect(await patch(EDITOR, 'who-edits', claiming(null))).toMatchObject({ message: '', status: 200 });
+  });
+});
+
+describe('who asked for an act on a database', () => {
+  const asked = (as: string | undefined, spec: object, query = '?dryRun=All', name = 'act'): Promise<Answer> =>
+    door.call(
+      'POST',
+      `${DAVIT}/datastoreoperations${query}`,
+      {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'DatastoreOperation',
+        metadata: { name },
+        spec: { deployment: 'shop', action: 'Backup', ...spec },
+      },
+      as,
+    );
+
+  it('only oneself, or nobody; an administrator restores what others created', async () => {
+    expect((await asked(EDITOR, {})).status).toBe(201);
+    expect((await asked(EDITOR, { requestedBy: EDITOR })).status).toBe(201);
+    const forged = await asked(EDITOR, { requestedBy: 'anna@example.com' });
+    expect([forged.status, forged.message]).toEqual([403, expect.stringContaining('names another user')]);
+    expect((await asked(undefined, { requestedBy: 'anna@example.com' })).status).toBe(201);
+    expect((await asked(VIEWER, {})).status).toBe(403);
+  });
+
+  it('cannot be changed, and its status is for the controller alone', async () => {
+    expect((await asked(EDITOR, {}, '', 'fixed')).status).toBe(201);
+    const change = (body: object, path = ''): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/datastoreoperations/fixed${path}?dryRun=All`, body, EDITOR);
+    expect((await change({ spec: { deployment: 'other' } })).message).toContain('an operation cannot be changed');
+    expect((await change({ status: { phase: 'Succeeded' } }, '/status')).status).toBe(403);
+    const words = await asked(EDITOR, { action: 'Destroy' });
+    expect([words.status, words.message]).toEqual([422, expect.stringContaining('Backup')]);
   });
 });
 

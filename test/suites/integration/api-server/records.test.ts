@@ -15,6 +15,7 @@ const PLURALS = [
   'appdeployments',
   'apprevisions',
   'applogs',
+  'datastoreoperations',
   'tracingprojects',
   'oauthproviders',
   'codehostintegrations',

@@ -1,0 +1,75 @@
+// An operation on the database of a deployment: begun over the HTTP API, and followed to its end. It does not need the command: whoever
+// presses Ctrl-C leaves it working.
+
+import { type Deployment, needDeployment } from './build-log.ts';
+import { type Context, withFlags } from './command.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { timeLimit } from './time-limit.ts';
+
+export interface Operation {
+  readonly name: string;
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+  readonly reason: string | null;
+  readonly message: string | null;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly work: string | null;
+  readonly backup: {
+    readonly name: string | null;
+    readonly taken_at: string;
+    readonly size_bytes: number | null;
+  } | null;
+}
+
+export interface OperationRequest {
+  readonly action: 'Backup';
+  readonly backup?: { readonly archive: true };
+}
+
+const EVERY_MS = 1000;
+
+/** Resolves to the operation that has succeeded. Throws Failure with what failed, and TimedOut; the operation continues then. */
+export async function carryOut(context: Context, name: string, request: OperationRequest): Promise<Operation> {
+  const api = await context.api();
+  const deployment = await needDeployment(api, name);
+  const path = `/v2/deployments/${deployment.id}/operations`;
+  const begun = await api.call<Operation>('POST', path, request);
+  const cancel = withFlags(`kubectl delete dsop ${begun.name}${context.suggested}`, '');
+  context.warn(`Operation ${begun.name} was created.`);
+  context.onInterrupt(() => `Operation ${begun.name} continues. To cancel it: ${cancel}`);
+  const ended = await untilEnded(context, api, { path: `${path}/${begun.name}`, begun, deployment });
+  if (ended.phase === 'Succeeded') return ended;
+  throw new Failure(`${ended.message ?? `Operation ${begun.name} failed.`}`, {
+    result: 'failed',
+    reason: ended.reason,
+    message: ended.message,
+    hint: `${PROGRAM} status ${name}`,
+  });
+}
+
+interface Followed {
+  readonly path: string;
+  readonly begun: Operation;
+  readonly deployment: Deployment;
+}
+
+async function untilEnded(context: Context, api: HttpApi, { path, begun, deployment }: Followed): Promise<Operation> {
+  const { clock, warn } = context;
+  const limit = timeLimit(context, {
+    message: (seconds) => `Operation ${begun.name} has not ended after ${seconds} s. It continues.`,
+    hint: `${PROGRAM} status ${deployment.name}`,
+  });
+  let said: string | null = null;
+  for (let operation = begun; ; ) {
+    if (operation.phase === 'Succeeded' || operation.phase === 'Failed') return operation;
+    if (operation.message !== null && operation.message !== said) warn(operation.message);
+    said = operation.message;
+    if (limit && clock.now() >= limit.until) throw limit.over();
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await clock.sleep(EVERY_MS);
+    // oxlint-disable-next-line no-await-in-loop -- until it has ended
+    operation = await api.patiently<Operation>('GET', path);
+  }
+}

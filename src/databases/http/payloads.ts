@@ -1,0 +1,98 @@
+// Operations on the database of a deployment.
+
+import { z } from 'zod';
+import { response } from '../../deployments/http/components.ts';
+import { DeploymentPath } from '../../deployments/http/payloads.ts';
+import { toSnake } from '../../lib/http/casing.ts';
+import { time } from '../../organization/facade/payload-fields.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import {
+  type DatastoreOperation,
+  DatastoreOperationStatus,
+  OPERATION_ACTIONS,
+  OPERATION_PHASES,
+} from '../../schema/datastore-operation.ts';
+import { ObjectName } from '../../schema/primitives.ts';
+
+export const OperationPath = DeploymentPath.extend({
+  operation_name: ObjectName.describe('Name of an operation of the deployment.'),
+});
+
+export const CreateOperation = z
+  .object({
+    action: z.enum(OPERATION_ACTIONS).describe('What is done. Backup: a backup of the database is made now.'),
+    backup: z
+      .object({
+        archive: z
+          .boolean()
+          .optional()
+          .describe('Whether it is a base backup of the archive (driver cloudnative-pg) where there are dumps too.'),
+      })
+      .optional()
+      .describe('How action Backup makes it.'),
+  })
+  .meta({ id: 'CreateOperation', examples: [{ action: 'Backup' }] });
+export type CreateOperation = z.output<typeof CreateOperation>;
+
+const EXAMPLE = {
+  name: 'shop-x7k2p',
+  action: 'Backup',
+  phase: 'Succeeded',
+  reason: 'BackupMade',
+  message: 'Backup 20260701T010000Z-7f9a2a3e is in the store.',
+  requested_by: 'jane',
+  created_at: '2026-07-01T01:00:00Z',
+  started_at: '2026-07-01T01:00:01Z',
+  ended_at: '2026-07-01T01:00:09Z',
+  work: 'shop---backup-7f9a2a3e',
+  backup: { name: '20260701T010000Z-7f9a2a3e', taken_at: '2026-07-01T01:00:02Z', size_bytes: 4096 },
+} as const;
+
+const {
+  startedAt: _started,
+  endedAt: _ended,
+  conditions: _conditions,
+  phase: _phase,
+  ...shown
+} = DatastoreOperationStatus.shape;
+
+export const OperationResponse = z
+  .object({
+    name: z.string().describe('Name of the DatastoreOperation.'),
+    action: z.enum(OPERATION_ACTIONS).describe('What is done.'),
+    phase: z.enum(OPERATION_PHASES).describe('How far it is. Succeeded and Failed are final.'),
+    reason: z
+      .string()
+      .nullable()
+      .describe('Cause of the phase, as one word for programs. null: Davit has not looked yet.'),
+    message: z.string().nullable().describe('Cause of the phase and what to do, as text for people.'),
+    requested_by: z.string().nullable().describe('Who asked for it. null: not known.'),
+    created_at: time.describe('When it was asked for.'),
+    started_at: time.nullable().describe('When its work began.'),
+    ended_at: time.nullable().describe('When it ended.'),
+    ...response(z.object(shown)).shape,
+  })
+  .meta({ id: 'Operation', examples: [EXAMPLE] });
+export type OperationResponse = z.output<typeof OperationResponse>;
+
+export const OperationList = z
+  .object({ resources: z.array(OperationResponse).describe('The operations of the deployment, the newest first.') })
+  .meta({ id: 'OperationList', examples: [{ resources: [EXAMPLE] }] });
+export type OperationList = z.output<typeof OperationList>;
+
+export function presentOperation({ metadata, spec, status = {} }: DatastoreOperation): OperationResponse {
+  const { phase = 'Pending', conditions, startedAt = null, endedAt = null } = status;
+  const { reason = null, message = null } = conditionOf(conditions, phase === 'Failed' ? 'Failed' : 'Complete') ?? {};
+  return {
+    name: metadata.name,
+    action: spec.action,
+    phase,
+    reason,
+    message,
+    requested_by: spec.requestedBy ?? null,
+    created_at: metadata.creationTimestamp ?? '',
+    started_at: startedAt,
+    ended_at: endedAt,
+    ...toSnake(z.object(shown), status),
+  };
+}

@@ -1,0 +1,171 @@
+// /v2/deployments/{id}/operations: acts on the database of a deployment, with the caller's token.
+
+import { isDeepStrictEqual } from 'node:util';
+import { DeploymentPath } from '../../deployments/http/payloads.ts';
+import type { Deployments } from '../../deployments/http/repository.ts';
+import { requestKey, usedFor } from '../../deployments/http/task-runs/request-key.ts';
+import { backupToMake } from '../../deployments/record/backup-request.ts';
+import { AlreadyExists, NotFound } from '../../lib/errors.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
+import type { FacadeContext } from '../../organization/facade/collection.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import { NoParameters } from '../../organization/facade/payload-fields.ts';
+import type { App } from '../../organization/facade/validation.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import { CreateOperation, OperationList, OperationPath, OperationResponse, presentOperation } from './payloads.ts';
+
+export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix'> {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+}
+
+/** Characters of a key in the name of an operation. */
+const KEY_DIGITS = 10;
+
+export function registerOperations(app: App, needs: OperationNeeds): void {
+  const { auth, deployments } = needs;
+  registerCreation(app, needs);
+  app.get('/v2/deployments/:deployment_id/operations', {
+    onRequest: auth.as('list', DATASTORE_OPERATIONS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'listOperations',
+      summary: 'List the operations on the database of a deployment',
+      params: DeploymentPath,
+      querystring: NoParameters,
+      response: { 200: OperationList, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const record = await deployments.find(admitted, request.params.deployment_id);
+      const { namespace = '', name } = record.metadata;
+      const fieldSelector = `spec.deployment=${name}`;
+      const { items } = await admitted.caller.kube.listAll<DatastoreOperation>(DATASTORE_OPERATIONS, {
+        namespace,
+        fieldSelector,
+      });
+      const madeAt = ({ metadata }: DatastoreOperation): string => metadata.creationTimestamp ?? '';
+      return { resources: items.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1)).map(presentOperation) };
+    },
+  });
+
+  app.get('/v2/deployments/:deployment_id/operations/:operation_name', {
+    onRequest: auth.as('get', DATASTORE_OPERATIONS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'getOperation',
+      summary: 'Get an operation on the database of a deployment',
+      params: OperationPath,
+      response: { 200: OperationResponse, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const { deployment_id: id, operation_name: name } = request.params;
+      return presentOperation(await operationOf(admitted, await deployments.find(admitted, id), name));
+    },
+  });
+
+  app.delete('/v2/deployments/:deployment_id/operations/:operation_name', {
+    onRequest: auth.as('delete', DATASTORE_OPERATIONS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'deleteOperation',
+      summary: 'Cancel an operation, or delete one that has ended',
+      params: OperationPath,
+      response: { 200: OperationResponse, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const { deployment_id: id, operation_name: name } = request.params;
+      const operation = await operationOf(admitted, await deployments.find(admitted, id), name);
+      const { namespace = '', uid = '' } = operation.metadata;
+      await admitted.caller.kube.remove(DATASTORE_OPERATIONS, { namespace, name }, { uid });
+      return presentOperation(operation);
+    },
+  });
+}
+
+function registerCreation(app: App, { auth, deployments, randomSuffix }: OperationNeeds): void {
+  app.post('/v2/deployments/:deployment_id/operations', {
+    onRequest: auth.as('create', DATASTORE_OPERATIONS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'createOperation',
+      summary: 'Begin an operation on the database of a deployment, such as a backup',
+      isKeyed: true,
+      params: DeploymentPath,
+      body: CreateOperation,
+      response: { 201: OperationResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      const admitted = auth.admitted(request);
+      const record = await deployments.find(admitted, request.params.deployment_id);
+      auth.concerns(request, record.metadata.name);
+      const { body } = request;
+      const decided = backupToMake(record, body.backup?.archive === true);
+      if ('refused' in decided) throw new HttpError(409, decided.refused);
+      const key = requestKey(request, admitted.caller.username);
+      const made = await create(
+        admitted,
+        asked(record, body, { key, suffix: randomSuffix(), by: admitted.caller.username }),
+      );
+      reply.code(201);
+      return presentOperation(made);
+    },
+  });
+}
+
+/** Throws HttpError 404 where the deployment has none of this name. */
+async function operationOf(
+  { caller }: RequestContext,
+  { metadata: { namespace = '', name: deployment } }: AppDeployment,
+  name: string,
+): Promise<DatastoreOperation> {
+  const found = await caller.kube
+    .get<DatastoreOperation>(DATASTORE_OPERATIONS, { namespace, name })
+    .catch((error: unknown) => {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    });
+  if (found?.spec.deployment !== deployment)
+    throw new HttpError(404, `Deployment "${deployment}" has no operation "${name}".`);
+  return found;
+}
+
+function asked(
+  { metadata: { name, namespace = '' } }: AppDeployment,
+  { action, backup }: CreateOperation,
+  { key, suffix, by }: { readonly key: string | undefined; readonly suffix: string; readonly by: string | undefined },
+): DatastoreOperation {
+  const digits = key && Buffer.from(key, 'base64url').toString('hex').slice(0, KEY_DIGITS);
+  return {
+    apiVersion: API_VERSION,
+    kind: 'DatastoreOperation',
+    metadata: { name: `${name}-${digits ?? suffix}`, namespace },
+    spec: {
+      deployment: name,
+      action,
+      ...(backup && { backup }),
+      ...(by !== undefined && { requestedBy: by }),
+      ...(key !== undefined && { key }),
+    },
+  };
+}
+
+/** Or finds the one that an earlier request with the same key has made. */
+async function create({ caller }: RequestContext, wanted: DatastoreOperation): Promise<DatastoreOperation> {
+  try {
+    return await caller.kube.create(DATASTORE_OPERATIONS, wanted, { fieldManager: FACADE_FIELD_MANAGER });
+  } catch (error) {
+    const { key } = wanted.spec;
+    if (key === undefined || !(error instanceof AlreadyExists)) throw error;
+    const { name, namespace = '' } = wanted.metadata;
+    const earlier = await caller.kube.get<DatastoreOperation>(DATASTORE_OPERATIONS, { namespace, name });
+    if (earlier.spec.key !== key) throw error;
+    if (!isDeepStrictEqual(earlier.spec, wanted.spec)) usedFor(`made operation ${name}`);
+    return earlier;
+  }
+}

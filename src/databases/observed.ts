@@ -1,0 +1,38 @@
+// What the decisions about an operation know.
+
+import type { Job } from '../deployments/assess/jobs.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatastoreOperation } from '../schema/datastore-operation.ts';
+
+/** The used part of postgresql.cnpg.io/v1 Backup. */
+export interface BaseBackup extends KubeObject {
+  readonly status?: {
+    readonly phase?: string;
+    readonly error?: string;
+    /** RFC 3339. */
+    readonly startedAt?: string;
+    readonly stoppedAt?: string;
+  };
+}
+
+export interface ObservedOperation {
+  readonly operation: DatastoreOperation;
+  /** Undefined where there is none of that name. */
+  readonly record: AppDeployment | undefined;
+  /** Unfinished operations of the same deployment, the oldest first. This one is among them until it has ended. */
+  readonly unfinished: readonly DatastoreOperation[];
+  /** Why nothing may be changed; undefined where Davit and the record are not paused. */
+  readonly paused: string | undefined;
+  /** Whether there is what a backup is made from: the CronJob of dumps, or the schedule of base backups. */
+  readonly source: { readonly dump: boolean; readonly base: boolean };
+  /** The Job of a dump that was made for it. */
+  readonly job?: Job | undefined;
+  /** The pods of that Job. */
+  readonly pods: readonly Pod[];
+  /** The base backup that was made for it. */
+  readonly base?: BaseBackup | undefined;
+  /** Name of another backup of the same database that is being made. */
+  readonly otherBackup?: string | undefined;
+}

@@ -1,0 +1,206 @@
+// Reconciles one operation: observe, decide, report, act. It writes the operation, and what does its work.
+
+import { type Caches, DEPLOYMENT_NAMED } from '../deployments/cluster/caches.ts';
+import type { Cluster } from '../deployments/cluster/cluster.ts';
+import type { BackupKind } from '../deployments/record/backup-request.ts';
+import { overlayWrite, placeOf, until } from '../lib/controller/cluster.ts';
+import type { Reconcile } from '../lib/controller/controller.ts';
+import { keyOf, refOf } from '../lib/controller/keys.ts';
+import { reportStatus } from '../lib/controller/report-status.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import { AlreadyExists, NotFound, undefinedIfNotFound } from '../lib/errors.ts';
+import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation, ENDED_PHASES } from '../schema/datastore-operation.ts';
+import {
+  API_VERSION,
+  BACKUP,
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  FIELD_MANAGER,
+  OPERATION_FINALIZER,
+} from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
+import type { ObservedOperation } from './observed.ts';
+import { nextOperationStep } from './step.ts';
+
+/** Operations of a deployment that are kept after their end. */
+const KEPT = 10;
+
+export interface OperationReconcilerOptions {
+  readonly home: Cluster;
+  readonly settings: Settings;
+  readonly now: () => Date;
+}
+
+/** Returns a reconciler whose keys are `namespace/name`. */
+export function makeOperationReconciler({ home, settings, now }: OperationReconcilerOptions): Reconcile {
+  return async function reconcile(key, signal) {
+    const within = until(home, signal);
+    const { caches } = within;
+    const { namespace, name } = refOf(key);
+    const operation = caches.operations.get({ namespace, name });
+    if (!operation) return {};
+    const siblings = caches.operations.byIndex(namespace, DEPLOYMENT_NAMED, operation.spec.deployment);
+    const observed = await observeOperation(operation, siblings, { home: within, settings });
+    const { status, act, kind, requeueAfterMs } = nextOperationStep(observed, now());
+    try {
+      if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
+      if (act === 'hold') await hold(observed, within);
+      if (act === 'start' && kind) await start(observed, kind, within);
+      if (act === 'cancel') await removeWork(observed, within);
+      if (act === 'release') await release(operation, within);
+      if (status?.phase !== undefined && ENDED_PHASES.has(status.phase)) await prune(siblings, within);
+    } catch (error) {
+      // Deleted during the reconcile.
+      if (!(error instanceof NotFound)) throw error;
+    }
+    return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+  };
+}
+
+/** Enqueues what a change affects. Returns a function that unsubscribes. */
+export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
+  const wake = ({ metadata: { namespace, name } }: KubeObject): void => queue.add(keyOf(namespace, name));
+  const wakeOf = (namespace: string | undefined, deployment: string | undefined): void => {
+    if (deployment === undefined) return;
+    for (const operation of caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment))
+      if (!isEnded(operation)) wake(operation);
+  };
+  const ofChild = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
+    if (metadata.labels?.[COMPONENT_LABEL] === BACKUP) wakeOf(metadata.namespace, metadata.labels[DEPLOYMENT_LABEL]);
+  };
+  const subscriptions = [
+    caches.operations.onChange(({ object }) => {
+      wake(object);
+      // The next one begins when this one has ended.
+      wakeOf(object.metadata.namespace, object.spec.deployment);
+    }),
+    caches.records.onChange(({ object: { metadata } }) => wakeOf(metadata.namespace, metadata.name)),
+    ...(['Job', 'CronJob', 'ScheduledBackup'] as const).flatMap(
+      (kind) => caches.children.get(kind)?.onChange(ofChild) ?? [],
+    ),
+    caches.pods.onChange(ofChild),
+  ];
+  for (const operation of caches.operations.list()) if (!isEnded(operation)) wake(operation);
+  return endAll(subscriptions);
+}
+
+function isEnded({ metadata, status }: DatastoreOperation): boolean {
+  return metadata.deletionTimestamp === undefined && status?.phase !== undefined && ENDED_PHASES.has(status.phase);
+}
+
+/** Its deletion cancels it from now on, and it goes with its record. */
+async function hold({ operation, record }: ObservedOperation, home: Cluster): Promise<void> {
+  const { finalizers = [], resourceVersion, uid } = operation.metadata;
+  const { name = '', uid: owner = '' } = record?.metadata ?? {};
+  const ownerReferences = [{ apiVersion: API_VERSION, kind: APP_DEPLOYMENTS.kind, name, uid: owner }];
+  const metadata = { uid, resourceVersion, finalizers: [...finalizers, OPERATION_FINALIZER], ownerReferences };
+  await patchMetadata(operation, metadata, home);
+}
+
+async function release(operation: DatastoreOperation, home: Cluster): Promise<void> {
+  const { finalizers = [], resourceVersion, uid } = operation.metadata;
+  const left = finalizers.filter((name) => name !== OPERATION_FINALIZER);
+  await patchMetadata(operation, { uid, resourceVersion, finalizers: left }, home);
+}
+
+async function patchMetadata(operation: DatastoreOperation, metadata: object, home: Cluster): Promise<void> {
+  const options = { fieldManager: FIELD_MANAGER };
+  const patched = await home.client.mergePatch(DATASTORE_OPERATIONS, placeOf(operation), { metadata }, options);
+  if (patched.metadata.deletionTimestamp === undefined) overlayWrite(home.caches, patched);
+}
+
+/** Creates the work. A try before this one may have done so. */
+async function start({ operation, record }: ObservedOperation, kind: BackupKind, home: Cluster): Promise<void> {
+  if (!record) return;
+  const resource = kind === 'dump' ? JOBS : BASE_BACKUPS;
+  const work = kind === 'dump' ? await dumpJob(operation, record, home) : baseBackup(operation, record, home);
+  if (!work) return;
+  try {
+    overlayWrite(home.caches, await home.client.create(resource, work, { fieldManager: FIELD_MANAGER }));
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+  }
+}
+
+interface CronJob extends KubeObject {
+  readonly spec: { readonly jobTemplate: { readonly metadata?: object; readonly spec: object } };
+}
+
+/** As `kubectl create job --from` makes it, so that it counts among the runs of the CronJob. */
+async function dumpJob(
+  operation: DatastoreOperation,
+  record: AppDeployment,
+  { client, caches }: Cluster,
+): Promise<KubeObject | undefined> {
+  const cached = cronJobOf(record, caches);
+  // The cache holds no templates.
+  const cronJob = cached && (await client.get<CronJob>(CRON_JOBS, placeOf(cached)).catch(undefinedIfNotFound));
+  if (!cronJob) return undefined;
+  const { apiVersion, metadata, spec } = cronJob;
+  const { name, uid = '' } = metadata;
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      ...spec.jobTemplate.metadata,
+      name: workName(operation),
+      ...(operation.metadata.namespace !== undefined && { namespace: operation.metadata.namespace }),
+      annotations: { 'cronjob.kubernetes.io/instantiate': 'manual' },
+      ownerReferences: [{ apiVersion, kind: 'CronJob', name, uid, controller: true }],
+    },
+    spec: spec.jobTemplate.spec,
+  } as KubeObject;
+}
+
+/** As the schedule has them made. It goes with the record, and nothing of the store goes with it. */
+function baseBackup(operation: DatastoreOperation, record: AppDeployment, { caches }: Cluster): KubeObject | undefined {
+  const schedule = scheduleOf(record, caches);
+  if (!schedule) return undefined;
+  const { cluster, method, pluginConfiguration } = schedule.spec;
+  const { name, namespace = '', uid = '' } = record.metadata;
+  return {
+    apiVersion: 'postgresql.cnpg.io/v1',
+    kind: 'Backup',
+    metadata: {
+      name: workName(operation),
+      namespace,
+      labels: { [DEPLOYMENT_LABEL]: name },
+      ownerReferences: [{ apiVersion: API_VERSION, kind: APP_DEPLOYMENTS.kind, name, uid }],
+    },
+    spec: { cluster, method, pluginConfiguration },
+  } as KubeObject;
+}
+
+async function removeWork({ job, base }: ObservedOperation, { client, caches }: Cluster): Promise<void> {
+  for (const [resource, object] of [
+    [JOBS, job],
+    [BASE_BACKUPS, base],
+  ] as const) {
+    if (!object) continue;
+    const { uid = '' } = object.metadata;
+    const options = { uid, propagationPolicy: 'Background' } as const;
+    // oxlint-disable-next-line no-await-in-loop -- one of the two
+    const left = await client.remove(resource, placeOf(object), options).catch(undefinedIfNotFound);
+    if (left) overlayWrite(caches, left);
+    else caches.children.get(object.kind)?.overlayDeleted(uid, object.metadata.resourceVersion ?? '');
+  }
+}
+
+/** Deletes the oldest of a deployment that have ended, beyond those that are kept. */
+async function prune(siblings: readonly DatastoreOperation[], { client, caches }: Cluster): Promise<void> {
+  const ended = siblings.filter(isEnded);
+  const old = ended
+    .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? 1 : -1))
+    .slice(KEPT - 1);
+  for (const operation of old) {
+    const { uid = '' } = operation.metadata;
+    // oxlint-disable-next-line no-await-in-loop -- one, as a rule
+    const left = await client.remove(DATASTORE_OPERATIONS, placeOf(operation), { uid }).catch(undefinedIfNotFound);
+    if (left) overlayWrite(caches, left);
+  }
+}

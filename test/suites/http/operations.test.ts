@@ -1,0 +1,75 @@
+// /v2/deployments/{id}/operations over an in-memory API server.
+
+import { beforeEach, expect, it } from 'vitest';
+import { OperationList, OperationResponse } from '../../../src/databases/http/payloads.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import { aBody, type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+let path: string;
+
+const operations = (): DatastoreOperation[] => facade.kube.objects<DatastoreOperation>(DATASTORE_OPERATIONS);
+
+async function deployed(source_config: object): Promise<string> {
+  const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), source_config });
+  return `/v2/deployments/${body.id}/operations`;
+}
+
+beforeEach(async () => {
+  facade = await makeFacade();
+  path = await deployed({ database: { backup: {} } });
+});
+
+it('a backup is asked for, listed, read and cancelled, under the name of who asks', async () => {
+  const made = await facade.call('POST', path, { action: 'Backup' });
+  expect([made.status, OperationResponse.parse(made.body)]).toEqual([201, made.body]);
+  expect(made.body).toMatchObject({
+    action: 'Backup',
+    phase: 'Pending',
+    reason: null,
+    requested_by: expect.any(String) as string,
+  });
+  const { name } = made.body as OperationResponse;
+  expect(operations()).toMatchObject([{ metadata: { name }, spec: { deployment: 'shop', action: 'Backup' } }]);
+  const list = await facade.call('GET', path);
+  expect(OperationList.parse(list.body)).toEqual({ resources: [made.body] });
+  expect((await facade.call('GET', `${path}/${name}`)).body).toEqual(made.body);
+  expect((await facade.call('DELETE', `${path}/${name}`)).status).toBe(200);
+  expect(operations()).toEqual([]);
+  expect((await facade.call('GET', `${path}/${name}`)).status).toBe(404);
+});
+
+it('a request that is sent twice with one key makes one operation, and the key fits no other', async () => {
+  const headers = { 'idempotency-key': 'a-key' };
+  const first = await facade.call('POST', path, { action: 'Backup' }, headers);
+  const second = await facade.call('POST', path, { action: 'Backup' }, headers);
+  expect([first.status, second.status, second.body]).toEqual([201, 201, first.body]);
+  expect(operations()).toHaveLength(1);
+  await facade.call('POST', path, { action: 'Backup' });
+  expect(operations()).toHaveLength(2);
+});
+
+it.each([
+  ['an unknown action', { action: 'Destroy' }, /action/],
+  ['no action', {}, /action/],
+])('%s is refused with 422, by its name', async (_what, body, words) => {
+  const { status, body: answer } = await facade.call('POST', path, body);
+  expect([status, JSON.stringify(answer)]).toEqual([422, expect.stringMatching(words)]);
+  expect(operations()).toEqual([]);
+});
+
+it.each([
+  ['no backups are asked for', {}, /No backups of shop2 are asked for/],
+  ['the database is external', { runtime: { database: 'none' } }, /shop2 has no database/],
+])('where %s, it is refused with 409', async (_what, config, words) => {
+  const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'shop2', source_config: config });
+  const refused = await facade.call('POST', `/v2/deployments/${body.id}/operations`, { action: 'Backup' });
+  expect([refused.status, JSON.stringify(refused.body)]).toEqual([409, expect.stringMatching(words)]);
+});
+
+it("another deployment's operation is not found", async () => {
+  const { name } = (await facade.call('POST', path, { action: 'Backup' })).body as OperationResponse;
+  const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'shop2' });
+  const missing = await facade.call('GET', `/v2/deployments/${body.id}/operations/${name}`);
+  expect([missing.status, missing.body.detail]).toEqual([404, `Deployment "shop2" has no operation "${name}".`]);
+});
