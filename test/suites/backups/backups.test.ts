@@ -284,7 +284,9 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     }, 900_000);
 
     it('has nothing of a dump that was cut anywhere, and a repeated restore loads nothing', async () => {
-      await sql('create database cuts');
+      const admin = (statement: string): Promise<string> =>
+        kubectl('exec', 'shop--postgres-0', '--', 'psql', '-U', 'postgres', '-Atc', statement);
+      await admin('create database cuts');
       const shell = (script: string, id = 'u1'): Promise<string> =>
         kubectl(
           'exec',
@@ -304,7 +306,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       const loaded = { from: 'shop', name: '20260201T020000Z-0000000a', takenAt: '2026-02-01T02:00:00Z', sizeBytes: 1 };
       const size = Number(
         await shell(
-          `pg_dump -d postgres -F custom --no-owner -f whole; printf '%s' '${JSON.stringify(loaded)}' > fetched; wc -c < whole`,
+          `pg_dump -d app -F custom --no-owner -f whole; printf '%s' '${JSON.stringify(loaded)}' > fetched; wc -c < whole`,
         ),
       );
       for (let cut = 1; cut <= 10; cut += 1) {
@@ -324,7 +326,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await expect(shell(`rm loaded; ${CHECK_ONCE}`, 'u2')).rejects.toThrow(/The database is not empty/);
       await expect(shell(LOAD_ONCE, 'u2')).rejects.toThrow(/The database is not empty/);
       expect(await relations()).toBe(count);
-      await sql('drop database cuts');
+      await admin('drop database cuts');
     }, 600_000);
   });
 
