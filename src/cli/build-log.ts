@@ -1,7 +1,7 @@
 // Follows a revision over the HTTP API: what it waits for, and what its build writes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { revisionNames } from '../deployments/record/names.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import type { RevisionState } from '../schema/app-revision.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
@@ -51,11 +51,6 @@ export interface Deployment {
   readonly internal_url: string | null;
   readonly latest_revision_id: string | null;
   readonly active_revision_id: string | null;
-}
-export interface Revision {
-  readonly id: string;
-  readonly status: RevisionState;
-  readonly status_message: string | null;
 }
 interface LogPage {
   readonly logs: readonly { readonly message: string; readonly container: string }[];
@@ -195,7 +190,7 @@ export class NoBuildLog extends Failure {}
 export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
   const { follow, tail, say, everyMs = 1000 } = options;
   const deployment = await needDeployment(api, name);
-  const { id, called } = await revisionOf(api, deployment, options.revision);
+  const { id, name: called } = await revisionOf(api, deployment, options.revision);
   const more = openBuildLog(api, deployment.id, id);
   let printed = 0;
   for (;;) {
@@ -229,22 +224,25 @@ function noLogOf(
   return `Revision ${revision} of ${name} has no log of a build. It is ${status}. ${message ?? ''}`.trim();
 }
 
-async function revisionOf(
-  api: HttpApi,
-  { id, name }: Deployment,
-  wanted: string | undefined,
-): Promise<Revision & { readonly called: string }> {
-  const resources = await readRevisions(api, id, wanted === undefined ? 1 : 100);
-  const called = revisionNames(
-    name,
-    resources.map((one) => one.id),
-  );
-  const known = resources.map(({ status }, at) => `${called[at]} ${status}`).join(', ');
-  const meant = resources
-    .map((one, at) => ({ ...one, called: called[at] ?? one.id }))
-    .filter((one) => wanted === undefined || one.called === wanted || one.id.startsWith(wanted.toLowerCase()));
-  const [one, another] = meant;
+async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {
+  const revisions = await readRevisions(api, id, wanted === undefined ? 1 : 100);
+  if (wanted !== undefined) return matching(revisions, wanted);
+  const [newest] = revisions;
+  if (newest === undefined) throw new Failure(`${name} has no revision yet.`);
+  return newest;
+}
+
+type Named = Pick<Revision, 'id' | 'name' | 'status'>;
+
+/** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
+export function matching<One extends Named>(revisions: readonly One[], wanted: string): One {
+  const [one, another] = revisions.filter((revision) => isMeant(revision, wanted));
   if (one && !another) return one;
-  if (wanted === undefined) throw new Failure(`${name} has no revision yet.`);
+  const known = revisions.map(({ name, status }) => `${name} ${status}`).join(', ');
   throw new Failure(`${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${known || 'none'}.`);
+}
+
+/** Whether `wanted` is its name or the beginning of its id. */
+export function isMeant({ name, id }: Pick<Revision, 'id' | 'name'>, wanted: string): boolean {
+  return name === wanted || id.startsWith(wanted.toLowerCase());
 }

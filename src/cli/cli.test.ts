@@ -11,8 +11,6 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, makeInstantClock, REVISION, runCli } from '../../test/support/cli-world.ts';
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
-import { names } from '../deployments/record/names.ts';
-import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
@@ -20,7 +18,6 @@ import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
 import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { RECORDS, readParts } from './records.ts';
-import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
 import { needReadyPod, verdictOn, waitUntilReady } from './wait.ts';
 
@@ -411,150 +408,6 @@ describe('open', () => {
   });
 });
 
-describe('rollback', () => {
-  const say = (): void => undefined;
-
-  it('says what changes before it is written, names of secrets alone', async () => {
-    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
-    const having = (one: AppRevision, requested: object): AppRevision => ({
-      ...one,
-      spec: { ...one.spec, requested: { ...one.spec.requested, ...requested } },
-    });
-    const at = (name: string, secretName: string): object => ({ name, secretName, secretKey: name });
-    const before = having(old, { secrets: [at('KEY', 'vars-1'), at('OLD', 'vars-1')] });
-    const now = having(newest, {
-      secrets: [at('KEY', 'vars-2'), at('NEW', 'vars-2')],
-      env: [{ name: 'LOG_LEVEL', value: 'debug' }],
-    });
-    let isWritten = false;
-    const kubectl: Kubectl = async (args) => {
-      if (args[0] === 'replace') isWritten = true;
-      return JSON.stringify(args[1] === RECORDS ? record() : { items: [now, before] });
-    };
-    const lines: string[] = [];
-    const done = await rollBack(kubectl, {
-      name: 'shop',
-      say: (line) => lines.push(`${isWritten ? 'late ' : ''}${line}`),
-    });
-    expect(lines).toEqual([
-      'What changes from shop--22222222, the newest revision:',
-      '  env.LOG_LEVEL                  removed: debug',
-      '  secrets.KEY                    changed',
-      '  secrets.NEW                    removed',
-      '  secrets.OLD                    added',
-      '  sourceRevisionConfig.imageUri  app:2 -> app:1',
-    ]);
-    expect(done.result['changes']).toEqual([
-      { field: 'env.LOG_LEVEL', kind: 'removed', from: 'debug' },
-      { field: 'secrets.KEY', kind: 'changed' },
-      { field: 'secrets.NEW', kind: 'removed' },
-      { field: 'secrets.OLD', kind: 'added' },
-      { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:1' },
-    ]);
-  });
-
-  it('says of a revision that failed that it was never deployed, and why', async () => {
-    const status = { state: 'DEPLOY_FAILED', observedGeneration: 1, message: 'The server exited.' } as const;
-    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
-    const items = [newest, { ...old, status }];
-    const kubectl: Kubectl = async (args) => JSON.stringify(args[1] === RECORDS ? record() : { items });
-    const lines: string[] = [];
-    await rollBack(kubectl, { name: 'shop', to: old.metadata.name, say: (line) => lines.push(line) });
-    expect(lines[0]).toBe(`${old.metadata.name} was never deployed: it is DEPLOY_FAILED. The server exited.`);
-  });
-
-  it.each([
-    ['the last good one before the newest', [bad, good], undefined, good],
-    ['by name', [bad, good], 'shop--22222222', bad],
-    ['by the beginning of its id', [bad, good], '1111', good],
-  ])('takes %s', (_name, revisions, to, wanted) => {
-    expect(chosen(revisions, to)).toBe(wanted);
-  });
-
-  it('goes further back each time, and never to what was left', () => {
-    const [first, second, third] = [1, 2, 3].map((serial) => revision(serial, 'DEPLOYED'));
-    const back = (to: AppRevision | undefined, serial: number): AppRevision => {
-      const made = revision(serial, 'DEPLOYED');
-      const { requested, resolved } = to?.spec ?? made.spec;
-      return { ...made, spec: { ...made.spec, requested, resolved, ...(to && { rollbackTo: to.spec.id }) } };
-    };
-    const kept = [third, second, first].filter((one) => one !== undefined);
-    expect(chosen(kept, undefined)).toBe(second);
-    const once = [back(second, 4), ...kept];
-    expect(chosen(once, undefined)).toBe(first);
-    const twice = [back(first, 5), ...once];
-    expect(() => chosen(twice, undefined)).toThrow(
-      'No revision before that of the last rollback has been deployed. Select one with --to: shop--44444444 DEPLOYED, shop--33333333 DEPLOYED, shop--22222222 DEPLOYED.',
-    );
-    expect(chosen(twice, '3333')).toBe(third);
-    // A change after it, whose record still has the field, is none.
-    const change = revision(6, 'DEPLOYED');
-    const after = { ...change, spec: { ...change.spec, rollbackTo: id(1) } };
-    expect(chosen([after, ...twice], undefined)).toBe(twice[0]);
-  });
-
-  it('passes over a restart, which has the same values', () => {
-    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
-    const again = revision(3, 'DEPLOYED');
-    const { requested, resolved } = newest.spec;
-    const restarted = { ...again, spec: { ...again.spec, requested, resolved } };
-    expect(chosen([restarted, newest, old], undefined)).toBe(old);
-    expect(() => chosen([restarted, newest, bad], undefined)).toThrow(
-      'Every earlier revision that has been deployed has the values of the newest one. There is none with other values to go back to. Deploy a corrected one, or choose a failed one that kubectl davit revisions lists with --to.',
-    );
-  });
-
-  it.each([
-    ['none was ever deployed', [bad], undefined, 'No earlier revision has been deployed'],
-    ['there is none of that name', [bad, good], 'nope', 'No revision matches "nope". Revisions: shop--22222222'],
-    ['more than one is meant', [good, { ...good }], '1', 'More than one revision'],
-    ['there is none at all', [], undefined, 'none exists'],
-  ])('refuses when %s', (_name, revisions, to, words) => {
-    expect(() => chosen(revisions, to)).toThrow(words);
-  });
-
-  it('names the revision as the controller will, where another has its first eight digits', async () => {
-    const next = serialRevisionId(uid, 3);
-    const other = `${next.slice(0, 8)}-0000-4000-8000-000000000000`;
-    const taken = {
-      ...bad,
-      metadata: { ...bad.metadata, name: `shop--${next.slice(0, 8)}` },
-      spec: { ...bad.spec, id: other },
-    };
-    const kubectl: Kubectl = async (args) =>
-      args[0] === 'replace'
-        ? ''
-        : JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, taken] });
-    const long = names('shop').longRevision(next);
-    expect((await rollBack(kubectl, { name: 'shop', to: '1111', say })).says).toContain(` as ${long}; `);
-  });
-
-  it('writes the old values and a new serial under what it read, again after a conflict', async () => {
-    const sent: { readonly args: readonly string[]; readonly object: AppDeployment }[] = [];
-    const kubectl: Kubectl = async (args, input) => {
-      if (args[0] === 'replace') {
-        sent.push({ args, object: JSON.parse(input ?? '') as AppDeployment });
-        if (sent.length === 1) throw new Failure('Error from server (Conflict): changed meanwhile');
-        return '';
-      }
-      return JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, bad] });
-    };
-    expect((await rollBack(kubectl, { name: 'shop', say })).says).toMatch(
-      /^shop is being rolled back to shop--11111111 \(app:1\) as shop--/,
-    );
-    expect(sent).toHaveLength(2);
-    expect(sent[1]?.object).toMatchObject({
-      metadata: { resourceVersion: '7' },
-      spec: {
-        sourceRevisionConfig: { imageUri: 'app:1' },
-        revisionSerial: 3,
-        rollbackTo: id(1),
-        sourceConfig: { customUrl: 'https://shop.example.com' },
-      },
-    });
-  });
-});
-
 describe('kubectl', () => {
   it('passes the cluster flags, and throws its words', async () => {
     const node = makeKubectl(['-e', 'console.error("refused"); process.exit(1)', '--'], process.execPath);
@@ -628,7 +481,7 @@ describe('the command', { timeout: 240_000 }, () => {
         const answer = url.includes('build_logs')
           ? { logs: [], next_offset: null, position: null }
           : url.includes('/revisions/')
-            ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
+            ? { id: ID, name: `shop--${ID.slice(0, 8)}`, status: 'QUEUED', status_message: 'It waits.' }
             : url.includes('/revisions?')
               ? { resources: [] }
               : url.includes('/upload-url')

@@ -1,7 +1,6 @@
 // Changes a deployment over the HTTP API from what it has now, and says which revision takes the change.
 
-import { revisionNames } from '../deployments/record/names.ts';
-import { type Deployment, needDeployment, readRevisions } from './build-log.ts';
+import { type Deployment, needDeployment, readRevision } from './build-log.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 
 export interface Changed {
@@ -52,8 +51,7 @@ export async function newRevision(api: HttpApi, before: Deployment, after: Deplo
   return latest === null || latest === before.latest_revision_id ? null : nameOfNewest(api, after, latest);
 }
 
-/** Name of the newest revision, which may not be listed yet. */
-export async function nameOfNewest(api: HttpApi, { id, name }: Deployment, newest: string): Promise<string> {
-  const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== newest);
-  return revisionNames(name, [newest, ...older])[0] ?? '';
+/** Name of the newest revision. */
+export async function nameOfNewest(api: HttpApi, { id }: Deployment, newest: string): Promise<string> {
+  return (await readRevision(api, id, newest)).name;
 }

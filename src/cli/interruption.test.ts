@@ -1,39 +1,23 @@
 // What an interruption says of what was done, at each moment of a command.
 
 import { expect, it } from 'vitest';
-import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
-import { makeOwnCli, whole } from '../../test/support/own-cli.ts';
+import { aRevision, aRecord as aWhole } from '../../test/support/builders.ts';
+import { answering, aRecord, runCli, uid } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { COMMANDS } from './commands.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
-const OLD = {
-  metadata: { name: 'shop--22222222' },
-  spec: {
-    ...REVISION.spec,
-    resolved: {},
-    id: '2'.repeat(32),
-    revisionSerial: 1,
-    requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:0' }, secrets: [], secretReferences: [] },
-  },
-  status: { state: 'DEPLOYED' },
-};
-const NEWEST = {
-  ...REVISION,
-  spec: {
-    ...REVISION.spec,
-    requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:1' }, secrets: [], secretReferences: [] },
-    resolved: {},
-    imageUri: 'app:1',
-  },
-  status: { state: 'DEPLOYED' },
-};
 const STATUS = { latestRevisionId: '1'.repeat(32), databaseVolumeUid: 'v' };
-const answers = answering({
-  [RECORDS]: aRecord({}, STATUS),
-  'apprevisions.davit.dev': { items: [NEWEST, OLD] },
-});
+const RECORD = aRecord({}, STATUS);
+const made = (serial: number, imageUri: string): AppRevision => {
+  const one = aRevision(aWhole({ sourceRevisionConfig: { imageUri } }), 'DEPLOYED', serial);
+  return { ...one, spec: { ...one.spec, deploymentUid: uid } };
+};
+const [NEWEST, OLD] = [made(2, 'app:1'), made(1, 'app:0')];
+const answers = answering({ [RECORDS]: RECORD, 'apprevisions.davit.dev': { items: [NEWEST, OLD] } });
 const UNKNOWN = 'It is not known whether the request was received. To see what there is now: kubectl davit status shop';
 
 /** What is said before each kubectl and each request, and at the end. */
@@ -46,7 +30,7 @@ async function interruptedAt(
   const note = (at: string): void => {
     said.push([at, sentences.flatMap((sentence) => sentence() ?? []).join('\n')]);
   };
-  const own = await makeOwnCli({ record: aRecord({}, STATUS), revisions: [whole(NEWEST)] }).api();
+  const own = await makeOwnCli({ record: RECORD, revisions: [NEWEST, OLD] }).api();
   const api: HttpApi = {
     ...own,
     tagged(path) {
@@ -88,10 +72,10 @@ it.each<[string, string, string, string]>([
   ['env shop set A=1', 'PATCH', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
   ['restart shop', 'POST', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
   [
-    'rollback shop --to 22222222',
-    'replace',
+    `rollback shop --to ${OLD.spec.id}`,
+    'POST',
     'Nothing was rolled back.',
-    'The rollback goes on. To follow it: kubectl davit wait shop',
+    'The rollback was requested. To follow it: kubectl davit wait shop',
   ],
 ])('%s', async (command, verb, nothing, sent) => {
   const args = command.split(' ');

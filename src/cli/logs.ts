@@ -6,14 +6,13 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, TASK, TASK_LABEL } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
-import { printBuildLog } from './build-log.ts';
+import { isMeant, matching, printBuildLog } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } from './command.ts';
 import { componentOf, needPart } from './component.ts';
 import { headingOf, keptContainers, linesOf } from './kept-logs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
-import { isMeant, matching } from './rollback.ts';
 import { needScale } from './scaled-to-zero.ts';
 import { forTerminal } from './terminal.ts';
 
@@ -83,9 +82,14 @@ async function podLogs(context: Context): Promise<number> {
   const printed = isKept ? await printKept(context, namesOf(there)) : [];
   const hasKept = printed.length > 0;
   // A revision that failed may be gone from the history.
-  const revisions = revision === undefined ? [] : await readRevisions(kubectl, record);
+  const revisions = (revision === undefined ? [] : await readRevisions(kubectl, record)).map((made) => ({
+    made,
+    id: made.spec.id,
+    name: made.metadata.name,
+    status: made.status?.state ?? 'CREATING',
+  }));
   if (hasKept && revision !== undefined && !revisions.some((one) => isMeant(one, revision))) return 0;
-  const id = revision === undefined ? undefined : podsIdOf(matching(revisions, revision), component);
+  const id = revision === undefined ? undefined : podsIdOf(matching(revisions, revision).made, component);
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);

@@ -1,20 +1,15 @@
 // Reads and changes the objects of one deployment with kubectl.
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
-import { revisionName } from '../deployments/record/names.ts';
-import { claimOfChange } from '../deployments/record/requester.ts';
-import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
 import type { PodMetrics } from '../schema/pod-usage.ts';
-import type { Done } from './command.ts';
 import { type ClusterEvent, type Existing, eventsOf } from './events.ts';
 import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
-import { usernameOf } from './who.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;
 /** Field manager of the plugin's writes. */
@@ -84,25 +79,6 @@ async function metricsOf(kubectl: Kubectl, name: string): Promise<ReadonlyMap<st
   }
 }
 
-export interface ChangedSpec {
-  readonly spec: AppDeploymentSpec;
-  /** What is done with it; `revision` is the name that the controller will give to the new revision, empty where there is none. */
-  readonly done: (revision: string) => Done;
-}
-
-/**
- * Writes a spec that requests a revision under what was read, again after a conflict. `change`: called with the record and its
- * revisions, newest first; the record's own spec is not written. Returns what was done. Throws Failure, also for a record that is being deleted.
- */
-export async function requestRevision(
-  kubectl: Kubectl,
-  name: string,
-  change: (record: AppDeployment, revisions: readonly AppRevision[]) => ChangedSpec,
-): Promise<Done> {
-  const username = await usernameOf(kubectl);
-  return afterConflicts(() => attempt(kubectl, { name, username }, change));
-}
-
 /** Calls `write`, which starts from the current record, again after a conflict. */
 export async function afterConflicts<T>(write: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts += 1) {
@@ -113,29 +89,6 @@ export async function afterConflicts<T>(write: () => Promise<T>): Promise<T> {
       if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
     }
   }
-}
-
-interface Writing {
-  readonly name: string;
-  /** Absent where it is not known. */
-  readonly username: string | undefined;
-}
-
-async function attempt(
-  kubectl: Kubectl,
-  { name, username }: Writing,
-  change: Parameters<typeof requestRevision>[2],
-): Promise<Done> {
-  const record = await readRecord(kubectl, name);
-  if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
-  const revisions = await readRevisions(kubectl, record);
-  const { spec, done } = change(record, revisions);
-  if (spec === record.spec) return done('');
-  const annotations = { ...record.metadata.annotations, ...(username && claimOfChange(record, username)) };
-  const metadata = { ...record.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
-  await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, metadata, spec }));
-  const id = serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0);
-  return done(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));
 }
 
 /** The objects of one deployment that have these labels too. */

@@ -1,7 +1,8 @@
 // Revisions, what differs between them, and a deployment as JSON.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, runCli } from '../../test/support/cli-world.ts';
+import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { differences, summaryOf } from '../deployments/record/revision-diff.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -28,6 +29,7 @@ function revision(serial: number, requested: object = {}, more: { spec?: object;
     metadata: {
       name: `shop--${String(serial).repeat(8)}`,
       namespace: 'team',
+      labels: { 'davit.dev/deployment': 'shop' },
       creationTimestamp: '2026-01-01T00:00:00Z',
     },
     spec: {
@@ -38,6 +40,7 @@ function revision(serial: number, requested: object = {}, more: { spec?: object;
       revisionSerial: serial,
       source: 'external_docker',
       requested: {
+        sourceConfig: {},
         sourceRevisionConfig: { imageUri: `app:${serial}` },
         secrets: [],
         secretReferences: [],
@@ -147,7 +150,7 @@ describe('differences', () => {
   it('are summed up', () => {
     const change = (field: string) => ({ field, kind: 'changed' as const });
     expect(summaryOf([])).toBe('nothing');
-    expect(summaryOf(['sourceRevisionConfig.imageUri', 'b', 'c', 'd'].map(change))).toBe('imageUri, b, c, 1 more');
+    expect(summaryOf(['source_revision_config.image_uri', 'b', 'c', 'd'].map(change))).toBe('image_uri, b, c, 1 more');
   });
 });
 
@@ -161,27 +164,26 @@ const REVISIONS = [
   revision(2, {}, { spec: { rollbackTo: idOf(1), requestedBy: 'jane@example.com' } }),
   revision(1),
 ];
-const kubectl: Kubectl = async ([, resource = '']) =>
-  JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? REVISIONS : [] });
+
+const ran = (args: readonly string[], revisions: readonly AppRevision[] = REVISIONS): Promise<CliRan> =>
+  makeOwnCli({ record: RECORD, revisions }).run(args);
 
 describe('revisions', () => {
   it('have as much of a digest as fits', async () => {
     const digest = 'a1b2c3'.padEnd(64, '0');
     const built = revision(1, {}, { spec: { resolved: { image: `r.example/team/shop@sha256:${digest}` } } });
-    const one: Kubectl = async ([, resource = '']) =>
-      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? [built] : [] });
-    const { out } = await runCli(['revisions', 'shop'], { kubectl: one });
+    const { out } = await ran(['revisions', 'shop'], [built]);
     expect(out).toContain('  r.example/team/shop@a1b2c3000000  ');
-    expect((await runCli(['revisions', 'shop', '-o', 'json'], { kubectl: one })).out).toContain(digest);
+    expect((await ran(['revisions', 'shop', '-o', 'json'], [built])).out).toContain(digest);
   });
 
   it('are a table, newest first, with the active one marked', async () => {
-    const { code, out } = await runCli(['revisions', 'shop'], { kubectl });
+    const { code, out } = await ran(['revisions', 'shop']);
     expect([code, out.replaceAll(/ +\d+d /g, '  AGE ').split('\n')]).toEqual([
       0,
       [
         expect.stringMatching(/^ {3}REVISION +STATUS +AGE +BY +IMAGE OR COMMIT +CHANGED$/),
-        expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +team:ci +app:3 +imageUri, \+secrets\.A$/),
+        expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +team:ci +app:3 +image_uri, \+secrets\.A$/),
         expect.stringMatching(/^\* {2}shop--22222222 {2}DEPLOYED {2}AGE +jane@example\.com +app:2 +back to 11111111$/),
         expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +- +app:1 +the first$/),
       ],
@@ -189,7 +191,7 @@ describe('revisions', () => {
   });
 
   it('are JSON', async () => {
-    const { out } = await runCli(['revisions', 'shop', '-o', 'json'], { kubectl });
+    const { out } = await ran(['revisions', 'shop', '-o', 'json']);
     const [newest, active] = JSON.parse(out) as Record<string, unknown>[];
     expect(newest).toEqual({
       name: 'shop--33333333',
@@ -206,8 +208,8 @@ describe('revisions', () => {
       file: null,
       rollbackTo: null,
       changes: [
-        { field: 'secrets.A', kind: 'added' },
-        { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:3' },
+        { field: 'secrets.A', kind: 'added', from: null, to: null },
+        { field: 'source_revision_config.image_uri', kind: 'changed', from: 'app:2', to: 'app:3' },
       ],
       changesSince: 'shop--22222222',
       mayLackEarlier: false,
@@ -225,22 +227,20 @@ describe('revisions', () => {
       const one = revision(serial, {}, { spec: { id: name } });
       return { ...one, metadata: { ...one.metadata, name } };
     });
-    const some: Kubectl = async ([, resource = '']) =>
-      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? items : [] });
-    const { out } = await runCli(['revisions', 'shop'], { kubectl: some });
+    const { out } = await ran(['revisions', 'shop'], items);
     expect(
       out
         .split('\n')
         .slice(9)
         .map((line) => line.split(/ {2,}/).at(-1)),
     ).toEqual([
-      'imageUri',
-      'since shop--00000008: imageUri',
-      'imageUri',
-      'since shop--00000004: imageUri',
+      'image_uri',
+      'since shop--00000008: image_uri',
+      'image_uri',
+      'since shop--00000004: image_uri',
       'not known: the one before is no longer kept',
     ]);
-    const listed = JSON.parse((await runCli(['revisions', 'shop', '-o', 'json'], { kubectl: some })).out) as unknown[];
+    const listed = JSON.parse((await ran(['revisions', 'shop', '-o', 'json'], items)).out) as unknown[];
     expect(listed.slice(10)).toMatchObject([
       { changesSince: 'shop--00000007', mayLackEarlier: false },
       { changesSince: 'shop--00000004', mayLackEarlier: true },
@@ -250,19 +250,12 @@ describe('revisions', () => {
 
   it('have as much of a username as fits', async () => {
     const of = revision(1, {}, { spec: { requestedBy: `oidc:${'x'.repeat(60)}` } });
-    const one: Kubectl = async ([, resource = '']) =>
-      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? [of] : [] });
-    expect((await runCli(['revisions', 'shop'], { kubectl: one })).out).toContain(`  oidc:${'x'.repeat(24)}…  app:1`);
+    expect((await ran(['revisions', 'shop'], [of])).out).toContain(`  oidc:${'x'.repeat(24)}…  app:1`);
   });
 });
 
 describe('the commit of a revision', () => {
   const commit = 'c'.repeat(40);
-  const having =
-    (...items: object[]): Kubectl =>
-    async ([, resource = '']) =>
-      JSON.stringify(resource === RECORDS ? RECORD : { items });
-
   it.each([
     [
       'found by its build',
@@ -277,7 +270,7 @@ describe('the commit of a revision', () => {
       'More',
     ],
   ])('%s has its own words', async (_what, more, words) => {
-    const { out } = await runCli(['revisions', 'shop'], { kubectl: having(revision(2, {}, more), revision(1)) });
+    const { out } = await ran(['revisions', 'shop'], [revision(2, {}, more), revision(1)]);
     const [heading, first, second] = out.split('\n').map((line) => line.split(/ {2,}/).at(-1));
     expect([heading, first, second]).toEqual(['THE COMMIT SAYS', words, '-']);
   });
@@ -289,17 +282,17 @@ describe('diff', () => {
     [['1111'], 'shop--11111111 -> shop--33333333'],
     [['shop--33333333', '1'], 'shop--33333333 -> shop--11111111'],
   ])('of %j is %s', async (args, heading) => {
-    const { code, out } = await runCli(['diff', 'shop', ...args], { kubectl });
+    const { code, out } = await ran(['diff', 'shop', ...args]);
     expect([code, out.split('\n')[0]]).toEqual([0, heading]);
   });
 
   it('shows one field a line, or that there is none, or JSON', async () => {
-    expect((await runCli(['diff', 'shop', '1', '3'], { kubectl })).out.split('\n').slice(1)).toEqual([
-      'secrets.A                      added',
-      'sourceRevisionConfig.imageUri  app:1 -> app:3',
+    expect((await ran(['diff', 'shop', '1', '3'])).out.split('\n').slice(1)).toEqual([
+      'secrets.A                         added',
+      'source_revision_config.image_uri  app:1 -> app:3',
     ]);
-    expect((await runCli(['diff', 'shop', '1', '1'], { kubectl })).out).toMatch(/\nNothing differs\.$/);
-    expect(JSON.parse((await runCli(['diff', 'shop', '2', '2', '-o', 'json'], { kubectl })).out)).toEqual({
+    expect((await ran(['diff', 'shop', '1', '1'])).out).toMatch(/\nNothing differs\.$/);
+    expect(JSON.parse((await ran(['diff', 'shop', '2', '2', '-o', 'json'])).out)).toEqual({
       from: 'shop--22222222',
       to: 'shop--22222222',
       changes: [],
@@ -310,25 +303,21 @@ describe('diff', () => {
     [['x'], 'No revision matches "x". Revisions: shop--33333333 DEPLOY_FAILED, '],
     [['shop'], 'No revision matches "shop".'],
   ])('fails for %j', async (args, words) => {
-    expect(await runCli(['diff', 'shop', ...args], { kubectl })).toMatchObject({
+    expect(await ran(['diff', 'shop', ...args])).toMatchObject({
       code: 1,
       err: expect.stringContaining(words),
     });
   });
 
   it('fails where there is nothing to compare', async () => {
-    const having =
-      (items: object[]): Kubectl =>
-      async ([, resource = '']) =>
-        JSON.stringify(resource === RECORDS ? RECORD : { items });
-    expect((await runCli(['diff', 'shop'], { kubectl: having([]) })).err).toBe('shop has no revision yet.');
-    expect((await runCli(['diff', 'shop'], { kubectl: having([revision(1)]) })).err).toBe(
-      'shop has only one revision, shop--11111111.',
-    );
+    expect((await ran(['diff', 'shop'], [])).err).toBe('shop has no revision yet.');
+    expect((await ran(['diff', 'shop'], [revision(1)])).err).toBe('shop has only one revision, shop--11111111.');
   });
 });
 
 describe('status', () => {
+  const kubectl: Kubectl = async ([, resource = '']) =>
+    JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? REVISIONS : [] });
   const event = (name: string, minute: number, more: object = {}): ClusterEvent =>
     ({
       metadata: { name: 'e' },

@@ -1,42 +1,28 @@
 // Lists the revisions of a deployment, and what differs between two of them.
 
-import { commitOf, commitWordsOf } from '../deployments/record/build-source.ts';
-import { isFromFile } from '../deployments/record/file-values.ts';
-import {
-  changeLine,
-  changesOf,
-  differences,
-  type FieldChange,
-  fieldsFromFile,
-  summaryOf,
-} from '../deployments/record/revision-diff.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
-import { FEWEST_REVISIONS } from '../schema/revision-states.ts';
+import type { Revision, RevisionDiff, RevisionList } from '../deployments/http/revisions/payloads.ts';
+import { changeLine, summaryOf } from '../deployments/record/revision-diff.ts';
 import { shortened } from '../schema/text.ts';
-import { type Command, DEPLOYMENT, OUTPUT, print, printList } from './command.ts';
+import { matching, needDeployment } from './build-log.ts';
+import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, print, printList } from './command.ts';
+import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord, readRevisions } from './records.ts';
-import { matching } from './rollback.ts';
 import { ageOf, tableOf } from './table.ts';
 
 export const revisionsCommand: Command = {
   name: 'revisions',
   purpose: 'list its revisions, newest first, with what differs from the one before',
   words: [DEPLOYMENT],
-  flags: [OUTPUT],
+  flags: [OUTPUT, ...API_FLAGS],
   about: `CHANGED is what differs from the revision before. Where others between the two may no longer be kept, it says since which one.
 BY is who asked for the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
 writes both, and nobody verifies them.`,
   async run(context) {
-    const {
-      kubectl,
-      words: [name = ''],
-    } = context;
-    const record = await readRecord(kubectl, name);
-    const revisions = listedRevisions(record, await readRevisions(kubectl, record));
+    const [name = ''] = context.words;
+    const api = await context.api();
+    const { id, active_revision_id: active } = await needDeployment(api, name);
+    const revisions = listedRevisions(await readCreated(api, id), active);
     const hint = `${name} has no revision yet. See: ${PROGRAM} status ${name}`;
     printList(context, revisions, (all) => revisionLines(all, Date.now()), hint);
     return 0;
@@ -51,113 +37,105 @@ export const diffCommand: Command = {
     { word: 'FROM', names: 'revision', need: 'optional' },
     { word: 'TO', names: 'revision', need: 'optional' },
   ],
-  flags: [OUTPUT],
+  flags: [OUTPUT, ...API_FLAGS],
   about: `A revision is named by its name or by the beginning of its id. TO is the newest one by default, and FROM the one before it.
 The scale is no part of a revision. Values of variables of init containers and sidecars are not shown.`,
   async run(context) {
-    const {
-      kubectl,
-      words: [name = '', from, to],
-    } = context;
-    const record = await readRecord(kubectl, name);
-    const [older, newer] = pairOf(name, await readRevisions(kubectl, record), from, to);
-    const changes = differences(older, newer);
-    const names = { from: older.metadata.name, to: newer.metadata.name };
-    print(context, { ...names, changes }, () => [
-      `${names.from} -> ${names.to}`,
+    const [name = '', from, to] = context.words;
+    const api = await context.api();
+    const { id } = await needDeployment(api, name);
+    const [older, newer] = pairOf(name, await readCreated(api, id), from, to);
+    const path = `/v2/deployments/${id}/revisions/${newer.id}/diff?from=${older.id}`;
+    const { changes } = await api.call<RevisionDiff>('GET', path);
+    print(context, { from: older.name, to: newer.name, changes }, () => [
+      `${older.name} -> ${newer.name}`,
       ...(changes.length === 0 ? ['Nothing differs.'] : tableOf(changes.map((one) => changeCells(one, newer)))),
     ]);
     return 0;
   },
 };
 
+/** Those that the controller has created, newest first, with what each changed. */
+export async function readCreated(api: HttpApi, deploymentId: string): Promise<Revision[]> {
+  const all: Revision[] = [];
+  for (;;) {
+    const path = `/v2/deployments/${deploymentId}/revisions?changes=true&limit=${PAGE}&offset=${all.length}`;
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const { resources } = await api.call<RevisionList>('GET', path);
+    all.push(...resources);
+    if (resources.length < PAGE) return all.filter(({ changes }) => changes !== null);
+  }
+}
+
+/** The most that an answer has. */
+const PAGE = 100;
+
 /** Where the value that a field has now comes from the file of the commit, its path. */
-function changeCells(change: FieldChange, { spec }: AppRevision): string[] {
-  const isGiven = change.kind !== 'removed' && isFromFile(spec, change.field);
+function changeCells(change: RevisionDiff['changes'][number], { from_file: file }: Revision): string[] {
+  const isGiven = change.kind !== 'removed' && file?.fields.some(({ field }) => field === change.field);
   // A value of several lines would look like further fields.
-  return [change.field, changeLine(change).replaceAll('\n', '\\n'), ...(isGiven ? [`from ${spec.file?.path}`] : [])];
+  return [change.field, changeLine(change).replaceAll('\n', '\\n'), ...(isGiven ? [`from ${file?.path}`] : [])];
 }
 
 /** Throws Failure. `revisions` newest first. */
-export function pairOf(
+function pairOf(
   name: string,
-  revisions: readonly AppRevision[],
+  revisions: readonly Revision[],
   from: string | undefined,
   to: string | undefined,
-): readonly [AppRevision, AppRevision] {
+): readonly [Revision, Revision] {
   const newer = to === undefined ? revisions[0] : matching(revisions, to);
   if (newer === undefined) throw new Failure(`${name} has no revision yet.`);
   const older = from === undefined ? revisions[1] : matching(revisions, from);
-  if (older === undefined) throw new Failure(`${name} has only one revision, ${newer.metadata.name}.`);
+  if (older === undefined) throw new Failure(`${name} has only one revision, ${newer.name}.`);
   return [older, newer];
 }
 
-export interface ListedRevision {
+/** As -o json has it. */
+interface ListedRevision {
   readonly name: string;
   readonly id: string;
   readonly status: string;
   readonly message: string | null;
   readonly active: boolean;
-  readonly createdAt: string | null;
-  /** Username of who asked for it; null where that is not known. */
+  readonly createdAt: string;
   readonly requestedBy: string | null;
   readonly image: string | null;
   readonly commit: string | null;
-  /** As the commit has them: not verified. */
   readonly commitAuthor: string | null;
   readonly commitMessage: string | null;
-  /** What the davit.yaml of its commit gave; null if none was read. */
-  readonly file: FileOfRevision | null;
-  /** Id of the revision whose values it took again. */
+  readonly file: object | null;
   readonly rollbackTo: string | null;
-  /** What differs from the revision `changesSince`; null for the oldest one that is kept. */
-  readonly changes: readonly FieldChange[] | null;
+  readonly changes: RevisionDiff['changes'] | null;
   /** Name of the next older revision that is kept; null for the oldest one. */
   readonly changesSince: string | null;
-  /** Whether revisions between the two, or before the oldest one, may no longer be kept. */
   readonly mayLackEarlier: boolean;
 }
 
-export interface FileOfRevision {
-  readonly path: string;
-  readonly fields: readonly { readonly field: string; readonly value: string }[];
-  /** Fields of the file that only the deployment decides. */
-  readonly notTaken: readonly string[];
-}
-
-function fileOfRevision(revision: AppRevision): FileOfRevision | null {
-  const { file } = revision.spec;
-  return file ? { path: file.path, fields: fieldsFromFile(revision), notTaken: file.notTaken ?? [] } : null;
-}
-
-/** `revisions` newest first. */
-export function listedRevisions({ status }: AppDeployment, revisions: readonly AppRevision[]): ListedRevision[] {
-  const compared = changesOf(revisions, FEWEST_REVISIONS);
-  return revisions.map((revision, at) => {
-    const { metadata, spec, status: own } = revision;
-    const { since, mayLack = false, changes = null } = compared[at] ?? {};
-    const { commitAuthor = null, commitMessage = null } = commitWordsOf(revision);
-    // A later change leaves the field of an earlier rollback in the record.
-    const isRollback = spec.rollbackTo !== undefined && spec.rollbackTo !== since?.spec.rollbackTo;
-    return {
-      name: metadata.name,
-      id: spec.id,
-      status: own?.state ?? 'CREATING',
-      message: own?.message ?? null,
-      active: spec.id === status?.activeRevisionId,
-      createdAt: metadata.creationTimestamp ?? null,
-      requestedBy: spec.requestedBy ?? null,
-      image: imageOf(revision) ?? null,
-      commit: commitOf(revision) ?? null,
-      commitAuthor,
-      commitMessage,
-      file: fileOfRevision(revision),
-      rollbackTo: isRollback ? (spec.rollbackTo ?? null) : null,
-      changes,
-      changesSince: since?.metadata.name ?? null,
-      mayLackEarlier: mayLack,
-    };
-  });
+/** `active`: id of the active one. */
+function listedRevisions(revisions: readonly Revision[], active: string | null): ListedRevision[] {
+  return revisions.map((one) => ({
+    name: one.name,
+    id: one.id,
+    status: one.status,
+    message: one.status_message,
+    active: one.id === active,
+    createdAt: one.created_at,
+    requestedBy: one.requested_by,
+    image: one.image,
+    commit: one.source_revision_config.repo_commit_sha,
+    commitAuthor: one.commit_author,
+    commitMessage: one.commit_message,
+    file: one.from_file && {
+      path: one.from_file.path,
+      fields: one.from_file.fields,
+      notTaken: one.from_file.not_taken,
+    },
+    rollbackTo: one.rollback_to,
+    changes: one.changes && one.changes.since !== null ? one.changes.fields : null,
+    changesSince: revisions.find(({ id }) => id === one.changes?.since)?.name ?? null,
+    mayLackEarlier: one.changes?.may_lack_earlier === true,
+  }));
 }
 
 function revisionLines(revisions: readonly ListedRevision[], now: number): string[] {

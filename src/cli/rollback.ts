@@ -1,15 +1,14 @@
-// Rolls back to an earlier revision like POST /v2/deployments/{id}/revisions/{rid}/redeploy: writes its requested values and a
-// raised serial, with the resourceVersion that was read.
+// Rolls back to an earlier revision: says what changes, and asks the HTTP API for it.
 
-import { changeLine, differences, type FieldChange } from '../deployments/record/revision-diff.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
-import { isUnseen, rollingBack } from '../deployments/record/revision-request.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
-import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
-import { partChanges, partWords } from './part-changes.ts';
+import type { Revision, RevisionDiff } from '../deployments/http/revisions/payloads.ts';
+import { changeLine } from '../deployments/record/revision-diff.ts';
+import { type Deployment, matching, needDeployment } from './build-log.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, tell } from './command.ts';
+import { afterOthers, newRevision } from './deployment-change.ts';
+import type { HttpApi } from './http-api.ts';
+import { changesOfParts, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
-import { requestRevision } from './records.ts';
+import { readCreated } from './revisions.ts';
 import { tableOf } from './table.ts';
 
 export const rollbackCommand: Command = {
@@ -23,115 +22,73 @@ export const rollbackCommand: Command = {
       help: 'name of the revision or beginning of its id; by default the last deployed one before what is deployed, with other values',
     },
     OUTPUT,
+    ...API_FLAGS,
   ],
   about: `First it prints what changes, each field, variable and secret; of a secret the name alone. PROGRAM revisions NAME lists the revisions, and
 PROGRAM diff NAME FROM TO shows what differs between two without a rollback.`,
   changes: {
     nothing: 'Nothing was rolled back.',
-    by: ['replace'],
-    sent: ([name = '']) => `The rollback goes on. To follow it: ${PROGRAM} wait ${name}`,
+    sent: ([name = '']) => `The rollback was requested. To follow it: ${PROGRAM} wait ${name}`,
   },
-  async run(context) {
-    const {
-      kubectl,
-      words: [name = ''],
-      flags,
-      say,
-    } = context;
-    tell(context, await rollBack(kubectl, { name, to: flags.text('to'), say }));
-    return 0;
-  },
+  run: rollBack,
 };
 
-interface RollbackRequest {
-  readonly name: string;
-  /** A revision's name or the beginning of its id; by default what `chosen` takes. */
-  readonly to?: string | undefined;
-  /** Takes what changes, line by line, before it is written. After a conflict with another change it is compared again. */
-  readonly say: (line: string) => void;
+interface Plan {
+  readonly target: Revision;
+  readonly changes: RevisionDiff['changes'];
+  readonly lines: readonly string[];
 }
 
-export function rollBack(kubectl: Kubectl, { name, to, say }: RollbackRequest): Promise<Done> {
+async function rollBack(context: Context): Promise<number> {
+  const [name = ''] = context.words;
+  const api = await context.api();
+  const { id } = await needDeployment(api, name);
   let said = '';
-  return requestRevision(kubectl, name, (record, revisions) => {
-    const target = chosen(revisions, to);
-    const [newest = target] = revisions;
-    const changes = differences(newest, target);
-    const lines = [...warningAbout(target), ...changedLines(newest, changes, isUnseen(record.spec, revisions))];
-    if (lines.join('\n') !== said) for (const line of lines) say(line);
-    said = lines.join('\n');
-    const spec = rollingBack(record.spec, target.spec);
-    const parts = partChanges(record.spec.sourceConfig, spec.sourceConfig);
-    const image = imageOf(target);
-    const scale = ['its scale stays', ...partWords(parts)].join(', ');
-    return {
-      spec,
-      done: (revision) => ({
-        says: `${name} is being rolled back to ${target.metadata.name} (${image ?? 'no image'}) as ${revision}; ${scale}. To follow the rollout: ${PROGRAM} wait ${name}`,
-        result: { name, revision, to: target.metadata.name, image: image ?? null, ...parts, changes },
-      }),
-    };
+  const { target, changes, revision } = await afterOthers(async () => {
+    const { body: now, etag } = await api.tagged<Deployment>(`/v2/deployments/${id}`);
+    const plan = await planOf(api, now, context.flags.text('to'));
+    // Somebody else's change in between may have changed what changes.
+    if (plan.lines.join('\n') !== said) for (const line of plan.lines) context.say(line);
+    said = plan.lines.join('\n');
+    const path = `/v2/deployments/${id}/revisions/${plan.target.id}/redeploy?secrets=names`;
+    const after = await api.call<Deployment>('POST', path, {}, etag);
+    return { ...plan, revision: await newRevision(api, now, after) };
   });
+  const { name: to, image } = target;
+  const { from, to: kept } = changes.find(({ field }) => field === 'parts') ?? {};
+  const parts = changesOfParts(from?.split(', ') ?? [], kept?.split(', ') ?? []);
+  const scale = ['its scale stays', ...partWords(parts)].join(', ');
+  tell(context, {
+    says: `${name} is being rolled back to ${to} (${image ?? 'no image'}) as ${revision}; ${scale}. To follow the rollout: ${PROGRAM} wait ${name}`,
+    result: { name, revision, to, image, ...parts, changes },
+  });
+  return 0;
 }
 
-function warningAbout({ metadata, status }: AppRevision): string[] {
-  if (status?.state === 'DEPLOYED') return [];
-  const failure = status?.failure?.message ?? status?.message;
-  return [`${metadata.name} was never deployed: it is ${status?.state ?? 'CREATING'}.${failure ? ` ${failure}` : ''}`];
+/** `to`: a revision's name or the beginning of its id; by default the one that the API takes. */
+async function planOf(
+  api: HttpApi,
+  { id, latest_revision_id: latest }: Deployment,
+  to: string | undefined,
+): Promise<Plan> {
+  const revisions = await readCreated(api, id);
+  const of = to === undefined ? 'rollback' : `revisions/${matching(revisions, to).id}/diff`;
+  const diff = await api.call<RevisionDiff>('GET', `/v2/deployments/${id}/${of}`);
+  const [target, newest] = [matching(revisions, diff.to), matching(revisions, diff.from)];
+  const { changes } = diff;
+  return { target, changes, lines: [...warningAbout(target), ...changedLines(newest, changes, latest !== newest.id)] };
 }
 
-/** What a rollback from the newest revision changes. `isBehind`: the record asks for more than the newest has. */
-function changedLines({ metadata }: AppRevision, changes: readonly FieldChange[], isBehind: boolean): string[] {
+function warningAbout({ name, status, status_message: message }: Revision): string[] {
+  return status === 'DEPLOYED' ? [] : [`${name} was never deployed: it is ${status}. ${message ?? ''}`.trim()];
+}
+
+/** What a rollback from the newest revision changes. `isBehind`: the deployment asks for more than the newest has. */
+function changedLines({ name }: Revision, changes: RevisionDiff['changes'], isBehind: boolean): string[] {
   const beyond = isBehind
-    ? [`The latest change of it has no revision yet, and is given up with all that differs from ${metadata.name}.`]
+    ? [`The latest change has no revision yet. The rollback gives it up with all that differs from ${name}.`]
     : [];
-  if (changes.length === 0) return [`Nothing differs from the newest revision, ${metadata.name}.`, ...beyond];
+  if (changes.length === 0) return [`Nothing differs from the newest revision, ${name}.`, ...beyond];
   const rows = tableOf(changes.map((one) => [`  ${one.field}`, changeLine(one).replaceAll('\n', '\\n')]));
-  return [`What changes from ${metadata.name}, the newest revision:`, ...rows, ...beyond];
-}
-
-/**
- * By default the last deployed revision before the newest that has other values. After a rollback it is one before that to which it
- * went: twice in a row never comes back to what was left. Throws Failure with the existing revisions if none or several match.
- * `revisions` newest first.
- */
-export function chosen(revisions: readonly AppRevision[], to: string | undefined): AppRevision {
-  if (to !== undefined) return matching(revisions, to);
-  const [newest, previous] = revisions;
-  if (newest === undefined) throw new Failure('No earlier revision has been deployed: none exists.');
-  // A later change leaves the field of an earlier rollback in the record.
-  const isRollback = newest.spec.rollbackTo !== undefined && newest.spec.rollbackTo !== previous?.spec.rollbackTo;
-  const target = isRollback ? revisions.findIndex(({ spec }) => spec.id === newest.spec.rollbackTo?.toLowerCase()) : -1;
-  const earlier = revisions.slice(Math.max(target, 0) + 1).filter(({ status }) => status?.state === 'DEPLOYED');
-  const isOther = (one: AppRevision): boolean => differences(newest, one).length > 0;
-  const good = earlier.find(isOther);
-  if (good) return good;
-  const others = revisions.filter((one) => one.status?.state === 'DEPLOYED' && isOther(one));
-  const choice = others.length > 0 ? `Select one with --to: ${listed(others)}` : NONE_LEFT;
-  if (earlier.length > 0)
-    throw new Failure(`Every earlier revision that has been deployed has the values of the newest one. ${choice}.`);
-  throw new Failure(
-    `No ${target > 0 ? 'revision before that of the last rollback' : 'earlier revision'} has been deployed. ${choice}.`,
-  );
-}
-
-/** What to do where no revision of other values has been deployed. */
-const NONE_LEFT = `There is none with other values to go back to. Deploy a corrected one, or choose a failed one that ${PROGRAM} revisions lists with --to`;
-
-/** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
-export function matching(revisions: readonly AppRevision[], wanted: string): AppRevision {
-  const [one, another] = revisions.filter((revision) => isMeant(revision, wanted));
-  if (one && !another) return one;
-  throw new Failure(
-    `${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${listed(revisions) || 'none'}.`,
-  );
-}
-
-/** Whether `wanted` is its name or the beginning of its id. */
-export function isMeant({ metadata, spec }: AppRevision, wanted: string): boolean {
-  return metadata.name === wanted || spec.id.startsWith(wanted.toLowerCase());
-}
-
-function listed(revisions: readonly AppRevision[]): string {
-  return revisions.map(({ metadata, status }) => `${metadata.name} ${status?.state ?? 'CREATING'}`).join(', ');
+  return [`What changes from ${name}, the newest revision:`, ...rows, ...beyond];
 }

@@ -1,18 +1,11 @@
 // Follows a revision until it is ready or has failed, over the HTTP API.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { NOT_PROCESSED } from '../schema/api-sentences.ts';
 import type { RevisionState } from '../schema/app-revision.ts';
 import { isPart } from '../schema/worker-parts.ts';
-import {
-  conditionIn,
-  type Deployment,
-  isBuilding,
-  lastLines,
-  openBuildLog,
-  type Revision,
-  readRevision,
-} from './build-log.ts';
+import { conditionIn, type Deployment, isBuilding, lastLines, openBuildLog, readRevision } from './build-log.ts';
 import { makeCrashCount, type PodExits, saysCrash } from './crash-loop.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';

@@ -20,7 +20,7 @@ describe('secrets', () => {
 
   function fakeApi(sent: Sent[], after = '2'.repeat(32)): HttpApi {
     const call = async (method: string, path: string, body?: object): Promise<unknown> => {
-      if (method === 'GET' && path.includes('/revisions')) return { resources: [{ id: after }] };
+      if (method === 'GET' && path.includes('/revisions')) return { id: after, name: `shop--${after.slice(0, 8)}` };
       if (method === 'GET') return { resources: path.endsWith('=shop') ? [DEPLOYMENT] : [] };
       sent.push({ method, path, body });
       return { ...DEPLOYMENT, latest_revision_id: after };

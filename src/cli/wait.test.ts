@@ -397,7 +397,12 @@ describe('wait', () => {
     const call = async (_method: string, path: string): Promise<unknown> => {
       if (path.includes('build_logs'))
         return { logs: [{ id: '1', message: 'no rule' }], next_offset: null, position: null };
-      const revision = { id: REVISION.spec.id, status: 'BUILD_FAILED', status_message: null };
+      const revision = {
+        id: REVISION.spec.id,
+        name: REVISION.metadata.name,
+        status: 'BUILD_FAILED',
+        status_message: null,
+      };
       if (path.includes('/revisions/')) return revision;
       return { resources: path.includes('/revisions?') ? [revision] : [{ id: uid, name: 'shop' }] };
     };

@@ -283,7 +283,7 @@ export function patchDeployment(): typeof PatchDeploymentShape {
 }
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
-const once = <Value extends z.ZodType>(
+export const once = <Value extends z.ZodType>(
   schema: Value,
   read: (value: unknown) => unknown = (value) => value,
 ): z.ZodType<z.output<Value>> =>
@@ -294,7 +294,7 @@ const once = <Value extends z.ZodType>(
   }, schema);
 const number = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
-const flag = (value: unknown): unknown =>
+export const flag = (value: unknown): unknown =>
   typeof value === 'string'
     ? ({ true: true, '1': true, false: false, '0': false }[value.toLowerCase()] ?? value)
     : value;

@@ -120,12 +120,6 @@ export function revisionName(recordName: string, id: string, isTaken: (name: str
   return isTaken(revision(id)) ? longRevision(id) : revision(id);
 }
 
-/** The names of revisions of which only the ids are known, newest first. */
-export function revisionNames(recordName: string, ids: readonly string[]): string[] {
-  const short = ids.map((id) => names(recordName).revision(id));
-  return ids.map((id, at) => revisionName(recordName, id, (name) => short.includes(name, at + 1)));
-}
-
 /** Whether a Secret has the name of values of the record `recordName`, which editors may use without the right to read them. */
 export function holdsValuesOf(recordName: string, secretName: string): boolean {
   return secretName.startsWith(names(recordName).variables(''));

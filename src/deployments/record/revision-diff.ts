@@ -3,10 +3,11 @@
 
 import type { SecretReference } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { workerNames } from '../../schema/worker-parts.ts';
 import { commitOf } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { isFromFile } from './file-values.ts';
-import { type ScaledPart, withoutScale } from './requested-scale.ts';
+import { withoutScale } from './requested-scale.ts';
 import { imageOf } from './revision-image.ts';
 
 export interface FieldChange {
@@ -93,33 +94,36 @@ const EMPTY = '{}';
 /** Value of an element of a list, beside its fields. */
 const THERE = 'there';
 
+/** A change as the API has it, where null is a value that is absent. */
+export type ShownChange = Pick<FieldChange, 'field' | 'kind'> & {
+  readonly from?: string | null;
+  readonly to?: string | null;
+};
+
 /** One line for each change. */
-export function changeLine({ kind, from, to }: FieldChange): string {
-  if (from === undefined && to === undefined) return kind;
-  return from === undefined
-    ? `added: ${shortValue(to)}`
-    : to === undefined
-      ? `removed: ${shortValue(from)}`
-      : `${shortValue(from)} -> ${shortValue(to)}`;
+export function changeLine({ kind, from = null, to = null }: ShownChange): string {
+  if (from !== null && to !== null) return `${shortValue(from)} -> ${shortValue(to)}`;
+  const value = from ?? to;
+  return value === null ? kind : `${kind}: ${shortValue(value)}`;
 }
 
-function shortValue(value = ''): string {
+function shortValue(value: string): string {
   return value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
 }
 
 /** What is deployed, which is named before how. */
-const CONTENT = /^(image$|commit$|sourceRevisionConfig\.)/;
+const CONTENT = /^(image$|commit$|source_revision_config\.)/;
 
 /** The path of an upload says nothing to people. */
-const UPLOAD = 'sourceRevisionConfig.sourceTarballPath';
+const UPLOAD = 'source_revision_config.source_tarball_path';
 const SIGNS = { added: '+', removed: '-', changed: '' } as const;
 
-/** The names of the changed fields, shortened: `imageUri, +secrets.API_KEY, 2 more`. */
-export function summaryOf(changes: readonly FieldChange[], most = 3): string {
-  const isContent = ({ field }: FieldChange): boolean => CONTENT.test(field);
+/** The names of the changed fields as the API has them, shortened: `image_uri, +secrets.API_KEY, 2 more`. */
+export function summaryOf(changes: readonly ShownChange[], most = 3): string {
+  const isContent = ({ field }: ShownChange): boolean => CONTENT.test(field);
   const ordered = [...changes.filter(isContent), ...changes.filter((change) => !isContent(change))];
   const fields = ordered.map(({ field, kind }) =>
-    field === UPLOAD ? 'upload' : `${SIGNS[kind]}${field.replace(/^sourceRevisionConfig\./, '')}`,
+    field === UPLOAD ? 'upload' : `${SIGNS[kind]}${field.replace(/^source_revision_config\./, '')}`,
   );
   const more = fields.length - most;
   return [...fields.slice(0, most), ...(more > 0 ? [`${more} more`] : [])].join(', ') || 'nothing';
@@ -137,12 +141,8 @@ function fieldsOf(revision: AppRevision): Map<string, string> {
     ...referenced('secretReferences', secretReferences),
     ...(image !== undefined && values.sourceRevisionConfig.imageUri === undefined ? [['image', image] as const] : []),
     ...(commit === undefined ? [] : [['commit', commit] as const]),
-    ['parts', partsText(parts)],
+    ['parts', [...parts, ...workerNames(values.runtime)].join(', ')],
   ]);
-}
-
-function partsText(parts: readonly ScaledPart[]): string {
-  return parts.join(', ');
 }
 
 function referenced(list: string, references: readonly SecretReference[]): [string, string][] {

@@ -67,6 +67,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'post /v2/deployments/{deployment_id}/revisions',
     'get /v2/deployments/{deployment_id}/revisions/{revision_id}',
     'get /v2/deployments/{deployment_id}/revisions/{revision_id}/diff',
+    'get /v2/deployments/{deployment_id}/rollback',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt',
     'get /v2/deployments/{deployment_id}/events',

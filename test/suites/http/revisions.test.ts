@@ -64,6 +64,7 @@ describe('list and get', () => {
     };
     const waiting = {
       id: serial(1),
+      name: `shop--${serial(1).slice(0, 8)}`,
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
       status: 'CREATING',
@@ -74,6 +75,9 @@ describe('list and get', () => {
       commit_message: null,
       source: 'external_docker',
       source_revision_config: config,
+      image: null,
+      rollback_to: null,
+      changes: null,
       from_file: null,
     };
     expect(body).toEqual({ resources: [waiting], offset: 1 });
@@ -84,6 +88,7 @@ describe('list and get', () => {
       updated_at: DEPLOYED.stateChangedAt,
       status: 'DEPLOYED',
       status_message: DEPLOYED.message,
+      image: 'registry.example/app:1',
     });
   });
 
@@ -104,6 +109,23 @@ describe('list and get', () => {
     const { body } = await get(`/${serial(3)}`);
     expect(Revision.parse(body)).toEqual(body);
     expect(body).toMatchObject({ status: 'SKIPPED', source_revision_config: { image_uri: null } });
+  });
+
+  it('has what each changed, where it is asked for', async () => {
+    const first = facade.snapshot(DEPLOYED);
+    await patch(image('2'));
+    facade.snapshot(DEPLOYED);
+    await patch(image('3'));
+    const { body } = await get('?changes=true');
+    const field = { field: 'source_revision_config.image_uri', kind: 'changed' };
+    const [from, to] = ['registry.example/app:1', 'registry.example/app:2'];
+    expect(body.resources.map((one: Revision) => one.changes)).toEqual([
+      null,
+      { since: first.spec.id, may_lack_earlier: false, fields: [{ ...field, from, to }] },
+      { since: null, may_lack_earlier: false, fields: [] },
+    ]);
+    expect((await get('?changes=true&limit=1&offset=1')).body.resources).toEqual([body.resources[1]]);
+    expect((await get()).body.resources[1].changes).toBeNull();
   });
 
   it('an edit with kubectl is a revision too', async () => {
@@ -234,6 +256,7 @@ describe('diff', () => {
     expect([status, body.from, body.to]).toEqual([200, newest.spec.id, old.spec.id]);
     expect(RevisionDiff.parse(body)).toEqual(body);
     expect(body.changes).toEqual([
+      { field: 'parts', kind: 'changed', from: 'server, jobs', to: 'server' },
       { field: 'resource_spec.db_storage_gi', kind: 'removed', from: '20', to: null },
       { field: 'resource_spec.labels.costCenter', kind: 'removed', from: 'a', to: null },
       { field: 'runtime.env_names.MY_DB', kind: 'removed', from: 'postgres_uri', to: null },
@@ -252,7 +275,7 @@ describe('diff', () => {
     ]);
     expect(JSON.stringify(body)).not.toContain('canary');
     const back = await get(`/${newest.spec.id}/diff?from=${old.spec.id}`);
-    expect(back.body.changes).toHaveLength(10);
+    expect(back.body.changes).toHaveLength(11);
     expect((await get(`/${newest.spec.id}/diff`)).body.changes).toEqual([]);
   });
 
@@ -266,6 +289,23 @@ describe('diff', () => {
     expect((await get(`/${MISSING}/diff`)).status).toBe(404);
     expect((await get(`/${made.spec.id}/diff?from=${MISSING}`)).status).toBe(404);
     expect((await get(`/${made.spec.id}/diff?from=x`)).status).toBe(422);
+  });
+});
+
+describe('rollback', () => {
+  const rollback = (): Promise<Answer> => facade.call('GET', `/v2/deployments/${id}/rollback`);
+
+  it('is the revision that it takes by default, with what it changes', async () => {
+    const old = facade.snapshot(DEPLOYED);
+    expect(await rollback()).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringMatching(/^No earlier revision was deployed\. .* --to REVISION$/) },
+    });
+    await patch(image('2'));
+    const newest = facade.snapshot(DEPLOYED);
+    const { status, body } = await rollback();
+    expect([status, RevisionDiff.parse(body)]).toMatchObject([200, { from: newest.spec.id, to: old.spec.id }]);
+    expect(body).toEqual((await get(`/${old.spec.id}/diff`)).body);
   });
 });
 

@@ -74,7 +74,7 @@ it('waits, shows the tree, and rolls back', async () => {
   expect(back).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^What changes from shop--.*\n.*imageUri +registry\.example\/app:2 -> registry\.example\/app:1\nshop is being rolled back to shop--/,
+      /^What changes from shop--.*\n.*image_uri +registry\.example\/app:2 -> registry\.example\/app:1\nshop is being rolled back to shop--/,
     ),
   });
   const promised = / as (shop--[0-9a-f]{8});/.exec(back.out)?.[1] ?? '';

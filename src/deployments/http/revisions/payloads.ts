@@ -5,7 +5,7 @@ import { id, time } from '../../../organization/facade/payload-fields.ts';
 import { Uuid } from '../../../schema/primitives.ts';
 import { REVISION_STATES } from '../../../schema/revision-states.ts';
 import { SOURCES } from '../../../schema/source-rules.ts';
-import { DeploymentPath, paging, queryListOf, SourceRevisionConfigResponse } from '../payloads.ts';
+import { DeploymentPath, flag, once, paging, queryListOf, SourceRevisionConfigResponse } from '../payloads.ts';
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 
@@ -14,13 +14,28 @@ export const ListRevisions = z.strictObject({
   status: queryListOf(z.enum(REVISION_STATES)).describe(
     'States separated by commas. Matches revisions in any of these.',
   ),
+  changes: once(z.boolean(), flag)
+    .default(false)
+    .meta({ default: false, description: 'true: `changes` of each revision is in the answer. Default: false.' }),
 });
 
 export type ListRevisions = z.output<typeof ListRevisions>;
 
+const value = z.string().nullable();
+
+const changes = z.array(
+  z.object({
+    field: z.string().describe('Path of the field. A variable of secrets is named secrets.NAME.'),
+    kind: z.enum(['added', 'removed', 'changed']),
+    from: value.describe('null if it was not there, and for a hidden value.'),
+    to: value.describe('null if it is removed, and for a hidden value.'),
+  }),
+);
+
 export const Revision = z
   .object({
     id,
+    name: z.string().describe('Name of its AppRevision.'),
     created_at: time,
     updated_at: time,
     status: z.enum(REVISION_STATES),
@@ -45,6 +60,23 @@ export const Revision = z
       .describe('First line of the message of the commit, which is not verified either. null if it is not known.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
+    image: z
+      .string()
+      .nullable()
+      .describe('The image that it runs, by digest if Davit built it. null if it is not known yet.'),
+    rollback_to: id.nullable().describe('Id of the revision whose values it took again. null if it is no rollback.'),
+    changes: z
+      .object({
+        since: id.nullable().describe('The next older revision that is kept. null for the oldest one.'),
+        may_lack_earlier: z
+          .boolean()
+          .describe('Whether revisions between the two, or before the oldest one, may no longer be kept.'),
+        fields: changes.describe('What differs, ordered by field. Empty for the oldest one.'),
+      })
+      .nullable()
+      .describe(
+        'What differs from the revision before. null unless the list was asked for it, and for a revision that was not created.',
+      ),
     from_file: z
       .object({
         path: z.string().describe('davit_file of the deployment when the revision was made.'),
@@ -65,6 +97,7 @@ export const Revision = z
     examples: [
       {
         id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+        name: 'shop--1c8ac5f4',
         created_at: '2026-01-01T00:00:00Z',
         updated_at: '2026-01-01T00:00:42Z',
         status: 'DEPLOYED',
@@ -82,6 +115,9 @@ export const Revision = z
           davit_file: null,
           repo_commit_sha: null,
         },
+        image: 'registry.example.com/team/shop:1.5.0',
+        rollback_to: null,
+        changes: null,
         from_file: null,
       },
     ],
@@ -97,22 +133,11 @@ export const DiffQuery = z.object({
   from: Uuid.optional().describe('Id of the revision that it is compared with. Default: the newest one.'),
 });
 
-const value = z.string().nullable();
-
 export const RevisionDiff = z
   .object({
     from: id,
     to: id,
-    changes: z
-      .array(
-        z.object({
-          field: z.string().describe('Path of the field. A variable of secrets is named secrets.NAME.'),
-          kind: z.enum(['added', 'removed', 'changed']),
-          from: value.describe('null if it was not there, and for a hidden value.'),
-          to: value.describe('null if it is removed, and for a hidden value.'),
-        }),
-      )
-      .describe('Ordered by field. The scale is no part of a revision.'),
+    changes: changes.describe('Ordered by field. The scale is no part of a revision.'),
   })
   .meta({
     id: 'RevisionDiff',

@@ -7,26 +7,38 @@ import { type AppRevision, Requested } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/revision-states.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { commitOf, commitWordsOf } from '../../record/build-source.ts';
+import { revisionName } from '../../record/names.ts';
 import { revisionRequesterOf } from '../../record/requester.ts';
-import { differences, fieldsFromFile } from '../../record/revision-diff.ts';
+import { changesOf, differences, type FieldChange, fieldsFromFile } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { revisionsOf } from '../../record/revisions.ts';
+import { wentBackTo } from '../../record/rollback-target.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import type { Revision, RevisionDiff } from './payloads.ts';
 
 /** kubectl users may skip serials. The API never returned revisions of skipped serials. */
 const FURTHEST_BACK = 100;
 
-const NO_COMMIT_WORDS = { commit_author: null, commit_message: null } as const;
+/** The fields without a value while the controller has not created the revision. */
+const NOTHING_MADE = {
+  interrupted_by: null,
+  commit_author: null,
+  commit_message: null,
+  image: null,
+  rollback_to: null,
+  changes: null,
+  from_file: null,
+} as const;
 
 /** Newest first. `revisions` may have any order and contain those of other records. */
 export function presentRevisions(record: AppDeployment, revisions: readonly AppRevision[]): Revision[] {
   const own = revisionsOf(record, revisions);
   const wanted = wantedRevisionId(record, revisions);
   const waiting = wanted !== undefined && !wanted.made ? [notYetMade(record, own, wanted.id)] : [];
-  const made = own.map((revision) => ({
+  const made = own.map((revision, at) => ({
     serial: revision.spec.revisionSerial ?? 0,
-    shown: presentRevision(record, revision),
+    shown: presentRevision(record, revision, own[at + 1]),
   }));
   const skipped = serialsNeverMade(record, own).map((serial) => ({ serial, shown: neverMade(record, own, serial) }));
   // Revisions of one serial are in order, and the sort is stable.
@@ -34,7 +46,7 @@ export function presentRevisions(record: AppDeployment, revisions: readonly AppR
   return [...waiting, ...older.map(({ shown }) => shown)];
 }
 
-function presentRevision(record: AppDeployment, revision: AppRevision): Revision {
+function presentRevision(record: AppDeployment, revision: AppRevision, before: AppRevision | undefined): Revision {
   const { spec, status } = revision;
   const { commitAuthor = null, commitMessage = null } = commitWordsOf(revision);
   const created = createdAt(revision);
@@ -43,6 +55,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
   const stalled = record.status?.latestRevisionId === spec.id ? stalledMessage(record) : undefined;
   return {
     id: spec.id,
+    name: revision.metadata.name,
     created_at: created,
     updated_at: Date.parse(changed) > Date.parse(created) ? changed : created,
     status: status?.state ?? 'CREATING',
@@ -56,6 +69,9 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
       ...toSnake(SourceRevisionConfig, spec.requested.sourceRevisionConfig),
       repo_commit_sha: commitOf(revision) ?? null,
     },
+    image: imageOf(revision) ?? null,
+    rollback_to: wentBackTo(revision, before) ?? null,
+    changes: null,
     from_file: presentFile(revision),
   };
 }
@@ -70,18 +86,39 @@ function presentFile(revision: AppRevision): Revision['from_file'] {
   return { path: file.path, fields, not_taken: file.notTaken ?? [] };
 }
 
+/** The same with what each changed. `revisions`: as above. */
+export function withChanges(
+  shown: readonly Revision[],
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+): Revision[] {
+  const own = revisionsOf(record, revisions);
+  const compared = changesOf(own, FEWEST_REVISIONS);
+  return shown.map((one) => {
+    const change = compared[own.findIndex(({ spec }) => spec.id === one.id)];
+    if (change === undefined) return one;
+    const { since, mayLack, changes } = change;
+    const fields = presentChanges(changes ?? []);
+    return { ...one, changes: { since: since?.spec.id ?? null, may_lack_earlier: mayLack, fields } };
+  });
+}
+
 /** What is different in `to`, under the API's names. Values of secrets are not read. */
 export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
   return {
     from: from.spec.id,
     to: to.spec.id,
-    changes: differences(from, to).map(({ field, kind, from: before = null, to: after = null }) => ({
-      field: sentText(Requested, field),
-      kind,
-      from: before,
-      to: after,
-    })),
+    changes: presentChanges(differences(from, to)),
   };
+}
+
+function presentChanges(changes: readonly FieldChange[]): RevisionDiff['changes'] {
+  return changes.map(({ field, kind, from = null, to = null }) => ({
+    field: sentText(Requested, field),
+    kind,
+    from,
+    to,
+  }));
 }
 
 /** The revision that the record requests, from the record's fields. */
@@ -89,19 +126,18 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
   const time = updatedAt(record);
   return {
     id,
+    name: expectedName(record, own, id),
     created_at: time,
     updated_at: time,
     status: 'CREATING',
     status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
     requested_by: revisionRequesterOf(record, own) ?? null,
-    interrupted_by: null,
-    ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig, record.spec.sourceRevisionConfig),
       repo_commit_sha: null,
     },
-    from_file: null,
+    ...NOTHING_MADE,
   };
 }
 
@@ -109,19 +145,24 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
 function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: number): Revision {
   const newer = own.findLast((revision) => (revision.spec.revisionSerial ?? 0) > serial);
   const time = newer === undefined ? updatedAt(record) : createdAt(newer);
+  const id = serialRevisionId(record.metadata.uid ?? '', serial);
   return {
-    id: serialRevisionId(record.metadata.uid ?? '', serial),
+    id,
+    name: expectedName(record, own, id),
     created_at: time,
     updated_at: time,
     status: 'SKIPPED',
     status_message: 'A newer revision replaced this one before the controller created it.',
     requested_by: null,
-    interrupted_by: null,
-    ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig, {}), repo_commit_sha: null },
-    from_file: null,
+    ...NOTHING_MADE,
   };
+}
+
+/** The name that the controller gives it. */
+function expectedName({ metadata }: AppDeployment, own: readonly AppRevision[], id: string): string {
+  return revisionName(metadata.name, id, (name) => own.some((one) => one.metadata.name === name));
 }
 
 /** Earlier serials without a revision, down to the first whose revision may have been deleted. */

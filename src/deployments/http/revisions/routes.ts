@@ -14,13 +14,14 @@ import { claimOfInterrupt } from '../../record/requester.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
+import { rollbackTarget } from '../../record/rollback-target.ts';
 import { readAliases } from '../aliases.ts';
 import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import type { PresentChanged } from '../secret-routes.ts';
 import type { Decide } from '../update.ts';
 import { DiffQuery, ListRevisions, NoFields, Revision, RevisionDiff, RevisionList, RevisionPath } from './payloads.ts';
-import { presentDiff, presentRevisions } from './presenter.ts';
+import { presentDiff, presentRevisions, withChanges } from './presenter.ts';
 
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
@@ -58,6 +59,7 @@ export function registerRevisions(app: App, options: RevisionRoutesOptions): voi
   registerRevisionCreate(app, routes);
   registerRevisionGet(app, routes);
   registerDiff(app, routes);
+  registerRollbackTarget(app, routes);
   registerRedeploy(app, routes);
   registerInterrupt(app, routes);
 }
@@ -67,10 +69,11 @@ function registerRevisionList(
   { auth, deployments }: RevisionRoutesOptions,
   shown: (record: AppDeployment) => readonly Revision[],
 ): void {
-  function page(record: AppDeployment, { limit, offset, status }: ListRevisions): RevisionList {
+  function page(record: AppDeployment, { limit, offset, status, changes }: ListRevisions): RevisionList {
     const wanted = shown(record).filter((revision) => status === undefined || status.includes(revision.status));
     const resources = wanted.slice(offset, offset + limit);
-    return { resources, offset: offset + resources.length };
+    const whole = changes ? withChanges(resources, record, deployments.revisionsOf(record)) : resources;
+    return { resources: whole, offset: offset + resources.length };
   }
 
   app.get(PATH, {
@@ -149,6 +152,26 @@ function registerDiff(app: App, { auth, deployments, made }: Routes): void {
       const newest = revisionsOf(record, deployments.revisionsOf(record))[0] ?? later;
       const { from } = request.query;
       return presentDiff(from === undefined ? newest : made(record, from, 'to compare'), later);
+    },
+  });
+}
+
+function registerRollbackTarget(app: App, { auth, deployments }: Routes): void {
+  app.get('/v2/deployments/:deployment_id/rollback', {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: TAGS,
+      operationId: 'getRollback',
+      summary: 'Get the revision to which a rollback goes if nobody chooses one, and what the rollback would change',
+      params: DeploymentPath,
+      response: { 200: RevisionDiff, ...failures(401, 403, 404, 409, 422) },
+    },
+    handler: async (request) => {
+      const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
+      const own = revisionsOf(record, deployments.revisionsOf(record));
+      const found = rollbackTarget(record.metadata.name, own);
+      if ('none' in found) throw new HttpError(409, found.none);
+      return presentDiff(own[0] ?? found.target, found.target);
     },
   });
 }
