@@ -2,9 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { answering, aRecord, runCli } from '../../test/support/cli-world.ts';
+import { aRecord } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import { printable } from '../schema/text.ts';
-import { RECORDS } from './records.ts';
 
 it.each([
   'plain',
@@ -17,9 +17,7 @@ it.each([
   'two\nlines\u200e',
 ])('keeps a value with characters that no terminal should get: %j', async (value) => {
   const env = [{ name: 'WORD', value }];
-  const { out, code } = await runCli(['export', 'shop'], {
-    kubectl: answering({ [RECORDS]: aRecord({ sourceConfig: { env } }) }),
-  });
+  const { out, code } = await makeOwnCli({ record: aRecord({ sourceConfig: { env } }) }).run(['export', 'shop']);
   expect([code, printable(out)]).toEqual([0, out]);
   expect(parse(out)).toMatchObject({ env });
 });

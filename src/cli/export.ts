@@ -2,15 +2,15 @@
 
 import { FILE_NAME } from '../schema/source-files.ts';
 import { printable } from '../schema/text.ts';
-import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { needDeployment } from './build-log.ts';
+import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord } from './records.ts';
 
 export const exportCommand: Command = {
   name: 'export',
   purpose: `print the ${FILE_NAME} that describes it, with secrets by name`,
   words: [DEPLOYMENT],
-  flags: [OUTPUT],
+  flags: [OUTPUT, ...API_FLAGS],
   about: `Prints what the deployment asks for, without defaults and without values of secrets. To deploy the folder with it:
 
   PROGRAM export agent > ./agent/${FILE_NAME}
@@ -21,11 +21,9 @@ That of an image names it, and is deployed without a folder:
   PROGRAM export shop > shop.yaml
   PROGRAM deploy --file shop.yaml`,
   async run(context) {
-    const [{ stringify }, { fileOf }] = await Promise.all([
-      import('yaml'),
-      import('../deployments/http/deployment-file.ts'),
-    ]);
-    const file = fileOf(await readRecord(context.kubectl, context.words[0] ?? ''));
+    const [{ stringify }, api] = await Promise.all([import('yaml'), context.api()]);
+    const { id } = await needDeployment(api, context.words[0] ?? '');
+    const file = await api.call<object>('GET', `/v2/deployments/${id}/file`);
     print(context, file, () => [
       `# Written by ${PROGRAM} export. What is left out stays as the deployment has it.`,
       shownYaml((more) => stringify(file, { lineWidth: 0, aliasDuplicateObjects: false, ...more }).trimEnd()),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answering, aRecord, runCli } from '../../test/support/cli-world.ts';
+import { aRecord, type CliRan } from '../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../test/support/own-cli.ts';
 import type { TaskStatus } from '../schema/tasks.ts';
-import { RECORDS } from './records.ts';
 
 const NOW = Date.parse('2026-07-01T12:20:00Z');
 const at = (minutesAgo: number): string => `${new Date(NOW - minutesAgo * 60_000).toISOString().slice(0, 19)}Z`;
@@ -31,8 +31,8 @@ const TASKS: TaskStatus[] = [
   { name: 'ask', state: 'OnDemand', runs: [{ job: 'shop--run-x', state: 'Running', startedAt: at(5) }] },
 ];
 
-const ran = async (tasks: unknown, ...flags: string[]): ReturnType<typeof runCli> =>
-  runCli(['tasks', 'shop', ...flags], { kubectl: answering({ [RECORDS]: aRecord({}, { tasks }) }, []) });
+const ran = async (tasks: unknown, ...flags: string[]): Promise<CliRan> =>
+  makeOwnCli({ record: aRecord({}, { tasks }) }).run(['tasks', 'shop', ...flags]);
 
 describe('tasks', () => {
   it('lists each task with its runs, and why the last one failed', async () => {

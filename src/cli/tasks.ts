@@ -1,30 +1,26 @@
 // Lists the tasks of a deployment with their last runs.
 
-import { nextRunText } from '../schema/next-run.ts';
 import type { TaskRun, TaskStatus } from '../schema/tasks.ts';
-import { type Command, DEPLOYMENT, OUTPUT, printList } from './command.ts';
+import { needDeployment } from './build-log.ts';
+import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, printList } from './command.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord } from './records.ts';
 import { ageOf, tableOf } from './table.ts';
 
 export const tasksCommand: Command = {
   name: 'tasks',
   purpose: 'list its tasks with their last runs, and why they failed',
   words: [DEPLOYMENT],
-  flags: [OUTPUT],
+  flags: [OUTPUT, ...API_FLAGS],
   about: `The tasks are those of the active revision. NEXT is computed from the schedule, by UTC if the task has no time zone. The log of its runs: PROGRAM logs NAME --task TASK. To run a task now: PROGRAM run NAME --task TASK`,
   async run(context) {
-    const {
-      kubectl,
-      words: [name = ''],
-    } = context;
-    const { status } = await readRecord(kubectl, name);
-    const now = Date.now();
-    const tasks = (status?.tasks ?? []).map((task) => withNext(task, now));
+    const [name = ''] = context.words;
+    const api = await context.api();
+    const { id } = await needDeployment(api, name);
+    const { resources } = await api.call<{ readonly resources: unknown }>('GET', `/v2/deployments/${id}/tasks`);
     printList(
       context,
-      tasks,
-      (all) => taskLines(all, now),
+      inCamelCase(resources) as readonly Shown[],
+      (all) => taskLines(all, Date.now()),
       `The active revision of ${name} has no tasks. To add one, name it in tasks of its davit.yaml or of source_config (docs/tasks.md). To run a command once: ${PROGRAM} run ${name} -- COMMAND`,
     );
     return 0;
@@ -33,9 +29,14 @@ export const tasksCommand: Command = {
 
 type Shown = TaskStatus & { readonly nextRunAt?: string };
 
-function withNext(task: TaskStatus, now: number): Shown {
-  const nextRunAt = nextRunText(task, now);
-  return { ...task, ...(nextRunAt !== undefined && { nextRunAt }) };
+/** An answer of the API as -o json has it: without null. */
+function inCamelCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inCamelCase);
+  if (typeof value !== 'object' || value === null) return value;
+  const known = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(
+    known.map(([key, one]) => [key.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()), inCamelCase(one)]),
+  );
 }
 
 /** `now` in milliseconds. */

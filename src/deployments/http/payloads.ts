@@ -567,6 +567,21 @@ export const Deployment = z
   .meta({ id: 'Deployment', examples: [EXAMPLE] });
 export type Deployment = z.output<typeof Deployment>;
 
+export const DeploymentFileContent = z.record(z.string(), z.unknown()).meta({
+  id: 'DeploymentFileContent',
+  description:
+    'What the deployment asks for, without defaults. Secrets are listed by name. /davit.schema.json describes the fields.',
+  examples: [
+    {
+      name: 'shop',
+      source: 'external_docker',
+      image_uri: 'registry.example.com/team/shop:1.4.2',
+      secrets: ['API_KEY'],
+    },
+  ],
+});
+export type DeploymentFileContent = z.output<typeof DeploymentFileContent>;
+
 export const DeploymentList = z
   .object({ resources: z.array(Deployment), offset: z.int().min(0).describe("The next page's offset.") })
   .meta({ id: 'DeploymentList' });

@@ -12,12 +12,14 @@ import { type App, JsonText } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { readAliases } from './aliases.ts';
 import { registerClone } from './clone-route.ts';
+import { fileOf } from './deployment-file.ts';
 import { registerEvents } from './events/routes.ts';
 import { type ListedText, listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   createDeployment,
   DeleteDeployment,
   Deployment,
+  DeploymentFileContent,
   DeploymentList,
   DeploymentPath,
   GetDeployment,
@@ -71,6 +73,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerList(app, routes);
   registerCreate(app, routes);
   registerGet(app, routes);
+  registerFile(app, routes);
   registerPatch(app, routes);
   registerDelete(app, routes);
   registerClone(app, { auth, deployments, presentChanged });
@@ -172,6 +175,23 @@ function registerGet(app: App, { auth, deployments, present, listedText }: Route
       }
       reply.header('etag', etagOf(record));
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
+    },
+  });
+}
+
+function registerFile(app: App, { auth, deployments }: Routes): void {
+  app.get('/v2/deployments/:deployment_id/file', {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: TAGS,
+      operationId: 'getDeploymentFile',
+      summary: 'Get the davit.yaml that describes a deployment, as JSON',
+      params: DeploymentPath,
+      response: { 200: DeploymentFileContent, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
+      return new JsonText<DeploymentFileContent>(JSON.stringify(fileOf(record)));
     },
   });
 }

@@ -1,6 +1,7 @@
 // /v2/deployments over an in-memory API server: what is answered, and what reaches the API server, in which order.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { fileFindings } from '../../../src/deployments/http/deployment-file.ts';
 import { Deployment, DeploymentList } from '../../../src/deployments/http/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
@@ -490,6 +491,14 @@ describe('get', () => {
     const { status, body: got } = await facade.call('GET', `/v2/deployments/${body.id}`);
     expect([status, got]).toEqual([200, body]);
     expect(tokens).toEqual([TOKEN]);
+  });
+
+  it('answers with the davit.yaml that it comes from, and with no value of a secret', async () => {
+    const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
+    const file = await facade.call('GET', `/v2/deployments/${body.id}/file`);
+    expect(file.status).toBe(200);
+    expect(file.body).toMatchObject({ name: 'shop', source: 'external_docker', secrets: ['KEY', 'EMPTY'] });
+    expect(fileFindings(file.body)).toEqual([]);
   });
 
   it('shows "" to a caller who may not read them', async () => {
