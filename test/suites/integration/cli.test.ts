@@ -105,6 +105,22 @@ it('decides the same by a certificate, as somebody else, and by an address and a
     const secret = await pluginReading('canary', 'secrets', 'door', 'set', 'KEY', ...flags);
     expect(secret).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^KEY of door is set/) });
   }
+  const listed = async (flags: readonly string[]): Promise<readonly { readonly name: string }[]> => {
+    const { out } = await plugin('revisions', 'door', '-o', 'json', ...flags);
+    return JSON.parse(out) as { name: string }[];
+  };
+  await eventually(async () => expect((await listed(['-n', namespace])).length).toBeGreaterThan(1));
+  const first = (await listed(['-n', namespace])).at(-1)?.name ?? '';
+  for (const [, flags] of ways) {
+    expect((await listed(flags)).at(-1)?.name).toBe(first);
+    expect(await plugin('rollback', 'door', '--to', first, ...flags)).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringContaining(`door is being rolled back to ${first} `),
+    });
+    expect(await plugin('tasks', 'door', '-o', 'json', ...flags)).toMatchObject({ code: 0, err: '', out: '[]\n' });
+    expect((await plugin('export', 'door', ...flags)).out).toMatch(/^name: door$/m);
+  }
   const refused = await Promise.all(ways.map(([, flags]) => plugin('env', 'door', 'set', 'PORT=1', ...flags)));
   expect(refused[0]).toMatchObject({ code: 1, err: expect.stringMatching(/PORT/) });
   expect(new Set(refused.map(({ err }) => err)).size).toBe(1);
