@@ -287,8 +287,8 @@ export const REASONS = {
   },
   ContainerCrashed: {
     meaning:
-      'A container exits instead of running. A new revision in which it does so repeatedly (settings.pods.maxCrashes) is DEPLOY_FAILED.',
-    todo: "Read the message and the pod's log. Deploy a corrected revision.",
+      'A container exits instead of running. When it has exited settings.pods.maxCrashes times, the deployment is Stalled, and a new revision is DEPLOY_FAILED. The pods of a deployed revision stay, and Kubernetes restarts them.',
+    todo: "Read the message and the pod's log. Deploy a corrected revision. If the cause was elsewhere and is gone, kubectl davit restart NAME starts the pods at once.",
   },
   NoReadyPod: {
     meaning: 'A part that was deployed has had no ready pod for longer than settings.pods.unavailableSeconds.',

@@ -497,7 +497,7 @@ export const Settings = z.strictObject({
         .max(100)
         .default(3)
         .describe(
-          'Times that a container of a new revision may exit. Then the revision is DEPLOY_FAILED, and the pods of the active one serve.',
+          'Exits of a container after which its record is Stalled. A new revision is DEPLOY_FAILED then, and the pods of the active one serve.',
         ),
       unavailableSeconds: z
         .int()

@@ -10,7 +10,7 @@ import type { Settings } from '../../schema/settings.ts';
 export interface Patience {
   /** When it is judged, in milliseconds since 1970. */
   readonly at?: number;
-  /** Exits of a container after which a new revision has failed. */
+  /** Exits of a container after which the record is Stalled, and a new revision has failed. */
   readonly maxCrashes: number;
   readonly unavailableSeconds: number;
   /** Conditions that have been False for longer than that. */

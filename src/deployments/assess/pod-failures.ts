@@ -196,16 +196,21 @@ function adviceOnEnd(name: string, reason: string | undefined, words: string): s
 /** Davit's own containers wait for stores, and may exit until these answer. */
 export const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
 
+/** A container that ran for longer than this does not crash in a loop: Kubernetes, too, forgets its earlier exits then. */
+export const FORGOTTEN_MS = 600_000;
+
 /**
- * The trouble of a container of these pods that is not running well and has exited at least `times` times, the last time after a run that
- * began later than `sinceMs`.
+ * The trouble of a container of these pods that is not running well and has exited at least `times` times, the last time after a short run
+ * that began later than `sinceMs`.
  */
 export function crashedOften(pods: readonly Pod[], times: number, sinceMs: number): Trouble | undefined {
   return firstTrouble(containersOf(living(pods)), (container) => {
     const { name, state, lastState } = container;
-    const { startedAt } = state?.terminated ?? lastState?.terminated ?? {};
-    const isOlder = startedAt !== undefined && Date.parse(startedAt) <= sinceMs;
-    return !WAITS.has(name) && !isOlder && exitsOf(container) >= times ? crashTrouble(container) : undefined;
+    const { startedAt = '', finishedAt = '' } = state?.terminated ?? lastState?.terminated ?? {};
+    const isOlder = Date.parse(startedAt) <= sinceMs;
+    const ranLong = Date.parse(finishedAt) - Date.parse(startedAt) >= FORGOTTEN_MS;
+    const isLoop = !WAITS.has(name) && !isOlder && !ranLong && exitsOf(container) >= times;
+    return isLoop ? crashTrouble(container) : undefined;
   });
 }
 

@@ -2,12 +2,10 @@
 // shown that it stays. One that never exited counts at once.
 
 import type { ContainerStatus, Pod } from './observed.ts';
-import { WAITS } from './pod-failures.ts';
+import { FORGOTTEN_MS, WAITS } from './pod-failures.ts';
 
 /** The shortest time that a container has to run after an exit. */
 const SETTLED_MS = 30_000;
-/** A container that ran for longer than this does not crash in a loop: Kubernetes, too, forgets its earlier exits then. */
-const FORGOTTEN_MS = 600_000;
 
 /** The pods, with a mark on their containers that have not run for long enough after an exit. */
 export function withUnsettled(pods: readonly Pod[], now: Date): readonly Pod[] {

@@ -224,6 +224,13 @@ describe('checkWorkloads', () => {
   describe('a container that exits again and again', () => {
     const exits = (restartCount: number, name = 'server', state: ContainerState = CRASHED): Pod =>
       aPod('server', revision, { main: [{ name, image: 'a', restartCount, state, lastState: ENDED }] });
+    const served: AppRevision = { ...revision, status: { state: 'DEPLOYED' } };
+    /** It has exited often in its life. */
+    const ran = (minutes: number): Pod => {
+      const at = (minute: number): string => new Date(minute * 60_000).toISOString();
+      const lastState = { terminated: { exitCode: 3, reason: 'Error', startedAt: at(1), finishedAt: at(minutes + 1) } };
+      return aPod('server', revision, { main: [{ name: 'server', restartCount: 9, state: CRASHED, lastState }] });
+    };
     it.each<{
       name: string;
       pod: Pod;
@@ -259,9 +266,36 @@ describe('checkWorkloads', () => {
         want: 'fail ContainerCrashed',
       },
       {
+        name: 'of a revision that was deployed, once less than the limit',
+        pod: exits(1),
+        of: served,
+        want: 'fail ContainerCrashed',
+      },
+      {
         name: 'of a revision that was deployed',
+        pod: exits(2),
+        of: served,
+        others: [older],
+        want: 'stalled ContainerCrashed',
+        says: `The server exited at least 3 times, and Kubernetes restarts it. Container server exited (Error, exit code 3): no module named shop. Read its log, and deploy a corrected revision. Its log: kubectl davit logs shop --revision ${revision.metadata.name} -n team`,
+      },
+      {
+        name: 'of a revision that was deployed, while PostgreSQL does not answer',
         pod: exits(9),
-        of: { ...revision, status: { state: 'DEPLOYED' } },
+        of: served,
+        stores: [fail('NotAnswering', 'no'), pass('Answering', '')],
+        want: 'fail ContainerCrashed',
+      },
+      {
+        name: 'of a revision that was deployed, after 9 minutes',
+        pod: ran(9),
+        of: served,
+        want: 'stalled ContainerCrashed',
+      },
+      {
+        name: 'of a revision that was deployed, after 10 minutes',
+        pod: ran(10),
+        of: served,
         want: 'fail ContainerCrashed',
       },
       {

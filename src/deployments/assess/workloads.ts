@@ -247,23 +247,28 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
 }
 
 /**
- * A new revision whose container exits again and again has failed. Where another one is active, its pods serve and these go.
- * Exits prove nothing while PostgreSQL or Redis does not answer or the active revision crashes as well, nor does a run that began before
- * the stores answered, nor pods that served before.
+ * A container that exits again and again. A new revision has failed by it: where another one is active, its pods serve and these go. The
+ * pods of a deployed one stay, and Kubernetes restarts them, until each container has settled. Exits prove nothing while PostgreSQL or
+ * Redis does not answer, nor does a run that began before the stores answered. About a new revision they prove nothing while the active one
+ * crashes as well, nor do those of pods that served before.
  */
 function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
   const { maxCrashes } = observed.patience ?? {};
-  if (maxCrashes === undefined || hasBeenReady(revision, role) || firstProblem(stores)) return undefined;
+  const isDeployed = revision.status?.state === 'DEPLOYED';
+  if (maxCrashes === undefined || (!isDeployed && sharesPods(revision, role)) || firstProblem(stores)) return undefined;
   const pods = podsOf(observed, role, podsIdOf(revision, role));
   const crash = withMissingStores(crashedOften(pods, maxCrashes, storesAnswerSince(observed)), revision.spec.requested);
   if (!crash) return undefined;
+  const { name, namespace } = revision.metadata;
+  const log = `Its log: kubectl davit logs ${observed.record.metadata.name} --revision ${name} -n ${namespace}`;
+  const often = `exited at least ${maxCrashes} times`;
+  if (isDeployed)
+    return stalled('ContainerCrashed', `The ${role} ${often}, and Kubernetes restarts it. ${crash.message} ${log}`);
   const active = activeBefore(observed, revision);
   // Davit opens no connection to an external store: pods that worked with it say that it is away.
   if (active && podFailure(podsOf(observed, role, podsIdOf(active, role)))?.reason === 'ContainerCrashed')
     return undefined;
-  const { name, namespace } = revision.metadata;
-  const failed = `Revision ${revision.spec.id} failed: the ${role} exited at least ${maxCrashes} times.`;
-  const log = `Its log: kubectl davit logs ${observed.record.metadata.name} --revision ${name} -n ${namespace}`;
+  const failed = `Revision ${revision.spec.id} failed: the ${role} ${often}.`;
   if (!active)
     return stalled(
       'ContainerCrashed',

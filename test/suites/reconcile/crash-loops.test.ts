@@ -67,23 +67,26 @@ it.each([
   ['runs for 5 s', 5, 3],
   ['runs for 100 s', 100, 3],
   ['runs for 5 s, and ends with 0', 5, 0],
-])('a container that %s each time is down from its second exit on, and Stalled', async (_what, seconds, exitCode) => {
-  const { controller, cycle } = await aLoop();
-  const { kube, clock } = controller;
-  await cycle(seconds, exitCode);
-  await cycle(seconds, exitCode);
-  const since = clock.ms;
-  for (let time = 0; time < 8; time += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- cycles follow one another
+])(
+  'a container that %s each time is down from its second exit on, and Stalled from its third',
+  async (_what, seconds, exitCode) => {
+    const { controller, cycle } = await aLoop();
+    const { kube, clock } = controller;
     await cycle(seconds, exitCode);
-    expect([says(kube, 'Ready'), says(kube, 'Available')]).toEqual([
-      'False ContainerCrashed',
-      'False ContainerCrashed',
-    ]);
-  }
-  expect(says(kube, 'Stalled')).toBe('True ContainerCrashed');
-  expect((unavailable(record(kube))?.at ?? Infinity) * 1000).toBeLessThan(since);
-});
+    await cycle(seconds, exitCode);
+    const since = clock.ms;
+    for (let time = 0; time < 8; time += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- cycles follow one another
+      await cycle(seconds, exitCode);
+      expect(['Ready', 'Available', 'Stalled'].map((type) => says(kube, type))).toEqual([
+        'False ContainerCrashed',
+        'False ContainerCrashed',
+        'True ContainerCrashed',
+      ]);
+    }
+    expect((unavailable(record(kube))?.at ?? Infinity) * 1000).toBeLessThan(since);
+  },
+);
 
 it('a container that runs again after an exit counts when it has run for 30 s, and at once where it never exited', async () => {
   const { controller, cycle } = await aLoop();
@@ -112,6 +115,38 @@ it('a container that runs again after an exit counts when it has run for 30 s, a
   clock.ms += 1_000;
   await controller.reconcile();
   expect([says(kube, 'Ready'), says(kube, 'Available')]).toEqual(['True Serving', 'True Serving']);
+  controller.writes();
+  expect(await controller.reconcile()).toEqual({});
+  expect(controller.writes()).toEqual([]);
+});
+
+it('a container that exited three times is Stalled until it has settled, and Davit writes nothing meanwhile', async () => {
+  const { controller, cycle } = await aLoop();
+  const { kube, clock } = controller;
+  for (let time = 0; time < 3; time += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- cycles follow one another
+    await cycle(1);
+  }
+  const { status, spec } = newestRevision(kube);
+  expect([says(kube, 'Stalled'), status?.state]).toEqual(['True ContainerCrashed', 'DEPLOYED']);
+  controller.writes();
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
+  const at = (secondsAgo: number): string => new Date(clock.ms - secondsAgo * 1000).toISOString();
+  const lastState = { terminated: { exitCode: 3, reason: 'Error', startedAt: at(41), finishedAt: at(40) } };
+  putPod(
+    kube,
+    'server',
+    spec.id,
+    { ready: true, restartCount: 3, state: { running: { startedAt: at(0) } }, lastState },
+    true,
+  );
+  await makeReady(kube);
+  await controller.reconcile();
+  expect(says(kube, 'Stalled')).toBe('True ContainerCrashed');
+  clock.ms += 31_000;
+  await controller.reconcile();
+  expect([says(kube, 'Stalled'), says(kube, 'Ready')]).toEqual(['False Settled', 'True Serving']);
   controller.writes();
   expect(await controller.reconcile()).toEqual({});
   expect(controller.writes()).toEqual([]);

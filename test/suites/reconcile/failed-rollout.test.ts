@@ -219,7 +219,7 @@ it('no ready pod for five minutes: Stalled, whatever Progressing says, and no lo
     await kube.mergePatch(DEPLOYMENTS, SHOP, { status }, { fieldManager: 'k', subresource: 'status' });
   };
   await dead();
-  putNew(kube, failing(9));
+  putNew(kube, failing(1));
   await controller.reconcile();
   const { requeueAfterMs } = await controller.reconcile();
   expect([says(kube, 'Ready'), says(kube, 'Stalled'), requeueAfterMs]).toEqual([
