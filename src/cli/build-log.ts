@@ -1,9 +1,8 @@
-// Follows a revision over the HTTP API: what it waits for, and what its build writes.
+// Reads deployments, revisions and their logs over the HTTP API, and prints the log of a build.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import type { RevisionState } from '../schema/app-revision.ts';
-import { conditionOf } from '../schema/conditions.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
@@ -29,7 +28,11 @@ export interface Deployment {
   readonly name: string;
   readonly source: string;
   readonly status: string;
+  /** State of the latest revision. */
+  readonly phase: RevisionState | null;
   readonly status_message: string;
+  /** False while the status is from before the last change. */
+  readonly processed: boolean;
   readonly conditions: readonly ShownCondition[];
   readonly source_config: {
     readonly custom_url: string | null;
@@ -70,12 +73,8 @@ const BUILDING: ReadonlySet<RevisionState> = new Set(
 );
 const LINES_OF_PAGE = 1000;
 
-export function isBuilding({ status }: Revision): boolean {
+export function isBuilding({ status }: Pick<Revision, 'status'>): boolean {
   return BUILDING.has(status);
-}
-
-export function conditionIn({ conditions }: Deployment, type: string): ShownCondition | undefined {
-  return conditionOf(conditions, type);
 }
 
 /** Undefined if there is none of that name. */

@@ -26,7 +26,7 @@ import { Failure, TimedOut } from './kubectl.ts';
 import { commandBack, commandOf, leftWords, movedWords, stoppedWords, tooLateWords } from './move-words.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
 import { limitedKubectl } from './time-limit.ts';
-import { makeJudge, waitUntilReady } from './wait.ts';
+import { follow, type Judged, judged, makeJudge } from './wait.ts';
 import { usernameOf } from './who.ts';
 
 const EVERY_MS = 1000;
@@ -191,8 +191,7 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
       );
     }
     // A failure of before a repair does not count at once.
-    const { verdict, looksAgainForMs } = judge(record);
-    const { is, words } = verdict;
+    const { is, words, looksAgainForMs } = judge(judged(record));
     if (is === 'stalled' && looksAgainForMs === 0) {
       if (next === 'empty')
         throw new Failure(
@@ -256,7 +255,11 @@ export async function readyOn(work: Work, database: DatabaseOfRecord): Promise<r
   const { context, name } = work;
   const { kubectl, warn, flags, clock } = context;
   const timeoutMs = (flags.number('timeout') ?? 3600) * 1000;
-  const record = await waitUntilReady(kubectl, name, { timeoutMs, say: warn, clock });
+  const look = async (): Promise<Judged & { readonly record: AppDeployment }> => {
+    const found = await readRecord(kubectl, name);
+    return { ...judged(found), record: found };
+  };
+  const { record } = await follow(look, { timeoutMs, say: warn, clock });
   await needMark(work, record);
   const revisions = await readRevisions(kubectl, record);
   const other = otherDatabase(record, revisions, database);

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { answering, aRecord, makeInstantClock, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
@@ -19,7 +19,6 @@ import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { RECORDS, readParts } from './records.ts';
 import { treeOf } from './tree.ts';
-import { needReadyPod, verdictOn, waitUntilReady } from './wait.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const time = '2026-01-01T00:00:00Z';
@@ -322,92 +321,6 @@ describe('status', () => {
   });
 });
 
-describe('wait', () => {
-  it.each([
-    ['ready', record([{ type: 'Ready', status: 'True', reason: 'Serving' }]), 'ready'],
-    ['rolling', record([{ type: 'Ready', status: 'False', reason: 'Progressing' }]), 'waiting'],
-    ['stalled', record([{ type: 'Stalled', status: 'True', reason: 'ImagePullFailed' }]), 'stalled'],
-    [
-      'ready, but of an older generation',
-      record([{ type: 'Ready', status: 'True', reason: 'Serving' }], {
-        metadata: { name: 'shop', uid, generation: 3 },
-      }),
-      'waiting',
-    ],
-    ['without a status', record([], { status: undefined }), 'waiting'],
-    ['leaving', record([], { metadata: { name: 'shop', uid, deletionTimestamp: time } }), 'stalled'],
-  ])('a record that is %s', (_name, given, is) => {
-    expect(verdictOn(given).is).toBe(is);
-  });
-
-  it('says each thing once, and ends when it is ready', async () => {
-    const rolling = record([{ type: 'Ready', status: 'False', reason: 'Progressing', message: '1 of 2.' }]);
-    const answers = [rolling, rolling, record([{ type: 'Ready', status: 'True', reason: 'Serving' }])];
-    const said: string[] = [];
-    const kubectl: Kubectl = async () => JSON.stringify(answers.shift());
-    await waitUntilReady(kubectl, 'shop', {
-      timeoutMs: 5000,
-      say: (line) => said.push(line),
-      clock: makeInstantClock(),
-    });
-    expect(said).toEqual(['Progressing. 1 of 2.', 'Ready: Serving']);
-  });
-
-  it('gives up after its time', async () => {
-    const kubectl: Kubectl = async () => JSON.stringify(record());
-    const waiting = waitUntilReady(kubectl, 'shop', { timeoutMs: 0, say: () => undefined, clock: makeInstantClock() });
-    await expect(waiting).rejects.toThrow('shop is not ready after 0 s.');
-  });
-});
-
-describe('open', () => {
-  const condition = (type: string, status: 'True' | 'False', reason: string) => ({
-    type,
-    status,
-    reason,
-    message: 'Why.',
-  });
-  const zero = condition('Ready', 'True', 'ScaledToZero');
-  const answering =
-    (pods: readonly object[], conditions = [zero]): Kubectl =>
-    async ([, resource]) =>
-      JSON.stringify(resource === RECORDS ? record(conditions) : { items: pods });
-  const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
-
-  it.each([
-    {
-      is: 'scaled to zero',
-      conditions: [zero],
-      hint: 'To start one: kubectl davit scale shop server=1',
-    },
-    {
-      is: 'starting',
-      conditions: [condition('Ready', 'False', 'Progressing')],
-      hint: 'To wait for one: kubectl davit wait shop',
-    },
-    {
-      is: 'stalled',
-      conditions: [condition('Ready', 'False', 'ImagePullFailed'), condition('Stalled', 'True', 'ImagePullFailed')],
-      hint: 'What is wrong: kubectl davit status shop',
-    },
-  ])('says at once that no pod is ready, and what to do: $is', async ({ conditions, hint }) => {
-    const failing = needReadyPod(answering([], conditions), 'shop');
-    await expect(failing).rejects.toThrow(/^No pod of shop is ready\. .*Why\.\n/);
-    await expect(failing).rejects.toThrow(hint);
-  });
-
-  it.each([
-    { is: 'one that starts', pod: { metadata: { name: 'shop-1' }, status: {} } },
-    { is: 'one that ends', pod: { metadata: { name: 'shop-1', deletionTimestamp: time }, status: ready } },
-  ])('counts no pod that cannot answer: $is', async ({ pod }) => {
-    await expect(needReadyPod(answering([pod]), 'shop')).rejects.toThrow('No pod of shop is ready.');
-  });
-
-  it('goes on with a pod that is ready', async () => {
-    await needReadyPod(answering([{ metadata: { name: 'shop-1' }, status: ready }]), 'shop');
-  });
-});
-
 describe('kubectl', () => {
   it('passes the cluster flags, and throws its words', async () => {
     const node = makeKubectl(['-e', 'console.error("refused"); process.exit(1)', '--'], process.execPath);
@@ -461,7 +374,10 @@ describe('the command', { timeout: 240_000 }, () => {
       name: 'shop',
       source: 'internal_source',
       status: 'UNUSED',
-      conditions: [],
+      phase: 'QUEUED',
+      status_message: 'It waits.',
+      processed: true,
+      conditions: [{ type: 'Ready', status: 'False', reason: 'BuildQueued', message: 'It waits.' }],
       source_config: { custom_url: null },
       source_revision_config: { workflow_config_path: null },
       secrets: [],
@@ -480,20 +396,18 @@ describe('the command', { timeout: 240_000 }, () => {
         if (isNew && url === '/put') return undefined;
         const answer = url.includes('build_logs')
           ? { logs: [], next_offset: null, position: null }
-          : url.includes('/revisions/')
-            ? { id: ID, name: `shop--${ID.slice(0, 8)}`, status: 'QUEUED', status_message: 'It waits.' }
-            : url.includes('/revisions?')
-              ? { resources: [] }
-              : url.includes('/upload-url')
-                ? {
-                    upload_url: `http://${headers.host}/put`,
-                    object_path: 'uploads/1',
-                    upload_headers: {},
-                    max_bytes: 1e6,
-                  }
-                : method === 'GET' && url.includes('name=')
-                  ? { resources: isNew ? [] : [deployment] }
-                  : deployment;
+          : url.includes('/revisions?')
+            ? { resources: [] }
+            : url.includes('/upload-url')
+              ? {
+                  upload_url: `http://${headers.host}/put`,
+                  object_path: 'uploads/1',
+                  upload_headers: {},
+                  max_bytes: 1e6,
+                }
+              : method === 'GET' && url.includes('name=')
+                ? { resources: isNew ? [] : [deployment] }
+                : deployment;
         return response.end(JSON.stringify(answer));
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -517,7 +431,7 @@ describe('the command', { timeout: 240_000 }, () => {
     }
 
     it('says how to follow the build, which goes on', async () => {
-      expect(await interrupted('QUEUED')).toEqual([
+      expect(await interrupted('BuildQueued')).toEqual([
         130,
         'The build goes on. To follow it: kubectl davit logs shop --build --follow --namespace=team --server=SERVER\n',
       ]);

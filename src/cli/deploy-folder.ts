@@ -6,21 +6,20 @@ import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { bytesText } from '../schema/text.ts';
-import { conditionIn, type Deployment, findDeployment } from './build-log.ts';
-import { type Context, Misuse, type Terminal } from './command.ts';
+import { type Deployment, findDeployment } from './build-log.ts';
+import { type Clock, type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
-import { afterOthers, nameOfNewest } from './deployment-change.ts';
+import { type Changed, changeDeployment, nameOfNewest } from './deployment-change.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
-import { untilReady } from './rollout.ts';
 import { commandToStart } from './scaled-to-zero.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { variablesFrom, withVariables } from './variables.ts';
-import { readyOutcome } from './wait.ts';
+import { readyOutcome, untilReady } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
@@ -54,6 +53,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
     cluster: context.cluster,
+    clock: context.clock,
     say,
     terminal,
   };
@@ -89,6 +89,7 @@ export interface CommonOptions {
   readonly say: (line: string) => void;
   /** If absent, nobody can be asked. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
+  readonly clock?: Clock;
   readonly everyMs?: number;
 }
 
@@ -124,18 +125,17 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const found = await usableDeployment(api, name, options.cluster ?? []);
   const wanted = { name, file, existing: found?.secrets, given: options.secrets, suggested };
   const secrets = await neededSecrets(wanted, options.terminal);
-  const before = found ?? (await create(api, { ...options, name }, progress));
-  const { id } = before;
+  const { id } = found ?? (await create(api, { ...options, name }, progress));
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const changed = await change(api, id, options, (env) => changeOf(options, { objectPath, secrets, before }, env));
-  return followed(api, { before, changed }, options, progress);
+  const changed = await changeDeployment(api, name, (now) => changeOf(options, { objectPath, secrets }, now));
+  return followed(api, changed, options, progress);
 }
 
 /** Says what changed and which revision takes it, and resolves to the ready deployment. Throws Failure with what failed. */
 export async function followed(
   api: HttpApi,
-  { before, changed }: { readonly before: Deployment; readonly changed: Deployment },
+  { before, after: changed, revision: made }: Changed,
   options: CommonOptions,
   progress: DeployProgress,
 ): Promise<Deployment> {
@@ -144,17 +144,18 @@ export async function followed(
   if (revision === null) throw new Failure(`${name} has no revision: ${changed.status_message}`);
   progress.revision = revision;
   for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
-  const called = await nameOfNewest(api, changed, revision);
+  const called = made ?? (await nameOfNewest(api, changed, revision));
   progress.called = called;
   say(`Revision ${called}.`);
-  return untilReady(api, { before: changed, revision, called }, options);
+  const builds = changed.source === 'internal_source' && { builds: api };
+  return untilReady(api, { id: changed.id, revision, ...builds }, { ...options, before: changed });
 }
 
 /** For programs. `suggested`: as Context has it. */
 export function resultOf(deployed: Deployment, { created, called }: DeployProgress, suggested: string): object {
   const { id, name, status, internal_url: internalUrl, source_config: config } = deployed;
   const { custom_url: url } = config;
-  const outcome = readyOutcome(name, conditionIn(deployed, 'Ready'), suggested);
+  const outcome = readyOutcome(deployed, suggested);
   return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl, ...outcome };
 }
 
@@ -268,56 +269,28 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
   return target.object_path;
 }
 
+/** All plain variables after those of the flags, because a PATCH replaces them; absent where no flag sets one. */
+export function variablesAfter(
+  { file, env = [] }: Pick<CommonOptions, 'file' | 'env'>,
+  now: Deployment,
+): { readonly env?: readonly PlainVariable[] } {
+  return env.length === 0 ? {} : { env: withVariables(file?.env ?? now.source_config.env ?? [], env) };
+}
+
 interface Upload {
   /** Names it. */
   readonly objectPath: string;
   readonly secrets: readonly SecretValue[];
-  readonly before: Deployment;
 }
 
-/** Writes what `body` makes of the plain variables, which are undefined where no flag sets one. Those that somebody else has set meanwhile stay. */
-export async function change(
-  api: HttpApi,
-  id: string,
-  options: Pick<CommonOptions, 'file' | 'env'>,
-  body: (env: readonly PlainVariable[] | undefined) => object,
-): Promise<Deployment> {
-  const path = `/v2/deployments/${id}?secrets=names`;
-  return afterOthers(async () => {
-    const { env, etag } = await variablesAfter(api, path, options);
-    return api.call<Deployment>('PATCH', path, body(env), etag);
-  });
-}
-
-interface Variables {
-  /** Undefined if no flag sets one. */
-  readonly env?: readonly PlainVariable[];
-  /** The version of the deployment that has them, if they are its own. */
-  readonly etag?: string | undefined;
-}
-
-/** The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. */
-async function variablesAfter(
-  api: HttpApi,
-  path: string,
-  { file, env: set = [] }: Pick<CommonOptions, 'file' | 'env'>,
-): Promise<Variables> {
-  if (set.length === 0) return {};
-  if (file?.env) return { env: withVariables(file.env, set) };
-  const { body, etag } = await api.tagged<Deployment>(path);
-  return { env: withVariables(body.source_config.env ?? [], set), etag };
-}
-
-function changeOf(
-  { source, file, installCommand, buildCommand }: DeployOptions,
-  { objectPath, secrets, before }: Upload,
-  env: readonly PlainVariable[] | undefined,
-): object {
+/** `now`: what the deployment has. */
+function changeOf(options: DeployOptions, { objectPath, secrets }: Upload, now: Deployment): object {
+  const { source, file, installCommand, buildCommand } = options;
   const config = {
-    ...configOf(file, before),
+    ...configOf(file, now),
     ...(installCommand !== undefined && { install_command: installCommand }),
     ...(buildCommand !== undefined && { build_command: buildCommand }),
-    ...(env && { env }),
+    ...variablesAfter(options, now),
   };
   return {
     revision_source: 'internal_source',

@@ -4,7 +4,15 @@ import { type DeploymentFile, type FileRequest, requestOf } from '../deployments
 import { type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
 import { configOf, IMAGE_SOURCE, selectedFile } from './deploy-file.ts';
-import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
+import {
+  addressOf,
+  type CommonOptions,
+  type DeployProgress,
+  followed,
+  resultOf,
+  variablesAfter,
+} from './deploy-folder.ts';
+import { changeDeployment } from './deployment-change.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needImage, needName } from './needed-names.ts';
@@ -17,7 +25,7 @@ const OF_BUILDS = ['config', 'install-command', 'build-command'];
 
 /** Resolves to the exit code. `seconds`: for the rollout, without --timeout. Throws Failure and Misuse. */
 export async function deployImage(context: Context, seconds: number): Promise<number> {
-  const { words, flags, suggested, say, report, terminal, onInterrupt } = context;
+  const { words, flags, suggested, say, report, terminal, clock, onInterrupt } = context;
   if (words.length > 0) throw new Misuse('FOLDER and --image exclude each other. A davit.yaml is named with --file.');
   const ofBuilds = OF_BUILDS.find((flag) => flags.has(flag));
   if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, and --image is built already.`);
@@ -42,7 +50,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
   const secrets = await givenSecrets(context);
   const timeoutMs = (flags.number('timeout') ?? seconds) * 1000;
-  const options = { name, image, file, env, secrets, timeoutMs, suggested, say, terminal };
+  const options = { name, image, file, env, secrets, timeoutMs, suggested, clock, say, terminal };
   const deployed = await deployedImage(await context.api(), options, progress);
   say(addressOf(deployed, suggested));
   report(resultOf(deployed, progress, suggested));
@@ -69,18 +77,18 @@ export async function deployedImage(
   );
   progress.name = name;
   if (found === undefined) {
-    const changed = await create(api, options, secrets);
+    const made = await create(api, options, secrets);
     progress.created = name;
     options.say(`Created deployment ${name}.`);
-    return followed(api, { before: changed, changed }, options, progress);
+    return followed(api, { before: made, after: made, revision: null }, options, progress);
   }
-  const changed = await change(api, found.id, options, (env) => ({
+  const changed = await changeDeployment(api, name, (now) => ({
     source_revision_config: { image_uri: options.image },
-    source_config: { ...configOf(file, found), ...(env && { env }) },
+    source_config: { ...configOf(file, now), ...variablesAfter(options, now) },
     ...referencesOf(file),
     ...(secrets.length > 0 && { secrets, secrets_mode: 'merge' }),
   }));
-  return followed(api, { before: found, changed }, options, progress);
+  return followed(api, changed, options, progress);
 }
 
 /** Throws Failure for one that takes no image. */

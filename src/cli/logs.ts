@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
-import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, TASK, TASK_LABEL } from '../schema/meta.ts';
+import type { AppLog, AppLogSpec } from '../schema/app-log.ts';
+import { COMPONENT_LABEL, COMPONENTS, GROUP, MIGRATION, REVISION_LABEL, TASK, TASK_LABEL } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
 import { isMeant, matching, printBuildLog } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } from './command.ts';
 import { componentOf, needPart } from './component.ts';
-import { headingOf, keptContainers, linesOf } from './kept-logs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
@@ -154,6 +154,54 @@ async function printKept(
   return kept.map(({ pod }) => pod);
 }
 
+interface KeptOf {
+  /** A revision's name, or the beginning of its id. */
+  readonly revision?: string | undefined;
+  /** Without it, of revisions that failed. */
+  readonly task?: string | undefined;
+  readonly component?: string | undefined;
+}
+
+type KeptContainer = AppLogSpec['containers'][number];
+
+/**
+ * The last lines of containers that ended a revision or a run of a task, which Davit keeps for a week after their pods. Oldest first. Leaves out
+ * the containers of the pods that `except` names. Also empty if the caller may not read AppLogs.
+ */
+async function keptContainers(
+  kubectl: Kubectl,
+  name: string,
+  { revision, task, component }: KeptOf,
+  except: readonly string[] = [],
+): Promise<readonly KeptContainer[]> {
+  const logs = await listOf<AppLog>(kubectl, `applogs.${GROUP}`, name).catch((error: unknown) => {
+    if (error instanceof Failure) return [];
+    throw error;
+  });
+  return logs
+    .filter(({ metadata, spec }) => {
+      const isOf =
+        revision === undefined ||
+        metadata.name === revision ||
+        spec.revisionId?.startsWith(revision.toLowerCase()) === true;
+      return isOf && spec.task === task;
+    })
+    .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1))
+    .flatMap(({ spec }) => spec.containers)
+    .filter((one) => !except.includes(one.pod) && (component === undefined || one.component === component));
+}
+
+/** The last lines of its log, without their times. */
+function linesOf({ log }: KeptContainer, tail: number): readonly string[] {
+  const lines = log.trimEnd().split('\n');
+  return (log === '' ? [] : lines).slice(-tail).map((line) => line.slice(line.indexOf(' ') + 1));
+}
+
+/** What stands before its lines. */
+function headingOf({ pod, container, exitCode, reason }: KeptContainer): string {
+  return `Container ${container} of pod ${pod} exited with code ${exitCode}${reason === undefined ? '' : ` (${reason})`}. Its last lines:`;
+}
+
 export interface PodLogOptions {
   readonly component: string;
   /** Whether the log of such pods was printed already, so that there need not be any now. */
@@ -265,7 +313,7 @@ function hintAtPrevious(name: string, { metadata, status }: Pod, component: stri
 }
 
 /** `isBefore`: what containers wrote before they were started again. */
-export function commandForLog(
+function commandForLog(
   name: string,
   { component, isBefore }: { readonly component: string; readonly isBefore: boolean },
 ): string {

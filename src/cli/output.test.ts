@@ -108,7 +108,9 @@ const DEPLOYMENT = {
   name: 'shop',
   source: 'internal_source',
   status: 'READY',
+  phase: 'DEPLOYED',
   status_message: 'It serves.',
+  processed: true,
   conditions: [READY],
   source_config: {
     custom_url: 'https://shop.example',
@@ -182,9 +184,7 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
     ],
   ],
   status: [[['shop'], expect.objectContaining({ name })]],
-  wait: [
-    [['shop'], { name, state: 'READY', activeRevisionId: REVISION.spec.id, url: 'https://shop.example', ...SERVES }],
-  ],
+  wait: [[['shop'], { name, state: 'READY', activeRevisionId: 'r', url: 'https://shop.example', ...SERVES }]],
   tasks: [[['shop'], [], own]],
   backups: [
     [
@@ -382,19 +382,22 @@ describe('one document is printed', () => {
 
   it('of a deploy that fails says why', async () => {
     const why = 'Container server exited (Error, exit code 3).';
+    const crashed = { reason: 'ContainerCrashed', message: why };
     const failing = async (method: string, path: string): Promise<unknown> => {
       const answered = await answer(method, path);
-      if (answered === REVISIONS.resources[0])
-        return { ...REVISIONS.resources[0], status: 'DEPLOY_FAILED', status_message: why };
       if (answered !== DEPLOYMENT) return answered;
-      return { ...DEPLOYMENT, conditions: [{ ...READY, status: 'False', reason: 'ContainerCrashed', message: why }] };
+      const conditions = [
+        { ...READY, status: 'False', ...crashed },
+        { ...READY, ...crashed, type: 'Stalled' },
+      ];
+      return { ...DEPLOYMENT, phase: 'DEPLOY_FAILED', conditions };
     };
     const world = { api: { ...api, call: failing, patiently: failing } as HttpApi };
     const { code, out } = await run(['deploy', folder, '--name', 'shop', '-n', 'staging', '-o', 'json'], world);
     expect([code, JSON.parse(out)]).toEqual([
       1,
       {
-        error: `Revision shop--r of shop could not be deployed. ${why}`,
+        error: `shop will not become ready on its own: ${why} See: kubectl davit status --namespace=staging shop`,
         result: 'failed',
         reason: 'ContainerCrashed',
         message: why,
@@ -404,8 +407,8 @@ describe('one document is printed', () => {
     ]);
     const slow = async (method: string, path: string): Promise<unknown> => {
       const answered = await answer(method, path);
-      if (answered !== REVISIONS.resources[0]) return answered;
-      return { ...REVISIONS.resources[0], status: 'DEPLOYING', status_message: '1 of 2.' };
+      if (answered !== DEPLOYMENT) return answered;
+      return { ...DEPLOYMENT, conditions: [{ ...READY, status: 'False', reason: 'Progressing', message: '1 of 2.' }] };
     };
     const late = await run(['deploy', folder, '--name', 'shop', '--timeout', '0', '-o', 'json'], {
       api: { ...api, patiently: slow } as HttpApi,
@@ -414,7 +417,7 @@ describe('one document is printed', () => {
       124,
       expect.objectContaining({
         result: 'undecided',
-        reason: 'DEPLOYING',
+        reason: 'Progressing',
         hint: 'kubectl davit wait shop',
         exitCode: 124,
       }),
@@ -423,16 +426,12 @@ describe('one document is printed', () => {
 
   it('with the failure and its exit code, whatever was said before', async () => {
     const failing: CliWorld = { kubectl: () => Promise.reject(new Failure('Error from server (NotFound)')) };
-    for (const command of ['wait', 'delete']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const { code, out, err } = await run([command, 'shop', '-o', 'json'], failing);
-      expect([command, code, JSON.parse(out), err]).toEqual([
-        command,
-        1,
-        { error: 'Error from server (NotFound)', exitCode: 1 },
-        'Error from server (NotFound)',
-      ]);
-    }
+    const { code, out, err } = await run(['delete', 'shop', '-o', 'json'], failing);
+    expect([code, JSON.parse(out), err]).toEqual([
+      1,
+      { error: 'Error from server (NotFound)', exitCode: 1 },
+      'Error from server (NotFound)',
+    ]);
     const misused = await run(['clone', 'shop', '-o', 'json']);
     expect([misused.code, JSON.parse(misused.out)]).toEqual([2, { error: misused.err, exitCode: 2 }]);
   });

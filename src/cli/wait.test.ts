@@ -1,52 +1,79 @@
-// `wait`: the last lines of what failed.
+// `wait`: which conditions end it, after which time, and with which last lines.
 
 import { describe, expect, it } from 'vitest';
-import {
-  answering,
-  aRecord,
-  type CliRan,
-  makeInstantClock,
-  REVISION,
-  runCli,
-  uid,
-} from '../../test/support/cli-world.ts';
-import { makeOwnCli } from '../../test/support/own-cli.ts';
+import { aRecord, type CliRan, makeInstantClock, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { makeOwnCli, whole } from '../../test/support/own-cli.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { Condition } from '../schema/primitives.ts';
+import type { Deployment } from './build-log.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
+import { follow, judged, needReadyPod, verdictOn } from './wait.ts';
+
+type Look = Pick<Deployment, 'status' | 'status_message' | 'processed' | 'conditions'> & Partial<Deployment>;
+
+function condition(type: string, status: Condition['status'], reason: string): Condition {
+  return { type, status, reason, message: `${reason} it is.`, lastTransitionTime: '2026-02-02T00:00:00Z' };
+}
+function looking(conditions: readonly Condition[], more: Partial<Deployment> = {}): Look {
+  return { status: 'UNKNOWN', status_message: 'It waits.', processed: true, conditions, ...more };
+}
+const stalled = (reason: string): readonly Condition[] => [
+  condition('Ready', 'False', reason),
+  condition('Stalled', 'True', reason),
+];
+const secret = looking(stalled('SecretMissing'));
+const rolling = looking([condition('Ready', 'False', 'Progressing'), condition('Stalled', 'False', 'Settled')]);
+const ready = looking([condition('Ready', 'True', 'Serving'), condition('Stalled', 'False', 'Settled')]);
+const zero = looking([condition('Ready', 'True', 'ScaledToZero'), condition('Stalled', 'False', 'Settled')]);
+
+const DEPLOYMENT = {
+  id: 'd',
+  name: 'shop',
+  source_config: { custom_url: null },
+  latest_revision_id: 'r',
+  active_revision_id: 'r',
+};
+
+interface Asked {
+  readonly flags?: readonly string[];
+  /** What the logs of the newest revision have. */
+  readonly logs?: readonly { readonly pod: string; readonly message: string }[];
+  readonly build?: readonly string[];
+}
+
+/** `looks`: what each reading of the deployment finds; the last one stays. */
+async function waited(
+  looks: readonly Look[],
+  { flags = [], logs = [], build }: Asked = {},
+): Promise<[CliRan, seconds: number]> {
+  const clock = makeInstantClock();
+  const left = [...looks];
+  const call = async (_method: string, path: string): Promise<unknown> => {
+    if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
+    if (path.endsWith('/events'))
+      return {
+        pods: [
+          { name: 'shop-1', ready: false },
+          { name: 'shop-2', ready: true },
+        ],
+      };
+    if (path.endsWith('/deploy_logs')) return { logs };
+    if (path.endsWith('/build_logs')) {
+      if (build === undefined) throw new Failure('No.');
+      return { logs: build.map((message) => ({ message })), next_offset: null, position: null };
+    }
+    const revision = { id: 'r', status: 'BUILD_FAILED', status_message: null };
+    if (path.includes('/revisions')) return path.includes('/revisions/') ? revision : { resources: [revision] };
+    return { ...DEPLOYMENT, ...(left.length > 1 ? left.shift() : left[0]) };
+  };
+  const api = { call, patiently: call } as unknown as HttpApi;
+  const ran = await runCli(['wait', 'shop', ...flags], { clock, api });
+  return [ran, clock.now() / 1000];
+}
 
 describe('what wait makes of a failure', () => {
-  const condition = (type: string, status: string, reason: string): object => ({
-    type,
-    status,
-    reason,
-    message: `${reason} it is.`,
-    lastTransitionTime: '2026-02-02T00:00:00Z',
-  });
-  const look = (conditions: readonly object[], generation = 1, observedGeneration = 1): AppDeployment =>
-    aRecord({}, { conditions, observedGeneration }, { generation });
-  const stalled = (reason: string): object[] => [
-    condition('Ready', 'False', reason),
-    condition('Stalled', 'True', reason),
-  ];
-  const secret = look(stalled('SecretMissing'));
-  const rolling = look([condition('Ready', 'False', 'Progressing'), condition('Stalled', 'False', 'Settled')]);
-  const ready = look([condition('Ready', 'True', 'Serving'), condition('Stalled', 'False', 'Settled')]);
-  const zero = look([condition('Ready', 'True', 'ScaledToZero'), condition('Stalled', 'False', 'Settled')]);
-
-  /** `looks`: what each reading finds; the last one stays. */
-  async function waited(looks: readonly AppDeployment[], ...flags: string[]): Promise<[CliRan, seconds: number]> {
-    const clock = makeInstantClock();
-    const left = [...looks];
-    const kubectl: Kubectl = async ([, resource]) => {
-      if (resource !== RECORDS) return JSON.stringify({ items: [] });
-      return JSON.stringify(left.length > 1 ? left.shift() : left[0]);
-    };
-    const ran = await runCli(['wait', 'shop', ...flags], { kubectl, clock });
-    return [ran, clock.now() / 1000];
-  }
-
   it('that is from before a repair: it is looked at again', async () => {
     const [ran] = await waited([secret, secret, secret, rolling, ready]);
     expect(ran).toMatchObject({ code: 0, err: '' });
@@ -58,47 +85,50 @@ describe('what wait makes of a failure', () => {
     ]);
   });
 
-  it('that the generation before had: the newest one has to be observed, and to be as bad', async () => {
-    const before = look(stalled('SecretMissing'), 2, 1);
-    const [ran] = await waited([before, before, look(stalled('SecretMissing'), 2, 2), rolling, ready]);
+  it('that it had before the last change: that has to be processed, and to be as bad', async () => {
+    const before = { ...secret, processed: false, status_message: 'Not yet.' };
+    const [ran] = await waited([before, before, secret, rolling, ready]);
     expect(ran).toMatchObject({ code: 0, err: '' });
-    const [late] = await waited([before], '--timeout', '30');
-    expect(late).toMatchObject({
-      code: 124,
-      err: expect.stringMatching(/^shop is not ready after 30 s\. Davit has not observed/),
-    });
+    const [late] = await waited([before], { flags: ['--timeout', '30'] });
+    expect(late).toMatchObject({ code: 124, err: expect.stringMatching(/^shop is not ready after 30 s\. Not yet\./) });
   });
 
   it.each([
     ['SecretMissing', 10],
-    ['ApplyRefused', 75],
+    ['ApplyRefused', 70],
   ])('%s, that nobody corrects: it counts after %i s', async (reason, seconds) => {
-    const [ran, took] = await waited([look(stalled(reason))]);
+    const [ran, took] = await waited([looking(stalled(reason))]);
     expect([ran.code, took]).toEqual([1, seconds]);
   });
 
   it.each([
     ['after it was better', [rolling, secret]],
-    ['in place of the one before', [secret, look(stalled('SourceNotAllowed'))]],
+    ['that is there again', [secret, rolling, secret]],
+    ['in place of the one before', [secret, looking(stalled('SourceNotAllowed'))]],
   ])('that is news, %s: it counts at once', async (_when, looks) => {
     const [ran, took] = await waited(looks);
-    expect([ran.code, took]).toEqual([1, 1]);
+    expect([ran.code, took]).toEqual([1, looks.length - 1]);
   });
 
   it('that still stands when the time is over: it is a failure, and not undecided', async () => {
-    const [ran, took] = await waited([look(stalled('ApplyRefused'))], '--timeout', '5');
+    const [ran, took] = await waited([looking(stalled('ApplyRefused'))], { flags: ['--timeout', '5'] });
     expect([ran.code, took]).toEqual([1, 5]);
   });
 
-  it.each<[string, readonly AppDeployment[], object]>([
+  it('which is its deletion: it counts at once', async () => {
+    const [ran] = await waited([looking([], { status: 'AWAITING_DELETE', status_message: 'Being deleted.' })]);
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('Being deleted.') });
+  });
+
+  it.each<[string, readonly Look[], object]>([
     [
       'ready',
-      [ready],
+      [{ ...ready, status: 'READY', source_config: { custom_url: 'https://shop.example' } }],
       {
         name: 'shop',
-        state: null,
-        activeRevisionId: null,
-        url: null,
+        state: 'READY',
+        activeRevisionId: 'r',
+        url: 'https://shop.example',
         result: 'ready',
         reason: 'Serving',
         message: 'Serving it is.',
@@ -132,7 +162,8 @@ describe('what wait makes of a failure', () => {
       'not decided',
       [rolling],
       {
-        error: 'shop is not ready after 20 s. Progressing. Progressing it is.',
+        error:
+          'shop is not ready after 20 s. Progressing. Progressing it is. To wait longer: kubectl davit wait --namespace=staging shop',
         result: 'undecided',
         reason: 'Progressing',
         message: 'Progressing it is.',
@@ -141,314 +172,137 @@ describe('what wait makes of a failure', () => {
       },
     ],
     [
-      'not observed',
-      [look(stalled('SecretMissing'), 2, 1)],
-      expect.objectContaining({ reason: null, message: 'Davit has not observed its latest change yet.' }),
+      'not processed',
+      [{ ...secret, processed: false, status_message: 'Not yet.' }],
+      expect.objectContaining({ reason: null, message: 'Not yet.' }),
     ],
   ])('tells programs why: %s', async (_what, looks, document) => {
-    const [{ out, code }] = await waited(looks, '-o', 'json', '-n', 'staging', '--timeout', '20');
+    const [{ out, code }] = await waited(looks, { flags: ['-o', 'json', '-n', 'staging', '--timeout', '20'] });
     const told = JSON.parse(out) as { readonly exitCode: number };
     expect(told).toEqual(document);
     expect(told.exitCode).toBe(code);
   });
 });
 
-describe('a container of a deployed revision that exits again and again, whose exits Davit does not count', () => {
-  const condition = (type: string, status: string, message = 'Container server exited.'): object => ({
-    type,
-    status,
-    reason: 'ContainerCrashed',
-    message,
-    lastTransitionTime: '2026-02-02T00:00:00Z',
-  });
-  const saying = (phase: string, cause?: string): AppDeployment =>
-    aRecord(
-      {},
-      {
-        phase,
-        conditions: [condition('Ready', 'False'), condition('WorkloadsReady', 'False', cause)],
-        observedGeneration: 1,
-      },
-      { generation: 1 },
-    );
-  interface Seen {
-    readonly restarts: number;
-    readonly uid?: string;
-    readonly part?: string;
-  }
-  const podOf = ({ restarts, uid: own = 'a', part = 'server' }: Seen): object => ({
-    metadata: { name: 'shop-1', uid: own, labels: { 'davit.dev/component': part } },
-    status: {
-      containerStatuses: [
-        {
-          name: part,
-          ready: false,
-          restartCount: restarts,
-          state: { waiting: { reason: 'CrashLoopBackOff' } },
-          lastState: { terminated: { exitCode: 3, reason: 'Error' } },
-        },
-      ],
-    },
-  });
+describe('before it fails, wait prints', () => {
+  const crashed = looking(stalled('ContainerCrashed'));
 
-  /** `looks`: what each list of pods has; the last one stays. Null: the caller may not list them. */
-  async function waited(
-    looks: readonly Seen[] | null,
-    record = saying('DEPLOYED'),
-  ): Promise<[CliRan, seconds: number]> {
-    const clock = makeInstantClock();
-    const left = [...(looks ?? [])];
-    const kubectl: Kubectl = async ([verb, resource]) => {
-      if (verb === 'logs') return 'no licence\n';
-      if (resource === RECORDS) return JSON.stringify(record);
-      if (resource !== 'pods') return JSON.stringify({ items: [] });
-      const [seen] = left.length > 1 ? left.splice(0, 1) : left;
-      if (seen === undefined) throw new Failure('Error from server (Forbidden): pods is forbidden');
-      return JSON.stringify({ items: [podOf(seen)] });
-    };
-    const ran = await runCli(['wait', 'shop', '--timeout', '30'], { kubectl, clock });
-    return [ran, clock.now() / 1000];
-  }
-
-  it('ends with its reason and its last lines after three exits: the revision was deployed at a scale of zero', async () => {
-    const [ran, took] = await waited([{ restarts: 0 }, { restarts: 1 }, { restarts: 2 }]);
-    expect([ran.code, took, ran.out]).toEqual([1, 2, 'ContainerCrashed. Container server exited.']);
-    expect(ran.err.split('\n')).toEqual([
-      'The last lines of container server of pod shop-1:',
-      'no licence',
-      'More of its log: kubectl davit logs shop --previous',
-      'shop will not become ready on its own: Container server exited. See: kubectl davit status shop',
+  it('the last lines of pods that are not ready', async () => {
+    const logs = [
+      { pod: 'shop-1', message: 'bye' },
+      { pod: 'shop-2', message: 'polling' },
+      { pod: 'shop-1', message: 'no licence' },
+    ];
+    const [ran] = await waited([rolling, crashed], { logs });
+    expect(ran.out.split('\n').slice(-3)).toEqual([
+      'Stalled: ContainerCrashed. ContainerCrashed it is.',
+      '[shop-1] no licence',
+      '[shop-1] bye',
     ]);
-  });
-
-  it.each<[string, readonly Seen[] | null, code: number]>([
-    ['whose exits may be from before a repair', [{ restarts: 9 }], 124],
-    ['that exits again since then', [{ restarts: 9 }, { restarts: 9 }, { restarts: 10 }], 1],
-    ['in whose place a new one exits', [{ restarts: 9 }, { restarts: 0, uid: 'b' }, { restarts: 2, uid: 'b' }], 1],
-    ['in whose place a new one exits once', [{ restarts: 9 }, { restarts: 0, uid: 'b' }], 124],
-    [
-      'of a run',
-      [
-        { restarts: 0, part: 'task' },
-        { restarts: 5, part: 'task' },
-      ],
-      124,
-    ],
-    ['that the caller may not list', null, 124],
-  ])('of a pod %s', async (_what, looks, code) => {
-    expect((await waited(looks))[0].code).toBe(code);
-  });
-
-  it.each([
-    ['a new revision, which Davit gives up', saying('DEPLOYING')],
-    ['what keeps it from being ready is a store', saying('DEPLOYED', 'Container postgres exited.')],
-  ])('does not count where it is of %s', async (_what, record) => {
-    expect((await waited([{ restarts: 0 }, { restarts: 5 }], record))[0].code).toBe(124);
-  });
-});
-
-describe('wait', () => {
-  const stalled = (reason: string): AppDeployment =>
-    aRecord({}, { conditions: [{ type: 'Stalled', status: 'True', reason, message: 'Why.' }] });
-  const crashed = (state: object): object => ({
-    metadata: { name: 'shop-1' },
-    status: {
-      containerStatuses: [{ name: 'server', ready: false, state, lastState: { terminated: { exitCode: 3 } } }],
-    },
-  });
-  const withLogs =
-    (kubectl: Kubectl): Kubectl =>
-    (args, input) =>
-      args[0] === 'logs' ? Promise.resolve('no licence\nbye\n') : kubectl(args, input);
-
-  it.each<[string, object, string[]]>([
-    ['that waits', { state: { waiting: { reason: 'CrashLoopBackOff' } } }, ['--previous']],
-    ['that runs again', { state: { running: {} } }, ['--previous']],
-    [
-      'that ended well, although it was to run',
-      { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: { exitCode: 0 } } },
-      ['--previous'],
-    ],
-    ['that has just ended well', { state: { terminated: { exitCode: 0 } }, lastState: {} }, []],
-    [
-      'that ended well and runs again',
-      { state: { running: {} }, lastState: { terminated: { exitCode: 0 } } },
-      ['--previous'],
-    ],
-  ])('ends with the last lines of a container %s', async (_what, seen, previous) => {
-    const pod = {
-      metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'server' } },
-      status: {
-        initContainerStatuses: [{ name: 'prepare', ready: true, state: { terminated: { exitCode: 0 } } }],
-        containerStatuses: [{ name: 'server', ready: false, lastState: { terminated: { exitCode: 3 } }, ...seen }],
-      },
-    };
-    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } }));
-    const ran = await runCli(['wait', 'shop'], { kubectl });
-    expect(ran).toMatchObject({
-      code: 1,
-      out: 'Stalled: ContainerCrashed. Why.\nThis may be from before a repair. If it is still so in 10 s, it counts.',
-    });
-    expect(ran.err.split('\n')).toEqual([
-      'The last lines of container server of pod shop-1:',
-      'no licence',
-      'bye',
-      `More of its log: kubectl davit logs shop${previous.map((flag) => ` ${flag}`).join('')}`,
-      'shop will not become ready on its own: Why. See: kubectl davit status shop',
-    ]);
-    expect(ran.asked.at(-1)).toBe(['logs shop-1 --container=server --tail=20', ...previous].join(' '));
-  });
-
-  it.each<[string, container: string, log: string, said: string[]]>([
-    [
-      'of the part',
-      'queue',
-      'bye\n',
-      [
-        'The last lines of container queue of pod shop-1:',
-        'bye',
-        'More of its log: kubectl davit logs --namespace=team shop --component queue --previous',
-      ],
-    ],
-    ['beside it', 'proxy', 'bye\n', ['The last lines of container proxy of pod shop-1:', 'bye']],
-    ['without a word', 'queue', '', ['Container queue of pod shop-1 wrote nothing before it exited.']],
-  ])('says how to read more of the log of a container %s', async (_what, name, log, said) => {
-    const lastState = { terminated: { exitCode: 3 } };
-    const pod = {
-      metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'queue' } },
-      status: { containerStatuses: [{ name, ready: false, state: { running: {} }, lastState }] },
-    };
-    const answers = answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } });
-    const kubectl: Kubectl = (args, input) => (args[0] === 'logs' ? Promise.resolve(log) : answers(args, input));
-    const { err } = await runCli(['wait', 'shop', '-n', 'team'], { kubectl });
-    expect(err.split('\n').slice(0, -1)).toEqual(said);
-  });
-
-  it('ends with the words of the newest pod: one of an earlier revision may still be there', async () => {
-    const at = (name: string, creationTimestamp: string): object => ({
-      ...crashed({ waiting: { reason: 'CrashLoopBackOff' } }),
-      metadata: { name, creationTimestamp },
-    });
-    const pods = { items: [at('shop-old', '2026-02-02T00:00:00Z'), at('shop-new', '2026-02-02T00:05:00Z')] };
-    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods }));
-    expect((await runCli(['wait', 'shop'], { kubectl })).asked.at(-1)).toContain('logs shop-new ');
-  });
-
-  it.each(['task', 'backup', 'prove'])(
-    'says nothing of a pod of a run that failed beside it: %s',
-    async (component) => {
-      const state = { terminated: { exitCode: 3 } };
-      const pod = {
-        ...crashed(state),
-        metadata: { name: 'shop--run-1', labels: { 'davit.dev/component': component } },
-      };
-      const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } }));
-      expect((await runCli(['wait', 'shop'], { kubectl })).err).toBe(
-        'shop will not become ready on its own: Why. See: kubectl davit status shop',
-      );
-    },
-  );
-
-  it('ends with the kept lines of a revision whose pods are being removed, once they are there', async () => {
-    const record = stalled('ContainerCrashed');
-    const ending = {
-      ...crashed({ waiting: { reason: 'CrashLoopBackOff' } }),
-      metadata: { name: 'shop-1', deletionTimestamp: '2026-02-02T00:00:00Z' },
-    };
-    const revision = { ...REVISION, status: { state: 'DEPLOY_FAILED', failure: { reason: 'ContainerCrashed' } } };
-    const log = Array.from({ length: 25 }, (_, n) => `2026-02-02T00:00:00Z line ${n}\n`).join('');
-    const containers = [{ pod: 'shop-1', component: 'server', container: 'server', exitCode: 3, reason: 'Error', log }];
-    const kept = { metadata: { name: revision.metadata.name }, spec: { revisionId: revision.spec.id, containers } };
-    const lists: { items: object[] }[] = [{ items: [] }, { items: [kept] }];
-    const answers = answering({
-      [RECORDS]: record,
-      pods: { items: [ending] },
-      'apprevisions.davit.dev': { items: [revision] },
-    });
-    const kubectl: Kubectl = (args, input) =>
-      args[1] === 'applogs.davit.dev' ? Promise.resolve(JSON.stringify(lists.shift())) : answers(args, input);
-    const { err } = await runCli(['wait', 'shop', '-n', 'team'], { kubectl });
-    expect(err.split('\n').slice(0, 2)).toEqual([
-      'Container server of pod shop-1 exited with code 3 (Error). Its last lines:',
-      'line 5',
-    ]);
-    expect(err).toContain(
-      `More of its log: kubectl davit logs --namespace=team shop --revision ${revision.metadata.name}`,
-    );
-  });
-
-  it('suggests commands for what the caller has asked, with the flags of the cluster', async () => {
-    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [] } }));
-    const ran = await runCli(['wait', 'shop', '-n', 'staging', '--context=far'], { kubectl });
     expect(ran.err).toBe(
-      'shop will not become ready on its own: Why. See: kubectl davit status --namespace=staging --context=far shop',
-    );
-    const scaled = await makeOwnCli({ record: aRecord() }).run(['scale', 'shop', 'server=2', '-n', 'staging']);
-    expect(scaled.out).toContain('To follow it: kubectl davit wait --namespace=staging shop');
-  });
-
-  const failedBuild = { ...REVISION, status: { state: 'BUILD_FAILED', build: { phase: 'Failed' } } };
-
-  it('ends with the last lines of a build that failed', async () => {
-    const kubectl = answering({
-      [RECORDS]: stalled('BuildFailed'),
-      'apprevisions.davit.dev': { items: [failedBuild] },
-    });
-    const call = async (_method: string, path: string): Promise<unknown> => {
-      if (path.includes('build_logs'))
-        return { logs: [{ id: '1', message: 'no rule' }], next_offset: null, position: null };
-      const revision = {
-        id: REVISION.spec.id,
-        name: REVISION.metadata.name,
-        status: 'BUILD_FAILED',
-        status_message: null,
-      };
-      if (path.includes('/revisions/')) return revision;
-      return { resources: path.includes('/revisions?') ? [revision] : [{ id: uid, name: 'shop' }] };
-    };
-    const api = { call, patiently: call } as unknown as HttpApi;
-    expect((await runCli(['wait', 'shop'], { kubectl, api })).err.split('\n').slice(0, 2)).toEqual([
-      'The last lines of the build:',
-      'no rule',
-    ]);
-    expect((await runCli(['wait', 'shop', '-n', 'team'], { kubectl })).err).toMatch(
-      /^To read the log of the build: kubectl davit logs shop --build --namespace=team\n/,
+      'shop will not become ready on its own: ContainerCrashed it is. See: kubectl davit status shop',
     );
   });
 
-  it('tells its time apart from a failure, by the exit code', async () => {
-    const kubectl = answering({ [RECORDS]: aRecord() });
-    expect(await runCli(['wait', 'shop', '--timeout', '0'], { kubectl })).toMatchObject({
-      code: 124,
-      err: expect.stringMatching(/^shop is not ready after 0 s\. [^\n]+$/),
-    });
+  it('the last lines of a build that failed, or the command that prints them', async () => {
+    const failed = looking(stalled('BuildFailed'));
+    const [{ err }] = await waited([rolling, failed], { build: ['#1 FROM base', 'no rule'] });
+    expect(err.split('\n').slice(0, -1)).toEqual(['The last lines of the build:', '#1 FROM base', 'no rule']);
+    const [without] = await waited([rolling, failed], { flags: ['-n', 'team'] });
+    expect(without.err).toContain('\nTo read the log of the build: kubectl davit logs shop --build --namespace=team\n');
   });
 
-  it('says at its end that an earlier revision is active, and how to go back to it', async () => {
-    const record = aRecord({}, { latestRevisionId: '2'.repeat(32), activeRevisionId: '1'.repeat(32) });
-    const kubectl = answering({ [RECORDS]: record });
-    const ran = await runCli(['wait', 'shop', '--timeout', '0', '-n', 'team'], { kubectl });
+  it('that an earlier revision is active, and how to go back to it, where its time is over', async () => {
+    const [ran] = await waited([{ ...rolling, active_revision_id: 'q' }], { flags: ['--timeout', '0', '-n', 'team'] });
+    expect(ran.code).toBe(124);
     expect(ran.err.split('\n')[1]).toBe(
       'An earlier revision is active meanwhile. To go back to it: kubectl davit rollback --namespace=team shop',
     );
   });
+});
 
-  it('says nothing more of a deployment that there is not', async () => {
-    const kubectl: Kubectl = () => Promise.reject(new Failure('Error from server (NotFound): no "shop"'));
-    expect(await runCli(['wait', 'shop'], { kubectl })).toMatchObject({
-      code: 1,
-      err: 'Error from server (NotFound): no "shop"',
-    });
+it('wait follows the routes of the HTTP API in its own process', async () => {
+  const conditions = [condition('Ready', 'True', 'Serving')];
+  const record = aRecord({}, { state: 'READY', observedGeneration: 1, conditions }, { generation: 1 });
+  const cli = makeOwnCli({ record, revisions: [whole(REVISION)] });
+  expect(await cli.run(['wait', 'shop'])).toMatchObject({ code: 0, out: 'Ready: Serving it is.' });
+  const behind = aRecord({}, { state: 'READY', observedGeneration: 1, conditions }, { generation: 2 });
+  const late = await makeOwnCli({ record: behind, revisions: [whole(REVISION)] }).run([
+    'wait',
+    'shop',
+    '--timeout',
+    '0',
+  ]);
+  expect(late).toMatchObject({
+    code: 124,
+    err: expect.stringContaining('Davit has not processed the last change yet.'),
+  });
+});
+
+it('wait says that there is no such deployment', async () => {
+  expect(await makeOwnCli().run(['wait', 'shop'])).toMatchObject({
+    code: 1,
+    err: 'There is no deployment shop in namespace team. To list all: kubectl davit status',
+  });
+});
+
+it('what wait suggests has the flags of the cluster', async () => {
+  const [ran] = await waited([rolling, secret], { flags: ['-n', 'staging', '--context=far'] });
+  expect(ran.err).toBe(
+    'shop will not become ready on its own: SecretMissing it is. See: kubectl davit status --namespace=staging --context=far shop',
+  );
+});
+
+describe('a record that was read with kubectl', () => {
+  it.each<[string, AppDeployment, string]>([
+    ['ready', aRecord({}, { conditions: ready.conditions }), 'ready'],
+    ['rolling', aRecord({}, { conditions: rolling.conditions }), 'waiting'],
+    ['stalled', aRecord({}, { conditions: secret.conditions }), 'stalled'],
+    ['ready, but of an older generation', aRecord({}, { conditions: ready.conditions }, { generation: 3 }), 'waiting'],
+    ['without a status', aRecord(), 'waiting'],
+    ['leaving', aRecord({}, {}, { deletionTimestamp: '2026-02-02T00:00:00Z' }), 'stalled'],
+  ])('is judged as the HTTP API shows it: %s', (_name, record, is) => {
+    expect(verdictOn(judged(record)).is).toBe(is);
   });
 
-  it('fails as it did where the lines cannot be read', async () => {
-    const kubectl: Kubectl = async (args) => {
-      if (args[1] === RECORDS) return JSON.stringify(stalled('ContainerCrashed'));
-      throw new Failure('pods is forbidden');
-    };
-    expect((await runCli(['wait', 'shop'], { kubectl })).err.split('\n')).toEqual([
-      'The last lines of its log cannot be read: pods is forbidden',
-      'shop will not become ready on its own: Why. See: kubectl davit status shop',
-    ]);
+  it('is followed until it is ready, and each reason is said once', async () => {
+    const answers = [rolling, rolling, ready].map(({ conditions }) => judged(aRecord({}, { conditions })));
+    const said: string[] = [];
+    const say = (line: string): void => void said.push(line);
+    const look = async () => answers.shift() ?? judged(aRecord());
+    await follow(look, { timeoutMs: 5000, say, clock: makeInstantClock() });
+    expect(said).toEqual(['Progressing. Progressing it is.', 'Ready: Serving it is.']);
+  });
+});
+
+describe('open', () => {
+  const kubectl =
+    (pods: readonly object[], conditions = zero.conditions): Kubectl =>
+    async ([, resource]) =>
+      JSON.stringify(resource === RECORDS ? aRecord({}, { conditions }) : { items: pods });
+  const READY_POD = { conditions: [{ type: 'Ready', status: 'True' }] };
+
+  it.each([
+    { is: 'scaled to zero', look: zero, hint: 'To start one: kubectl davit scale shop server=1' },
+    { is: 'starting', look: rolling, hint: 'To wait for one: kubectl davit wait shop' },
+    { is: 'stalled', look: secret, hint: 'What is wrong: kubectl davit status shop' },
+  ])('says at once that no pod is ready, and what to do: $is', async ({ look, hint }) => {
+    const failing = needReadyPod(kubectl([], look.conditions), 'shop');
+    await expect(failing).rejects.toThrow(/^No pod of shop is ready\. .* it is\.\n/);
+    await expect(failing).rejects.toThrow(hint);
+  });
+
+  it.each([
+    { is: 'one that starts', pod: { metadata: { name: 'shop-1' }, status: {} } },
+    {
+      is: 'one that ends',
+      pod: { metadata: { name: 'shop-1', deletionTimestamp: '2026-02-02T00:00:00Z' }, status: READY_POD },
+    },
+  ])('counts no pod that cannot answer: $is', async ({ pod }) => {
+    await expect(needReadyPod(kubectl([pod]), 'shop')).rejects.toThrow('No pod of shop is ready.');
+  });
+
+  it('goes on with a pod that is ready', async () => {
+    await needReadyPod(kubectl([{ metadata: { name: 'shop-1' }, status: READY_POD }]), 'shop');
   });
 });

@@ -1,16 +1,37 @@
-// Waits until a deployment is ready, or fails with the reason if it is Stalled, for which `kubectl wait` would time out.
+// Follows a deployment until it is ready or needs a person: `wait`, and what deploys. The controller judges, in the conditions.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
-import { isTriedAgain, LONGEST_MS } from '../deployments/assess/retry.ts';
+import { judgedAgainWithinMs } from '../deployments/assess/retry.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
-import type { Condition } from '../schema/primitives.ts';
-import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
-import { exitsOfParts, makeCrashCount, podsOfAllParts, saysCrash } from './crash-loop.ts';
+import {
+  type Deployment,
+  isBuilding,
+  LAST_LINES,
+  lastLines,
+  NoBuildLog,
+  needDeployment,
+  openBuildLog,
+  printBuildLog,
+  readRevision,
+  type ShownCondition,
+} from './build-log.ts';
+import {
+  API_FLAGS,
+  type Clock,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  Misuse,
+  OUTPUT,
+  timeoutFlag,
+  withFlags,
+} from './command.ts';
+import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
-import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
 import { commandToStart } from './scaled-to-zero.ts';
@@ -22,162 +43,247 @@ export const waitCommand: Command = {
   words: [DEPLOYMENT],
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
-seconds, or after 75 for what it tries again once a minute. A container of a deployed revision counts when it has exited three times,
-and again since the beginning. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
---davit-namespace and --token are for the log of a build, which the HTTP API has.`,
+seconds, or after 70 for what it tries again once a minute. Before it fails, it prints
+the last lines of the pods that are not ready, or of the build that failed.`,
   async run(context) {
     const {
-      kubectl,
       words: [name = ''],
       flags,
       say,
       report,
       clock,
     } = context;
+    const api = await context.api();
+    const { id } = await needDeployment(api, name);
     try {
       const timeoutMs = (flags.number('timeout') ?? 600) * 1000;
-      const record = await waitUntilReady(kubectl, name, { timeoutMs, say, clock });
-      report(readyResult(record, context.suggested));
+      report(readyResult(await untilReady(api, { id }, { timeoutMs, say, clock }), context.suggested));
     } catch (error) {
-      if (error instanceof NotReady || error instanceof TimedOut) await printLastWords(context, name);
+      if (error instanceof Failure && error.outcome?.reason === 'BuildFailed') await printBuild(context, name);
       throw error;
     }
     return 0;
   },
 };
 
-/** The deployment is there, and not ready. */
-class NotReady extends Failure {}
-
-export interface WaitOptions {
-  readonly timeoutMs: number;
-  readonly say: (line: string) => void;
-  readonly clock: Clock;
+async function printBuild({ facade, warn, suggested }: Context, name: string): Promise<void> {
+  try {
+    const api = await facade();
+    warn('The last lines of the build:');
+    await printBuildLog(api, name, { follow: false, tail: LAST_LINES, say: warn });
+  } catch (error) {
+    if (error instanceof NoBuildLog) return warn(error.message);
+    if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
+    warn(`To read the log of the build: ${PROGRAM} logs ${name} --build${suggested}`);
+  }
 }
 
-/** The interval of the checks. */
-const EVERY_MS = 1000;
+/** The part of a deployment that is judged. */
+export type Judged = Pick<Deployment, 'name' | 'status' | 'status_message' | 'processed' | 'conditions'>;
 
-export interface Verdict {
+/** The same of a record that was read with kubectl. */
+export function judged({ metadata, status }: AppDeployment): Judged {
+  const isLeaving = metadata.deletionTimestamp !== undefined;
+  return {
+    name: metadata.name,
+    status: isLeaving ? 'AWAITING_DELETE' : (status?.state ?? 'UNKNOWN'),
+    status_message: isLeaving ? 'It is being deleted.' : 'Davit has not processed the last change yet.',
+    processed: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    conditions: status?.conditions ?? [],
+  };
+}
+
+interface Verdict {
   readonly is: 'ready' | 'waiting' | 'stalled';
   /** For people. */
   readonly words: string;
-  /** Those of the condition that decides; null where there is none about the record's present generation. */
+  /** Those of the condition that decides; null where there is none about the last change. */
   readonly reason: string | null;
   readonly message: string | null;
 }
 
-/** Resolves to the record that is ready. Throws Failure when it stalls or is deleted, and TimedOut after `timeoutMs`. */
-export async function waitUntilReady(kubectl: Kubectl, name: string, options: WaitOptions): Promise<AppDeployment> {
-  const { timeoutMs, say, clock } = options;
-  const end = clock.now() + timeoutMs;
-  const judge = makeJudge(clock);
-  const countsCrash = makeCrashCount();
-  let said = '';
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one check after the other
-    const record = await readRecord(kubectl, name);
-    const { verdict, looksAgainForMs } = judge(record);
-    const { is, words, reason, message } = verdict;
-    if (words !== said) {
-      say(withShortIds(words));
-      if (looksAgainForMs > 0) say(mayBeOld(looksAgainForMs));
-    }
-    said = words;
-    if (is === 'ready') return record;
-    const isOver = clock.now() >= end;
-    if (is === 'stalled' && (looksAgainForMs === 0 || isOver)) throw needsPerson(name, verdict);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    if (isLeftToKubernetes(record, verdict) && countsCrash(exitsOfParts(await podsOfAllParts(kubectl, name))))
-      throw needsPerson(name, verdict);
-    if (isOver)
-      throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s. ${words}${meanwhile(record)}`, {
-        result: 'undecided',
-        reason,
-        message: message ?? words,
-        hint: `${PROGRAM} wait ${name}`,
-      });
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await clock.sleep(EVERY_MS);
-  }
+export function verdictOn({ status, status_message: said, processed, conditions }: Judged): Verdict {
+  if (status === 'AWAITING_DELETE') return { is: 'stalled', words: said, reason: 'Deleting', message: said };
+  if (!processed) return { is: 'waiting', words: said, reason: null, message: null };
+  const ready = conditionOf(conditions, 'Ready');
+  if (ready?.status === 'True') return verdict('ready', `Ready: ${ready.message || ready.reason}`, ready);
+  const stalled = conditionOf(conditions, 'Stalled');
+  if (stalled?.status === 'True') return verdict('stalled', `Stalled: ${stalled.reason}. ${stalled.message}`, stalled);
+  if (ready === undefined) return { is: 'waiting', words: said, reason: null, message: null };
+  return verdict('waiting', `${ready.reason}. ${ready.message}`, ready);
 }
 
-/** Whether nobody but Kubernetes goes on, by restarting a container that exits: the revision was deployed, perhaps at a scale of zero. */
-function isLeftToKubernetes({ status }: AppDeployment, { is, reason }: Verdict): boolean {
-  // What has no reason is not observed yet.
-  return is === 'waiting' && reason !== null && status?.phase === 'DEPLOYED' && saysCrash(status.conditions);
+function verdict(is: Verdict['is'], words: string, { reason, message }: ShownCondition): Verdict {
+  return { is, words, reason, message };
 }
 
-/** A line of its own, for a deployment whose newest revision is not ready, and an earlier one is active. */
-export function servesMeanwhile(name: string): string {
-  return `\nAn earlier revision is active meanwhile. To go back to it: ${PROGRAM} rollback ${name}`;
-}
-
-/** What serves while the newest revision is not ready; empty where that is unknown, or there is no earlier one. */
-function meanwhile({ metadata: { name }, status }: AppDeployment): string {
-  const { activeRevisionId, latestRevisionId } = status ?? {};
-  if (activeRevisionId === undefined || latestRevisionId === undefined || activeRevisionId === latestRevisionId)
-    return '';
-  return servesMeanwhile(name);
-}
-
-function mayBeOld(milliseconds: number): string {
-  return `This may be from before a repair. If it is still so in ${milliseconds / 1000} s, it counts.`;
-}
-
-function needsPerson(name: string, { reason, message }: Verdict): NotReady {
-  const hint = `${PROGRAM} status ${name}`;
-  return new NotReady(wordsOnBlocked(name, message), { result: 'failed', reason, message, hint });
-}
-
-/** The last line for a deployment that waits for a person: the cause, which may stand far above, and a command. */
-export function wordsOnBlocked(name: string, message: string | null | undefined): string {
-  const why = message ? `: ${withShortIds(message)}` : '.';
-  const see = message?.includes(`${PROGRAM} `) ? '' : ` See: ${PROGRAM} status ${name}`;
-  return `${name} will not become ready on its own${why}${see}`;
-}
-
-/** Within this time the controller has looked again at what a watch tells it, in milliseconds. */
-const LOOKED_AGAIN_MS = 10_000;
-/** The same of what it tries again after a time, with time for the attempt. */
-const TRIED_AGAIN_MS = LONGEST_MS + 15_000;
-
-export interface Judgement {
-  readonly verdict: Verdict;
-  /** Milliseconds for which a failure has to stand from its first look on, because it may be from before a repair; 0: it counts. */
+interface Judgement extends Verdict {
+  /** Milliseconds for which a failure has to stand from the first look on, because it may be from before a repair; 0: it counts. */
   readonly looksAgainForMs: number;
 }
 
 /**
  * Judges one look after the other. What is corrected beside the record, such as a Secret or a quota, has no generation: a failure that
- * the first look finds may be one that the controller has not looked at since. One that comes later is news.
+ * the first look finds may be one that the controller has not judged again since. One that comes later is news.
  */
-export function makeJudge({ now }: Pick<Clock, 'now'>): (record: AppDeployment) => Judgement {
-  let first: { readonly words: string; readonly at: number } | undefined;
-  return (record) => {
-    const verdict = verdictOn(record);
-    const { is, words, reason } = verdict;
-    const known = stalledWords(record);
-    first ??= { words: known ?? '', at: now() };
-    if (is !== 'stalled' || first.words !== words || known === undefined) return { verdict, looksAgainForMs: 0 };
-    const stands = reason !== null && isTriedAgain(reason) ? TRIED_AGAIN_MS : LOOKED_AGAIN_MS;
-    return { verdict, looksAgainForMs: now() - first.at >= stands ? 0 : stands };
+export function makeJudge({ now }: Pick<Clock, 'now'>): (seen: Judged) => Judgement {
+  let first: { readonly reason: string | undefined; readonly at: number } | undefined;
+  return (seen) => {
+    const found = verdictOn(seen);
+    const stalled = conditionOf(seen.conditions, 'Stalled');
+    const reason = stalled?.status === 'True' ? stalled.reason : undefined;
+    first ??= { reason, at: now() };
+    if (reason !== first.reason) first = { ...first, reason: undefined };
+    const standsMs = found.is === 'stalled' && first.reason === found.reason ? judgedAgainWithinMs(first.reason) : 0;
+    return { ...found, looksAgainForMs: now() - first.at >= standsMs ? 0 : standsMs };
   };
 }
 
-function readyResult({ metadata: { name }, status }: AppDeployment, suggested: string): object {
-  const { state = null, activeRevisionId = null, url = null, conditions } = status ?? {};
-  const ready = conditionOf(conditions, 'Ready');
-  return { name, state, activeRevisionId, url, ...readyOutcome(name, ready, suggested) };
+interface FollowOptions {
+  readonly timeoutMs: number;
+  readonly say: (line: string) => void;
+  readonly clock?: Clock;
+  readonly everyMs?: number;
+  /** As it was before a change: a failure that it had may be from before a repair. Absent: as the first look finds it. */
+  readonly before?: Judged;
+}
+
+const CLOCK: Clock = { now: Date.now, sleep };
+
+/**
+ * Resolves to what `look` sees when it is ready. Prints each reason once. Throws Failure when it needs a person, and TimedOut. `onLook` is
+ * called with each look, after its line is printed.
+ */
+export async function follow<T extends Judged>(
+  look: () => Promise<T>,
+  { timeoutMs, say, clock = CLOCK, everyMs = 1000, before }: FollowOptions,
+  onLook?: (seen: T) => Promise<void>,
+): Promise<T> {
+  const end = clock.now() + timeoutMs;
+  const judge = makeJudge(clock);
+  if (before) judge(before);
+  let said = '';
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const seen = await look();
+    const { is, words, reason, message, looksAgainForMs } = judge(seen);
+    if (words !== said) {
+      say(withShortIds(words));
+      if (looksAgainForMs > 0)
+        say(`This may be from before a repair. If it is still so in ${looksAgainForMs / 1000} s, it counts.`);
+    }
+    said = words;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await onLook?.(seen);
+    if (is === 'ready') return seen;
+    const isOver = clock.now() >= end;
+    const { name } = seen;
+    if (is === 'stalled' && (looksAgainForMs === 0 || isOver))
+      throw new Failure(blockedWords(name, message), failed(name, { reason, message }));
+    if (isOver)
+      throw new TimedOut(
+        `${name} is not ready after ${timeoutMs / 1000} s. ${words} To wait longer: ${PROGRAM} wait ${name}`,
+        { result: 'undecided', reason, message: message ?? words, hint: `${PROGRAM} wait ${name}` },
+      );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await clock.sleep(everyMs);
+  }
+}
+
+function failed(name: string, why: Pick<Outcome, 'reason' | 'message'>): Outcome {
+  const hint = why.reason === 'BuildFailed' ? `${PROGRAM} logs ${name} --build` : `${PROGRAM} status ${name}`;
+  return { result: 'failed', ...why, hint };
+}
+
+/** The last line for a deployment that waits for a person: the cause, which may stand far above, and a command. */
+function blockedWords(name: string, message: string | null): string {
+  const why = message ? `: ${withShortIds(message)}` : '.';
+  const see = message?.includes(`${PROGRAM} `) ? '' : ` See: ${PROGRAM} status ${name}`;
+  return `${name} will not become ready on its own${why}${see}`;
+}
+
+interface Followed {
+  readonly id: string;
+  /** The revision that a change has made; absent: whichever is the newest. */
+  readonly revision?: string;
+  /** Where the log of its build is read, which is printed as it is written; absent: it is not. */
+  readonly builds?: HttpApi;
+}
+
+/** The same over the HTTP API. Before it fails, it prints the last lines of the pods that are not ready. */
+export async function untilReady(api: HttpApi, of: Followed, options: FollowOptions): Promise<Deployment> {
+  const { id, revision, builds } = of;
+  const { say } = options;
+  const printBuild = revision === undefined || !builds ? undefined : buildPrinter(builds, { id, revision }, say);
+  let last: Deployment | undefined;
+  const look = async (): Promise<Deployment> => {
+    last = await api.patiently<Deployment>('GET', `/v2/deployments/${id}?secrets=names`);
+    return last;
+  };
+  const onLook = async (seen: Deployment): Promise<void> => {
+    await printBuild?.(seen);
+    if (revision !== undefined) await needNotReplaced(api, seen, revision);
+  };
+  try {
+    return await follow(look, options, onLook);
+  } catch (error) {
+    if (last === undefined || !(error instanceof Failure) || error.outcome === undefined) throw error;
+    const { name, active_revision_id: active, latest_revision_id: latest } = last;
+    if (latest !== null && latest === (revision ?? latest))
+      for (const line of await lastLines(api, id, latest)) say(line);
+    if (error instanceof TimedOut && active !== null && active !== latest)
+      error.message += `\nAn earlier revision is active meanwhile. To go back to it: ${PROGRAM} rollback ${name}`;
+    throw error;
+  }
+}
+
+/** Throws Failure where a newer revision has taken the place of this one before it was deployed. */
+async function needNotReplaced(
+  api: HttpApi,
+  { id, name, latest_revision_id: latest }: Deployment,
+  revision: string,
+): Promise<void> {
+  if (latest === revision) return;
+  const { name: called, status, status_message: message } = await readRevision(api, id, revision);
+  if (status !== 'SKIPPED' && status !== 'INTERRUPTED') return;
+  throw new Failure(
+    `Revision ${called} of ${name} was replaced by a newer one. ${message ?? ''}`.trim(),
+    failed(name, { reason: status, message }),
+  );
+}
+
+/** Prints the new lines of the build's log, until the build has ended. Without the right to read it, prints that once. */
+function buildPrinter(
+  api: HttpApi,
+  { id, revision }: Required<Pick<Followed, 'id' | 'revision'>>,
+  say: (line: string) => void,
+): (seen: Deployment) => Promise<void> {
+  const more = openBuildLog(api, id, revision, true);
+  let canRead = true;
+  return async ({ phase, latest_revision_id: latest }) => {
+    if (!canRead) return;
+    try {
+      for (const line of await more()) say(line);
+      canRead = phase !== null && latest === revision && isBuilding({ status: phase });
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      say(`The log of the build cannot be read: ${error.message}`);
+      canRead = false;
+    }
+  };
+}
+
+function readyResult(deployment: Deployment, suggested: string): object {
+  const { name, status: state, active_revision_id: activeRevisionId, source_config: config } = deployment;
+  return { name, state, activeRevisionId, url: config.custom_url, ...readyOutcome(deployment, suggested) };
 }
 
 /** For programs: the same fields as of a failure. `suggested`: as Context has it. */
 export function readyOutcome(
-  name: string,
-  ready: Pick<Condition, 'reason' | 'message'> | undefined,
+  { name, conditions }: Pick<Deployment, 'name' | 'conditions'>,
   suggested: string,
 ): Outcome & { exitCode: number } {
-  const { reason = null, message = null } = ready ?? {};
+  const { reason = null, message = null } = conditionOf(conditions, 'Ready') ?? {};
   const hint = reason === 'ScaledToZero' ? withFlags(commandToStart(name), suggested) : null;
   return { result: 'ready', reason, message, hint, exitCode: 0 };
 }
@@ -187,7 +293,7 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
   const record = await readRecord(kubectl, name);
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
   if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
-  const { is, words } = verdictOn(record);
+  const { is, words } = verdictOn(judged(record));
   throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }
 
@@ -197,32 +303,3 @@ const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
   waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
 };
-
-/** Considers only a status of the record's current generation. */
-export function verdictOn(record: AppDeployment): Verdict {
-  const { metadata, status } = record;
-  if (metadata.deletionTimestamp) {
-    const words = 'It is being deleted.';
-    return { is: 'stalled', words, reason: 'Deleting', message: words };
-  }
-  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return { is: 'waiting', words: 'Davit has not observed its latest change yet.', reason: null, message: null };
-  const ready = conditionOf(status?.conditions, 'Ready');
-  if (ready?.status === 'True')
-    return { is: 'ready', words: `Ready: ${ready.message || ready.reason}`, ...whyOf(ready) };
-  const stalled = stalledWords(record);
-  if (stalled !== undefined)
-    return { is: 'stalled', words: stalled, ...whyOf(conditionOf(status?.conditions, 'Stalled')) };
-  const words = ready ? `${ready.reason}. ${ready.message}` : 'Davit has not reported yet.';
-  return { is: 'waiting', words, ...whyOf(ready) };
-}
-
-function whyOf(condition: Condition | undefined): Pick<Verdict, 'reason' | 'message'> {
-  return { reason: condition?.reason ?? null, message: condition?.message ?? null };
-}
-
-/** What Stalled says, of whatever generation; undefined where it is not True. */
-function stalledWords({ status }: AppDeployment): string | undefined {
-  const stalled = conditionOf(status?.conditions, 'Stalled');
-  return stalled?.status === 'True' ? `Stalled: ${stalled.reason}. ${stalled.message}` : undefined;
-}

@@ -1,5 +1,4 @@
-// Which containers of a pod have ended although they were to run, or have failed: their logs say why. Imports no zod at run time,
-// because kubectl-davit bundles it.
+// Which containers of a pod have ended although they were to run, or have failed: their logs say why.
 
 import { COMPONENT_LABEL } from '../../schema/meta.ts';
 import { isPart } from '../../schema/worker-parts.ts';

@@ -214,12 +214,6 @@ export function crashedOften(pods: readonly Pod[], times: number, sinceMs: numbe
   });
 }
 
-/** The exits of the container of a pod that has exited most, of those that do not run well. */
-export function exitsIn(pod: Pod): number {
-  const failing = containersOf([pod]).filter((one) => !WAITS.has(one.name) && crashTrouble(one) !== undefined);
-  return Math.max(0, ...failing.map(exitsOf));
-}
-
 /** The restart that follows an exit is counted only when it begins. */
 function exitsOf({ restartCount = 0, state, lastState }: ContainerStatus): number {
   const isBetween =

@@ -7,7 +7,9 @@ import type { ActionFailure } from './observed.ts';
 
 const SHORTEST_MS = 1_000;
 /** The longest time between two attempts. */
-export const LONGEST_MS = 60_000;
+const LONGEST_MS = 60_000;
+/** Time for a pass that a watch has woken. */
+const PASS_MS = 10_000;
 
 /** What the world may mend without a word. A volume that cannot shrink is not among them: the record must change. */
 const MENDED_ELSEWHERE: ReadonlySet<string> = new Set<ActionFailure['reason']>([
@@ -16,9 +18,9 @@ const MENDED_ELSEWHERE: ReadonlySet<string> = new Set<ActionFailure['reason']>([
   'PodsRefused',
 ]);
 
-/** Whether what failed for this reason is tried again although no watch tells that its cause is gone. */
-export function isTriedAgain(reason: string): boolean {
-  return MENDED_ELSEWHERE.has(reason);
+/** Milliseconds within which the controller judges again a record that is Stalled for this reason: a repair is known after them. */
+export function judgedAgainWithinMs(reason: string): number {
+  return MENDED_ELSEWHERE.has(reason) ? LONGEST_MS + PASS_MS : PASS_MS;
 }
 
 /**

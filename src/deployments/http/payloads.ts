@@ -477,6 +477,7 @@ const EXAMPLE = {
   status: 'READY',
   phase: 'DEPLOYED',
   status_message: 'The latest revision is deployed and serving.',
+  processed: true,
   conditions: [
     {
       type: 'Ready',
@@ -547,6 +548,11 @@ export const Deployment = z
     status_message: z
       .string()
       .describe('The message of the condition Ready, for people: what it waits for or what is wrong, and what to do.'),
+    processed: z
+      .boolean()
+      .describe(
+        'Whether Davit has processed the last change. Until then status, phase and conditions may be of the deployment before it.',
+      ),
     conditions: z
       .array(Condition)
       .describe("The record's conditions as kubectl shows them. Empty before the controller's first reconcile."),

@@ -86,6 +86,7 @@ export function presentDeployment(
     status: apiStatus(record),
     phase: latestPhase(record, ids.latest, latest),
     status_message: statusMessage(record),
+    processed: isLookedAt(record),
     conditions: (status.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       type,
       status,

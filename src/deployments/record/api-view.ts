@@ -2,7 +2,6 @@
 // that are known before the first report.
 
 import { later, writtenAt } from '../../lib/kube/write-times.ts';
-import { NOT_PROCESSED } from '../../schema/api-sentences.ts';
 import type { AppDeployment, State } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
@@ -36,7 +35,7 @@ export function statusMessage({ metadata, status }: AppDeployment): string {
     return 'The deployment is being deleted.';
   const ready = conditionOf(status?.conditions, 'Ready');
   if (ready === undefined) return 'Davit has not processed this deployment yet.';
-  return isLookedAt({ metadata, status }) ? ready.message : NOT_PROCESSED;
+  return isLookedAt({ metadata, status }) ? ready.message : 'Davit has not processed the last change yet.';
 }
 
 /** The sentence of what only a person can mend; undefined where there is no such thing. */

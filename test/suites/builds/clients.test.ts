@@ -126,7 +126,7 @@ describe.skipIf(!machine.ok)('clients', { timeout: 2 * BUILT_WITHIN_MS }, () => 
       expect(code, out).toBe(1);
       expect(out).toMatch(/^#\d+ [\d.]+ out of luck$/m);
       expect(out.trim().split('\n').at(-1)).toMatch(
-        /^Revision agent--[0-9a-f]{8} of agent could not be built\. Line 2 of the Dockerfile failed: RUN echo out of luck && exit 7\. /,
+        /^agent will not become ready on its own: Line 2 of the Dockerfile failed: RUN echo out of luck && exit 7\. /,
       );
       expect(await ground.ask(NAME)).toBe('changed');
       const log = await davit('logs', NAME, '--build').ended;

@@ -174,7 +174,9 @@ describe.skipIf(!machine.ok)('the sources of docs/builds.md', { timeout: 2 * BUI
       'cat deploy.log >&2; tail -n 1 deploy.log',
     );
     expect(interrupted).toContain('sleep 300');
-    expect(interrupted).toMatch(/deploy ended with 1\nRevision agent--[0-9a-f]{8} of agent was interrupted\./);
+    expect(interrupted).toMatch(
+      /deploy ended with 1\nagent will not become ready on its own: The build was interrupted/,
+    );
     await type(take('kubectl rollout restart statefulset/davit-registry -n davit-system'));
     expect([...toRun.left]).toEqual([]);
     await ground.clear();

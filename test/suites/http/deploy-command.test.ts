@@ -17,10 +17,10 @@ import { listSource } from '../../../src/cli/pack.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision, AppRevisionStatus } from '../../../src/schema/app-revision.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
-import { runCli } from '../../support/cli-world.ts';
+import { makeInstantClock, runCli } from '../../support/cli-world.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
@@ -86,29 +86,59 @@ function record(): AppDeployment {
   if (found === undefined) throw new Error('there is no record');
   return found;
 }
-/** The revision as the controller reports it. */
-function report(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
-  revision = { ...revision, status };
-  facade.revisions.put(revision);
-}
-function made(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
-  revision = facade.snapshot(status, { ...defaultSettings(), hosting: 'both' });
-}
-function ready(state: 'READY' | 'UNUSED' | 'UNKNOWN', more: object = {}): void {
-  const status = {
-    state,
-    activeRevisionId: revision.spec.id,
-    latestRevisionId: revision.spec.id,
-    conditions: [],
-    ...more,
-  };
+type Reported = Omit<AppRevisionStatus, 'observedGeneration'>;
+const REASONS: Readonly<Partial<Record<string, string>>> = {
+  QUEUED: 'BuildQueued',
+  BUILDING: 'Building',
+  BUILD_FAILED: 'BuildFailed',
+  INTERRUPTED: 'BuildInterrupted',
+  DEPLOY_FAILED: 'ContainerCrashed',
+};
+/** The record as the controller reports it. */
+function put(state: 'READY' | 'UNUSED' | 'UNKNOWN', conditions: readonly object[], more: object = {}): void {
+  const { id } = revision.spec;
+  const { generation: observedGeneration } = record().metadata;
+  const status = { state, observedGeneration, activeRevisionId: id, latestRevisionId: id, conditions, ...more };
   facade.records.put({ ...record(), status } as AppDeployment);
 }
-const stalled = (message: string): object => ({
-  conditions: [
-    { type: 'Stalled', status: 'True', reason: 'PolicyRejected', message, lastTransitionTime: '2026-01-01T00:00:00Z' },
-  ],
+const condition = (type: string, status: string, reason: string, message = `${reason} it is.`): object => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
 });
+/** The revision as the controller reports it, and what the record says of it. */
+function report(status: Reported): void {
+  revision = { ...revision, status };
+  facade.revisions.put(revision);
+  tell(status);
+}
+function made(status: Reported): void {
+  revision = facade.snapshot(status, { ...defaultSettings(), hosting: 'both' });
+  tell(status);
+}
+function tell({ state = 'CREATING', message }: Reported): void {
+  const reason = REASONS[state] ?? 'Progressing';
+  const isFailed = state === 'INTERRUPTED' || state.endsWith('FAILED');
+  const types = isFailed ? [condition('Stalled', 'True', reason, message)] : [];
+  put('UNKNOWN', [condition('Ready', 'False', reason, message), ...types]);
+}
+function ready(state: 'READY' | 'UNUSED', more: object = {}): void {
+  put(state, [condition('Ready', 'True', state === 'READY' ? 'Serving' : 'ScaledToZero')], more);
+}
+function blocked(reason: string): void {
+  put('UNKNOWN', [condition('Ready', 'False', reason), condition('Stalled', 'True', reason)]);
+}
+
+/** The same before the change that is made next, whose answer has the status. */
+async function blockedBefore(reason: string): Promise<void> {
+  revision = { spec: { id: 'x' } } as AppRevision;
+  blocked(reason);
+  const ref = { namespace: TENANT.namespace, name: 'shop' };
+  const writing = { fieldManager: 'controller', subresource: 'status' } as const;
+  await facade.kube.mergePatch(APP_DEPLOYMENTS, ref, { status: record().status }, writing);
+}
 
 const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000000000Z`;
 /** The pod that builds, and what it has written. */
@@ -139,22 +169,18 @@ describe('deploy', () => {
       }
       if (line === '#1 FROM base') building(['#1 FROM base', '#2 RUN make']);
       if (line === '#2 RUN make') report({ state: 'DEPLOYING', message: '0 of 1 pods.', build: { phase: 'Built' } });
-      if (line.startsWith('DEPLOYING')) {
-        report({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.', build: { phase: 'Built' } });
-        ready('UNKNOWN');
-      }
-      if (line.startsWith('DEPLOYED')) ready('READY');
+      if (line.startsWith('Progressing')) ready('READY');
     });
     expect(error).toBeUndefined();
     expect(said).toEqual([
       'Created deployment shop.',
       expect.stringMatching(/^Uploading 2 files of .*, \d+ B packed\.$/),
       `Revision shop--${revision.spec.id.slice(0, 8)}.`,
-      'BUILDING  The image is being built and pushed.',
+      'Building. The image is being built and pushed.',
       '#1 FROM base',
       '#2 RUN make',
-      'DEPLOYING  0 of 1 pods.',
-      'DEPLOYED  The rollout of this revision has finished.',
+      'Progressing. 0 of 1 pods.',
+      'Ready: Serving it is.',
     ]);
     expect(progress).toEqual({
       created: 'shop',
@@ -183,18 +209,13 @@ describe('deploy', () => {
     };
     const { said, error } = await run(
       (line) => {
-        if (!line.startsWith('Revision')) return;
-        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-        ready('UNKNOWN');
+        if (line.startsWith('Revision')) made({ state: 'DEPLOYED', message: '1 of 2 pods.' });
       },
       {},
       asking,
     );
     expect([error, asked]).toEqual([undefined, 5]);
-    expect(said.slice(-2)).toEqual([
-      'DEPLOYED  The rollout of this revision has finished.',
-      expect.stringMatching(/^UNKNOWN {2}Davit has not processed/),
-    ]);
+    expect(said.slice(-2)).toEqual(['Progressing. 1 of 2 pods.', 'Ready: Serving it is.']);
   });
 
   it.each<{ name: string; state?: 'READY' | 'UNUSED'; status: object; want: string }>([
@@ -220,7 +241,7 @@ describe('deploy', () => {
       (line) => {
         if (!line.startsWith('Revision')) return;
         made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-        ready(state, { ...status, observedGeneration: record().metadata.generation });
+        ready(state, status);
       },
       { suggested: ' --context=a' },
     );
@@ -369,7 +390,7 @@ describe('deploy', () => {
     it('that was exported changes nothing', async () => {
       await run(finish, { file });
       const before = record().spec;
-      const text = (await runCli(['export', 'shop'], { kubectl: async () => JSON.stringify(record()) })).out;
+      const text = (await runCli(['export', 'shop'], { api })).out;
       const ran = await run(finish, { file: parseDeploymentFile(text, 'davit.yaml') });
       expect([ran.error, changes(ran)]).toEqual([undefined, []]);
       expect(record().spec.sourceConfig).toEqual(before.sourceConfig);
@@ -502,15 +523,33 @@ Or set them first:
       kept(['#1 FROM base', '#2 RUN make', 'no rule']);
       report({ state: 'BUILD_FAILED', message, build: { phase: 'Failed', reason: 'StepFailed', message } });
     });
-    expect(said.slice(-4)).toEqual(['#1 FROM base', 'BUILD_FAILED', '#2 RUN make', 'no rule']);
-    expect(error).toBe(`Revision shop--${revision.spec.id.slice(0, 8)} of shop could not be built. ${message}`);
+    expect(said.slice(-4)).toEqual(['#1 FROM base', `Stalled: BuildFailed. ${message}`, '#2 RUN make', 'no rule']);
+    expect(error).toBe(`shop will not become ready on its own: ${message} See: kubectl davit status shop`);
   });
 
-  it.each(['CREATE_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'] as const)('ends at %s', async (state) => {
-    const { error } = await run((line) => {
+  it.each(['DEPLOY_FAILED', 'INTERRUPTED'] as const)('ends at %s', async (state) => {
+    const { error, code } = await run((line) => {
       if (line.startsWith('Revision')) made({ state, message: 'Because.' });
     });
-    expect(error).toMatch(/^Revision shop--[0-9a-f]{8} of shop (was|could not be) .*\. Because\.$/);
+    expect([error, code]).toEqual([
+      'shop will not become ready on its own: Because. See: kubectl davit status shop',
+      1,
+    ]);
+  });
+
+  it('ends where a newer revision took its place before it was deployed', async () => {
+    const { error } = await run((line) => {
+      if (!line.startsWith('Revision')) return;
+      made({ state: 'QUEUED', message: 'It waits.' });
+      const { metadata, spec } = record();
+      const revisionSerial = (spec.revisionSerial ?? 0) + 1;
+      facade.records.put({ ...record(), metadata: { ...metadata, generation: 9 }, spec: { ...spec, revisionSerial } });
+      revision = { ...revision, status: { state: 'SKIPPED', message: 'Somebody was faster.' } };
+      facade.revisions.put(revision);
+    });
+    expect(error).toBe(
+      `Revision shop--${revision.spec.id.slice(0, 8)} of shop was replaced by a newer one. Somebody was faster.`,
+    );
   });
 
   it('prints the last lines of the pods of a revision that could not be deployed', async () => {
@@ -550,26 +589,20 @@ Or set them first:
       const chatter = Array.from({ length: 30 }, (_, n) => `${at(n + 3)} polling\n`).join('');
       facade.kube.texts.set(path.replace('shop-1', 'shop-jobs').replace('=server', '=queue'), chatter);
     });
-    expect(said.slice(-3)).toEqual(['DEPLOY_FAILED', '[shop-1] starting', '[shop-1] no licence']);
-    expect(error).toMatch(/could not be deployed\. Container server exited\.$/);
+    expect(said.slice(-3)).toEqual([
+      'Stalled: ContainerCrashed. Container server exited.',
+      '[shop-1] starting',
+      '[shop-1] no licence',
+    ]);
+    expect(error).toMatch(/^shop will not become ready on its own: Container server exited\. See: /);
   });
-
-  /** Conditions of this reason, at the generation that there is. */
-  const observed = (status: string, reason: string): object => {
-    const message = `${reason} it is.`;
-    const condition = { status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' };
-    return {
-      observedGeneration: record().metadata.generation,
-      conditions: ['Ready', 'WorkloadsReady'].map((type) => ({ type, ...condition })),
-    };
-  };
 
   it('does not take what was ready before a change for what is ready after it', async () => {
     let asked = 0;
     const asking: HttpApi = {
       ...api,
       patiently(method, path, body) {
-        if (path.endsWith('?secrets=names') && ++asked === 3) ready('READY', observed('True', 'Serving'));
+        if (path.endsWith('?secrets=names') && ++asked === 3) ready('READY');
         return api.patiently(method, path, body);
       },
     };
@@ -577,8 +610,7 @@ Or set them first:
       (line) => {
         if (!line.startsWith('Revision')) return;
         made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-        const before = (record().metadata.generation ?? 1) - 1;
-        ready('UNUSED', { ...observed('True', 'ScaledToZero'), observedGeneration: before });
+        ready('UNUSED', { observedGeneration: (record().metadata.generation ?? 1) - 1 });
       },
       {},
       asking,
@@ -590,61 +622,54 @@ Or set them first:
     const { address, error } = await run((line) => {
       if (!line.startsWith('Revision')) return;
       made({ state: 'AWAITING_DEPLOY', message: 'Scaled to zero. No pod of this revision has started yet.' });
-      ready('UNUSED', observed('True', 'ScaledToZero'));
+      ready('UNUSED');
     });
     expect([error, address]).toEqual([undefined, expect.stringContaining('It is scaled to zero, so no pod runs.')]);
   });
 
-  it('ends when a container of a deployed revision exits again and again, with its last lines', async () => {
-    const pod = (restartCount: number): void => {
-      const labels = {
-        'davit.dev/deployment': 'shop',
-        'davit.dev/deployment-uid': record().metadata.uid ?? '',
-        'davit.dev/component': 'server',
-        'davit.dev/revision': revision.spec.id,
-      };
-      const metadata = { name: 'shop-1', namespace: TENANT.namespace, labels };
-      const status = { containerStatuses: [{ name: 'server', containerID: 'x', restartCount }] };
-      facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
-      const path = `/api/v1/namespaces/${TENANT.namespace}/pods/shop-1/log?container=server`;
-      facade.kube.texts.set(path, `${at(1)} no licence\n`);
-    };
-    let asked = 0;
-    const asking: HttpApi = {
-      ...api,
-      call(method, path, body, etag) {
-        if (path.endsWith('/events')) pod(++asked);
-        return api.call(method, path, body, etag);
-      },
-    };
-    const { said, error, code } = await run(
+  it.each([
+    ['that is new at once', undefined, 0],
+    ['that was there before after ten seconds', 'SecretMissing', 10],
+  ])('ends with a block %s', async (_what, before, seconds) => {
+    const body = aBody({ source: 'internal_source', source_revision_config: {} });
+    await facade.call('POST', '/v2/deployments', body);
+    if (before !== undefined) await blockedBefore(before);
+    const clock = makeInstantClock();
+    const { error, code } = await run(
       (line) => {
         if (!line.startsWith('Revision')) return;
-        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-        ready('UNKNOWN', observed('False', 'ContainerCrashed'));
+        made({ state: 'QUEUED' });
+        blocked('SecretMissing');
       },
-      {},
-      asking,
+      { clock, everyMs: 1000 },
     );
-    expect([code, asked]).toEqual([1, 4]);
-    expect(said.slice(-2)).toEqual(['UNKNOWN  ContainerCrashed it is.', '[shop-1] no licence']);
-    expect(error).toBe('shop will not become ready on its own: ContainerCrashed it is. See: kubectl davit status shop');
+    expect([error, code, clock.now() / 1000]).toEqual([
+      'shop will not become ready on its own: SecretMissing it is. See: kubectl davit status shop',
+      1,
+      seconds,
+    ]);
   });
 
   it('does not take a block from before the change for one of now', async () => {
     const body = aBody({ source: 'internal_source', source_revision_config: {} });
     await facade.call('POST', '/v2/deployments', body);
-    revision = { spec: { id: 'x' } } as AppRevision;
-    ready('UNKNOWN', stalled('The build before failed.'));
-    const { error } = await run((line) => {
-      if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'It waits.' });
-      if (line.startsWith('QUEUED'))
-        setTimeout(() => {
-          report({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-          ready('READY');
-        }, 100);
-    });
-    expect(error).toBeUndefined();
+    await blockedBefore('BuildFailed');
+    const clock = makeInstantClock();
+    const { error } = await run(
+      () => undefined,
+      { clock, everyMs: 1000, timeoutMs: 60_000 },
+      {
+        ...api,
+        patiently(method, path, sent) {
+          if (path.endsWith('?secrets=names') && clock.now() === 30_000) {
+            made({ state: 'QUEUED', message: 'It waits.' });
+            ready('READY');
+          }
+          return api.patiently(method, path, sent);
+        },
+      },
+    );
+    expect([error, clock.now()]).toEqual([undefined, 30_000]);
   });
 
   it('ends when its time is over, and says how to wait', async () => {
@@ -652,11 +677,11 @@ Or set them first:
       (line) => {
         if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'Two builds are before it.' });
       },
-      { timeoutMs: 50, suggested: ' --namespace=team-a' },
+      { timeoutMs: 50 },
     );
     expect(code).toBe(124);
     expect(error).toBe(
-      'shop is not ready after 0.05 s. QUEUED  Two builds are before it.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
+      'shop is not ready after 0.05 s. BuildQueued. Two builds are before it. To wait longer: kubectl davit wait shop',
     );
   });
 
@@ -677,7 +702,8 @@ Or set them first:
   it('waits for an outage that passes', async () => {
     let requests = 0;
     facade.app.server.on('request', (request) => {
-      if (request.url?.includes('/revisions/') && requests++ < 2) request.socket.destroy();
+      if (request.method === 'GET' && request.url?.endsWith('?secrets=names') && requests++ < 2)
+        request.socket.destroy();
     });
     const { error } = await run((line) => {
       if (!line.startsWith('Revision')) return;

@@ -43,7 +43,9 @@ async function run(
     said.push(line);
     if (!line.startsWith('Revision ')) return;
     const { id } = facade.snapshot({ state: 'DEPLOYED', message: 'The rollout has finished.' }).spec;
-    const status = { state: 'READY', activeRevisionId: id, latestRevisionId: id, conditions: [] };
+    const { generation: observedGeneration } = record().metadata;
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'Serving', message: 'It serves.' }];
+    const status = { state: 'READY', observedGeneration, activeRevisionId: id, latestRevisionId: id, conditions };
     facade.records.put({ ...record(), status } as unknown as AppDeployment);
   };
   const given = { name: 'shop', image: 'registry.example/app:1', timeoutMs: 10_000, suggested: '', everyMs: 5, say };
@@ -107,7 +109,7 @@ describe('the file of export', () => {
       secret_references,
     });
     const before = record();
-    const { out } = await runCli(['export', 'shop'], { kubectl: async () => JSON.stringify(before) });
+    const { out } = await runCli(['export', 'shop'], { api });
     const path = join(folder, 'exported.yaml');
     await writeFile(path, out);
     await end();
