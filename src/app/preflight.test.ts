@@ -12,3 +12,18 @@ it.each([
   expect(warnings.join(' ')).toContain(warning ?? '');
   expect(warnings).toHaveLength(warning === undefined ? 0 : 1);
 });
+
+it('warns of each image whose tag moves, by its setting', () => {
+  const images = { postgres: 'docker.io/library/postgres:17', redis: 'r.example:5000/valkey' };
+  expect(settingsWarnings(Settings.parse({ images }))).toEqual([
+    expect.stringContaining('settings.images.postgres is docker.io/library/postgres:17. Its tag moves'),
+    expect.stringContaining('settings.images.redis is r.example:5000/valkey. Its tag moves'),
+  ]);
+});
+
+it.each(['postgres:17.11-trixie', 'postgres:18.1.0', `r.example:5000/postgres@sha256:${'0'.repeat(64)}`])(
+  '%s does not move',
+  (postgres) => {
+    expect(settingsWarnings(Settings.parse({ images: { postgres } }))).toEqual([]);
+  },
+);

@@ -26,7 +26,29 @@ const FIRST_LOOK_MS = 3000;
 const AGAIN_MS = 5 * 60_000;
 
 /** What is possible and not recommended in the settings, as sentences. */
-export function settingsWarnings({ builds: { registry } }: Pick<Settings, 'builds'>): string[] {
+export function settingsWarnings({ builds, images }: Pick<Settings, 'builds' | 'images'>): string[] {
+  const named = [
+    ['images.postgres', images.postgres],
+    ['images.cloudNativePg', images.cloudNativePg],
+    ['images.redis', images.redis],
+    ['builds.images.builder', builds.images.builder],
+  ] as const;
+  return [...named.flatMap(([setting, image]) => movingTagWarning(setting, image)), ...registryWarnings(builds)];
+}
+
+/** A digest, three numbers, or two and a base: 17.11-trixie. The chart's NOTES judge by the same rule, which Argo CD and Flux do not print. */
+const FIXED_TAG = /^v?\d+\.\d+(\.\d|-)/;
+
+function movingTagWarning(setting: string, image: string | undefined): string[] {
+  const isFixed = image === undefined || image.includes('@') || FIXED_TAG.test(image.slice(image.lastIndexOf(':') + 1));
+  return isFixed
+    ? []
+    : [
+        `settings.${setting} is ${image}. Its tag moves, so each node runs what it pulled last, and a database may get another base. Name version and base, as in 17.11-trixie, or a digest.`,
+      ];
+}
+
+function registryWarnings({ registry }: Settings['builds']): string[] {
   if (registry === undefined || registry.tokens) return [];
   const key = 'settings.builds.registry.tokens is false';
   if (registry.pullSecret === undefined && registry.pushSecret === undefined)
