@@ -74,7 +74,11 @@ export function renderChildren(settings: Settings): Rendering {
   const revision = makeRevision(record, wanted.create);
   const project = makeTracingProject(record);
   const secrets = [
-    postgresSecret(record, { password: FIXTURE.password, superuserPassword: FIXTURE.password }, {}),
+    postgresSecret(
+      record,
+      { password: FIXTURE.password, superuserPassword: FIXTURE.password },
+      revision.spec.resolved.postgres ?? {},
+    ),
     redisSecret(record, FIXTURE.password),
   ];
   const { digests } = rotationOf(anObserved(record, { revisions: [revision] }), revision);
