@@ -5,7 +5,8 @@
 ARG BUILD_BASE=docker.io/library/node:24-trixie-slim
 ARG RUN_BASE=gcr.io/distroless/nodejs24-debian13:nonroot
 
-FROM ${BUILD_BASE} AS build
+# What it makes is the same for each platform, so it runs on that of the machine.
+FROM --platform=$BUILDPLATFORM ${BUILD_BASE} AS build
 WORKDIR /davit
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund

@@ -40,7 +40,7 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'test/suites/{codehost,http,hygiene,plan,reconcile,registry}/**/*.test.ts',
-            'test/{support,harness}/**/*.test.ts',
+            'test/{release,support,harness}/**/*.test.ts',
           ],
           exclude: [...PUBLISHED, ...SEARCHES],
           globalSetup: [PREPARE],
@@ -259,6 +259,18 @@ export default defineConfig({
           setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 180_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: a registry and cosign are compiled for it, and the image is built seven times.
+          name: 'release',
+          include: ['test/suites/release/*.test.ts'],
+          globalSetup: [PREPARE],
+          expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
+          testTimeout: 900_000,
           hookTimeout: 900_000,
         },
       },

@@ -21,6 +21,7 @@ export type ToolModule =
   | 'prometheus'
   | BuildToolModule
   | ScalingToolModule
+  | 'cosign'
   | 'versitygw'
   | 'cloudnative-pg'
   | 'plugin-barman-cloud';

@@ -81,10 +81,10 @@ export async function ensureDavitImage(progress: (line: string) => void, source 
   );
 }
 
-type Buildah = (...args: readonly string[]) => Promise<string>;
+export type Buildah = (...args: readonly string[]) => Promise<string>;
 
 /** Its storage is a folder of the cache: the machine's own images are not touched. */
-function makeBuildah(program: string, storage: string, cwd: string): Buildah {
+export function makeBuildah(program: string, storage: string, cwd: string): Buildah {
   async function call(driver: string, args: readonly string[]): Promise<string> {
     const where = ['--root', join(storage, driver), '--runroot', join(storage, 'run'), '--storage-driver', driver];
     try {

@@ -99,6 +99,16 @@ export const needs = {
   broken: [kubernetes, helm, ...pods, chromium, prometheus],
   listener: [kubernetes, helm, ...pods, jq],
   install: [kubernetes, helm, ...pods, jq, prometheus, baseImages, davitImage, landed, landedImage],
+  release: [
+    kubernetes,
+    helm,
+    ...pods,
+    tool('registry', 60),
+    tool('cosign', 300),
+    program('buildah', 30),
+    program('git', 10),
+    baseImages,
+  ],
   builds: [
     kubernetes,
     helm,

@@ -110,7 +110,7 @@ describe('every base of a Dockerfile', () => {
   it.each(filesOf(configuration.dockerfile))('is an image with a tag, or an argument with one: %s', (file) => {
     const text = read(file);
     const values = new Map([...text.matchAll(/^ARG (\w+)=(\S+)$/gm)].map(([, name = '', value = '']) => [name, value]));
-    const bases = [...text.matchAll(/^FROM (\S+)/gm)].map(
+    const bases = [...text.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(
       ([, base = '']) => values.get(/^\$\{(\w+)\}$/.exec(base)?.[1] ?? '') ?? base,
     );
     expect(bases.length).toBeGreaterThan(0);

@@ -74,6 +74,7 @@ describe('tracked files', () => {
   const ROOT_ENTRIES = [
     '.ci',
     '.dockerignore',
+    '.github',
     '.gitignore',
     '.npmrc',
     '.oxlintrc.json',

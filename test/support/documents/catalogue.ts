@@ -16,6 +16,7 @@ const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/t
 const AGENTS = { notRun: 'test/suites/integration/api-server/oauth.test.ts binds the same role' };
 
 const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
+const RELEASED = { notRun: 'test/suites/release/rehearsal.test.ts releases, verifies and installs' };
 const BACKED_UP = { notRun: 'test/suites/backups/backups.test.ts runs it on a real store' };
 const RUNS = { notRun: 'test/suites/e2e/runtime.test.ts runs other commands in real pods' };
 const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
@@ -80,6 +81,14 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
     notRun: 'it writes into the working copy; test/suites/http/bundle.test.ts writes the same to another folder',
   },
 
+  'npm run release': RELEASED,
+  'npm run release -- --version 0.1.0 --to registry.example.com/platform': RELEASED,
+  'npm test -- --project release': THIS_RUN,
+  'cosign verify --key cosign.pub registry.example.com/platform/davit@sha256:...': RELEASED,
+  'cosign verify --key cosign.pub registry.example.com/platform/charts/davit@sha256:...': RELEASED,
+  'cosign verify-attestation --key cosign.pub --type slsaprovenance1 registry.example.com/platform/davit@sha256:...':
+    RELEASED,
+  'sha256sum --check checksums.txt': RELEASED,
   'npm run audit': { notRun: 'test/suites/hygiene/audit.test.ts runs its parts, against a registry of its own' },
   'npm test': THIS_RUN,
   'npm test -- --whole': THIS_RUN,
