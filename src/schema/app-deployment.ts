@@ -154,9 +154,10 @@ export const SourceConfig = z.object({
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 
+export const INSIDE_REPOSITORY_MESSAGE = 'must stay inside the repository: remove ..';
 const STAYS_INSIDE: CelRule = {
   rule: "!self.split('/').exists(part, part == '..')",
-  message: 'must stay inside the repository: remove ..',
+  message: INSIDE_REPOSITORY_MESSAGE,
 };
 
 const RepositoryPath = z
@@ -248,6 +249,8 @@ export const RESTORE_AT_CREATION_MESSAGE =
 export const EXTENSIONS_AT_CREATION_MESSAGE =
   "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/database-drivers.md, 'Extensions')";
 
+export const REFERENCES_MESSAGE = 'secretReferences apply only to source external_docker';
+
 export const REBUILD_SERIAL_MESSAGE =
   'must not be above revisionSerial: to request a revision of the newest commit, set both to the same number';
 
@@ -299,13 +302,15 @@ export const AppDeploymentSpec = z
       ...fixedRules(),
       {
         rule: "self.source == 'external_docker' || !has(self.secretReferences) || self.secretReferences.size() == 0",
-        message: 'secretReferences apply only to source external_docker',
+        message: REFERENCES_MESSAGE,
         fieldPath: '.secretReferences',
         reason: 'FieldValueForbidden',
       },
       {
         rule: "self.source != 'internal_template' || has(self.sourceRevisionConfig.imageUri) || has(self.sourceConfig.repoUrl)",
         message: 'source internal_template needs imageUri or repoUrl of a template',
+        fieldPath: '.sourceRevisionConfig.imageUri',
+        reason: 'FieldValueRequired',
       },
       {
         rule: 'has(self.sourceConfig.listenerId) == has(self.sourceConfig.listenerConfig)',

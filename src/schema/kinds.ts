@@ -11,7 +11,13 @@ import { DATASTORE_OPERATIONS, DatastoreOperationSpec, DatastoreOperationStatus 
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
 import { LISTENER_LOGS, ListenerLogSpec, ListenerLogStatus } from './listener-log.ts';
 import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
-import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH, NAME_PATTERN } from './name-patterns.ts';
+import {
+  DOUBLE_HYPHEN_MESSAGE,
+  IMPOSSIBLE_NAME,
+  IMPOSSIBLE_NAME_MESSAGE,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+} from './name-patterns.ts';
 import {
   OAUTH_PROVIDERS,
   OAuthProviderSpec,
@@ -115,12 +121,12 @@ export const KINDS: readonly Kind[] = [
       },
       {
         rule: "!self.metadata.name.contains('--')",
-        message: "a name must not contain --, which separates the parts of children's names",
+        message: DOUBLE_HYPHEN_MESSAGE,
         fieldPath: '.metadata.name',
       },
       {
         rule: `self.metadata.name != '${IMPOSSIBLE_NAME}'`,
-        message: `the name ${IMPOSSIBLE_NAME} is reserved: its children's names would begin with ${IMPOSSIBLE_NAME}--, the prefix of encoded domain names`,
+        message: IMPOSSIBLE_NAME_MESSAGE,
         fieldPath: '.metadata.name',
       },
     ],

@@ -6,6 +6,8 @@ export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
 export const NAME_MAX_LENGTH = 40;
 /** Not allowed as a record's name: its children's names would begin with `xn--`, the prefix of an encoded domain name. */
 export const IMPOSSIBLE_NAME = 'xn';
+export const IMPOSSIBLE_NAME_MESSAGE = `the name ${IMPOSSIBLE_NAME} is reserved: its children's names would begin with ${IMPOSSIBLE_NAME}--, the prefix of encoded domain names`;
+export const DOUBLE_HYPHEN_MESSAGE = "a name must not contain --, which separates the parts of children's names";
 /** C identifier: the form of variable names that a shell can use. */
 export const VARIABLE_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$';
 /** RFC 1123 subdomain: the form of names of Secrets, claims and service accounts. */

@@ -33,7 +33,7 @@ it.each<{ name: string; resourceSpec?: object; sourceConfig?: object; more?: obj
   },
   {
     name: 'a URL with a space that is not ASCII',
-    more: { source: 'codehost' },
+    more: { source: 'internal_template' },
     sourceConfig: { repoUrl: 'https://git.example/a\u00a0b' },
   },
   { name: 'a limit that is its request', resourceSpec: { cpu: 1, cpuLimit: 1, minScale: 0, maxScale: 0 } },

@@ -1,8 +1,15 @@
-// The rules of a record's spec between several fields, as functions: the CRD has the same as CEL beside the schema of each field.
-// The HTTP API answers with their breaches, and the controller reports them.
+// The rules of a record's spec between several fields, as functions: the CRD has the same as CEL beside the schema of each field. A
+// davit.yaml is judged by all of them, because no API server reads it. The HTTP API judges only what the API server's answer cannot name.
 
 import { asArray, asObject, isSet } from '../lib/json-value.ts';
-import { AppDeploymentSpec } from './app-deployment.ts';
+import { AppDeploymentSpec, INSIDE_REPOSITORY_MESSAGE, REFERENCES_MESSAGE } from './app-deployment.ts';
+import {
+  ARCHIVE_DRIVER_MESSAGE,
+  ARCHIVE_OR_BACKUP_MESSAGE,
+  ARCHIVE_RESTORE_MESSAGE,
+  AT_OR_BACKUP_MESSAGE,
+  ONE_POD_MESSAGE,
+} from './database.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
@@ -49,6 +56,7 @@ import {
   PRE_STOP_MESSAGE,
   RESTART_MESSAGE,
 } from './runtime-part.ts';
+import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES } from './source-rules.ts';
 import { PACE_OF_BACKUPS, scheduleBreaches } from './tasks.ts';
 import {
   asWorkers,
@@ -64,23 +72,23 @@ import {
 type Parts = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
-/** A breach: its path below `resourceSpec`, `runtime` or `env`, and the message. */
+/** A breach: its path in the spec, and the message. */
 export interface SpecBreach {
   readonly at: Path;
   readonly message: string;
 }
 
-/** A limit must not be below its request. `named`: what the reader calls a field. */
-export function* sizeBreaches(spec: Parts, named: (field: string) => string = (field) => field): Generator<SpecBreach> {
+/** A limit must not be below its request. */
+function* sizeBreaches(spec: Parts): Generator<SpecBreach> {
   for (const [low, high] of ORDERED_PAIRS) {
     const [lowest, highest] = [spec[low], spec[high]];
     if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
-      yield { at: [high], message: `${named(high)} must not be below ${named(low)}` };
+      yield { at: [high], message: `${high} must not be below ${low}` };
   }
 }
 
 /** Volumes, mounts and containers among themselves. The pod policy (pod-policy.ts) has further rules for them. */
-export function* podBreaches(spec: Parts): Generator<SpecBreach> {
+function* podBreaches(spec: Parts): Generator<SpecBreach> {
   yield* duplicates(asArray(spec['volumes']), ['volumes']);
   yield* duplicates(asArray(spec['imagePullSecrets']), ['imagePullSecrets']);
   yield* mountBreaches(spec['volumeMounts'], ['volumeMounts']);
@@ -114,38 +122,57 @@ export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): G
   }
 }
 
-export function* taskBreaches(tasks: readonly unknown[], timeZone = 'timeZone'): Generator<SpecBreach> {
+function* taskBreaches(tasks: readonly unknown[]): Generator<SpecBreach> {
   yield* duplicates(tasks, []);
   for (const [index, task] of tasks.map(asObject).entries())
-    for (const { at, message } of scheduleBreaches(task, { timeZone })) yield { at: [index, at], message };
+    for (const { at, message } of scheduleBreaches(task)) yield { at: [index, at], message };
 }
 
-/** The last two: the names of these fields. */
-export function* backupBreaches(
-  database: Parts,
-  timeZone = 'timeZone',
-  proveSchedule = 'proveSchedule',
-): Generator<SpecBreach> {
-  const fields = { timeZone, schedules: ['schedule', proveSchedule], pace: PACE_OF_BACKUPS };
-  for (const { at, message } of scheduleBreaches(asObject(database['backup']), fields))
-    yield { at: ['backup', at], message };
-  for (const { at, message } of scheduleBreaches(asObject(database['archive']), { pace: PACE_OF_BACKUPS }))
+function* databaseBreaches(database: Parts): Generator<SpecBreach> {
+  const { backup, archive, restore, driver, instances } = database;
+  const fields = { schedules: ['schedule', 'proveSchedule'], pace: PACE_OF_BACKUPS };
+  for (const { at, message } of scheduleBreaches(asObject(backup), fields)) yield { at: ['backup', at], message };
+  for (const { at, message } of scheduleBreaches(asObject(archive), { pace: PACE_OF_BACKUPS }))
     yield { at: ['archive', at], message };
+  for (const { at, message } of restoreBreaches(asObject(restore))) yield { at: ['restore', ...at], message };
+  if (!isSet(driver) || driver === 'cloudnative-pg') return;
+  if (typeof instances === 'number' && instances > 1) yield { at: ['instances'], message: ONE_POD_MESSAGE };
+  if (isSet(archive) && asObject(archive)['enabled'] !== false)
+    yield { at: ['archive'], message: ARCHIVE_DRIVER_MESSAGE };
+  if (asObject(restore)['archive'] === true) yield { at: ['restore'], message: ARCHIVE_RESTORE_MESSAGE };
 }
 
-/**
- * What the schema does not say of plain variables, by its path below `env`. `variables`: the names of the record's secrets and
- * secret references.
- */
-export function* plainVariableBreaches(
-  env: unknown,
-  variables: ReadonlySet<unknown>,
-  runtime: Parts,
-): Generator<SpecBreach> {
-  const list = asArray(env).map(asObject);
-  yield* duplicates(list, []);
+export function* restoreBreaches({ at, backup, archive }: Parts): Generator<SpecBreach> {
+  if (isSet(at) && isSet(backup)) yield { at: ['backup'], message: AT_OR_BACKUP_MESSAGE };
+  if (archive === true && isSet(backup)) yield { at: ['archive'], message: ARCHIVE_OR_BACKUP_MESSAGE };
+}
+
+/** Fields that do not apply to the source, and paths that leave the repository. */
+function* sourceBreaches(spec: Parts): Generator<SpecBreach> {
+  const source = SOURCES.find((one) => one === spec['source']);
+  const [config, revision] = [asObject(spec['sourceConfig']), asObject(spec['sourceRevisionConfig'])];
+  for (const field of ['workflowConfigPath', 'davitFile']) {
+    const path = revision[field];
+    if (typeof path === 'string' && path.split('/').includes('..'))
+      yield { at: ['sourceRevisionConfig', field], message: INSIDE_REPOSITORY_MESSAGE };
+  }
+  if (source === undefined) return;
+  const rule = SOURCE_RULES[source];
+  const foreign = (field: string): string => `${field} does not apply to source ${source}`;
+  for (const field of SOURCE_CONFIG_FIELDS)
+    if (!rule.config.includes(field) && isSet(config[field]))
+      yield { at: ['sourceConfig', field], message: foreign(field) };
+  for (const field of SOURCE_REVISION_FIELDS)
+    if (!rule.revision.includes(field) && isSet(revision[field]))
+      yield { at: ['sourceRevisionConfig', field], message: foreign(field) };
+  if (!rule.secretReferences && asArray(spec['secretReferences']).length > 0)
+    yield { at: ['secretReferences'], message: REFERENCES_MESSAGE };
+}
+
+/** Names of plain variables. `variables`: the names of the record's secrets and secret references. */
+function* plainNameBreaches(env: unknown, variables: ReadonlySet<unknown>, runtime: Parts): Generator<SpecBreach> {
   const envNames = asObject(runtime['envNames']);
-  for (const [index, { name }] of list.entries()) {
+  for (const [index, { name }] of asArray(env).map(asObject).entries()) {
     if (typeof name !== 'string') continue;
     const wrong = (message: string): SpecBreach => ({ at: [index, 'name'], message });
     if (PLATFORM_VARIABLES.some((variable) => variable === name)) yield wrong(RESERVED_NAMES_MESSAGE);
@@ -153,16 +180,24 @@ export function* plainVariableBreaches(
     else if (variables.has(name)) yield wrong(PLAIN_AND_SECRET_MESSAGE);
     if (Object.hasOwn(envNames, name)) yield wrong(PLAIN_AND_NAMED_MESSAGE);
   }
+}
+
+function* plainVariableBreaches(env: unknown): Generator<SpecBreach> {
+  const list = asArray(env).map(asObject);
+  yield* duplicates(list, []);
   // As the API server counts: characters, and not UTF-16 units.
   const lengths = list.map(({ value }) => (typeof value === 'string' ? Array.from(value).length : 0));
   if (lengths.reduce((sum, length) => sum + length, 0) > LARGEST_PLAIN_VALUES)
     yield { at: [], message: PLAIN_VALUES_MESSAGE };
 }
 
-/** What the schema does not say of a runtime. `variables`: the names of the record's secrets and secret references. */
-export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
-  yield* partBreaches(runtime);
+/** Fields of a runtime, of its parts and of each worker. */
+function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
+  for (const name of [...ROLES, 'migrate', 'queueDepth']) yield* breachesOfPart([name], asObject(runtime[name]));
+  for (const [name, worker] of Object.entries(asWorkers(runtime))) yield* workerBreaches(['workers', name], worker);
   const { migrate, queueDepth, postgresUriScheme: scheme } = runtime;
+  if (isSet(queueDepth) && !isSet(asObject(queueDepth)['query']))
+    yield { at: ['queueDepth', 'query'], message: 'is required' };
   if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
     yield { at: ['migrate'], message: NO_COMMAND_MESSAGE };
   if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(queueDepth))
@@ -175,6 +210,16 @@ export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>
   for (const part of missing)
     if (variables.has(EXTERNAL_VARIABLES[part]))
       yield { at: [STORE_FIELDS[part]], message: contradictionMessage(part) };
+  const seen = new Set<unknown>();
+  for (const [index, name] of asArray(runtime['without']).entries()) {
+    if (seen.has(name)) yield { at: ['without', index], message: 'this name was given before' };
+    seen.add(name);
+  }
+}
+
+/** Keys of envNames. */
+function* envNameBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
+  const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
   const without = new Set(asArray(runtime['without']));
   for (const [name, value] of Object.entries(asObject(runtime['envNames']))) {
     const wrong = (message: string): SpecBreach => ({ at: ['envNames', name], message });
@@ -186,32 +231,32 @@ export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>
     for (const [variable, values] of Object.entries(OWN_STORE_VALUES))
       if (variables.has(variable) && values.some((one) => one === value)) yield wrong(externalMessage(variable));
   }
-  const seen = new Set<unknown>();
-  for (const [index, name] of asArray(runtime['without']).entries()) {
-    if (seen.has(name)) yield { at: ['without', index], message: 'this name was given before' };
-    seen.add(name);
+}
+
+/** Names of workers. A container of a pod has the name of its part. */
+function* workerNameBreaches(runtime: Parts, resourceSpec: unknown): Generator<SpecBreach> {
+  const { sidecars, initContainers } = asObject(resourceSpec);
+  const containers = new Set([...asArray(sidecars), ...asArray(initContainers)].map((one) => asObject(one)['name']));
+  const names = Object.keys(asWorkers(runtime));
+  const tooMany = workerCountProblem(names.length);
+  if (tooMany !== undefined) yield { at: ['workers'], message: tooMany };
+  for (const name of names) {
+    const problem = workerNameProblem(name);
+    if (problem !== undefined) yield { at: ['workers', name], message: problem };
+    if (containers.has(name)) yield { at: ['workers', name], message: WORKER_CONTAINER_MESSAGE };
   }
 }
 
-function* partBreaches(runtime: Parts): Generator<SpecBreach> {
-  for (const name of [...ROLES, 'migrate', 'queueDepth']) yield* breachesOfPart([name], asObject(runtime[name]));
-  const workers = Object.entries(asWorkers(runtime));
-  const tooMany = workerCountProblem(workers.length);
-  if (tooMany !== undefined) yield { at: ['workers'], message: tooMany };
-  for (const [name, worker] of workers) {
-    const at = ['workers', name];
-    const problem = workerNameProblem(name);
-    if (problem !== undefined) yield { at, message: problem };
-    yield* breachesOfPart(at, worker);
-    if (!isSet(worker['command']) && !isSet(worker['args'])) yield { at, message: WORKER_COMMAND_MESSAGE };
-    for (const pair of WORKER_PAIRS) {
-      const [lowest, highest] = [worker[pair[0]], worker[pair[1]]];
-      if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
-        yield { at: [...at, pair[1]], message: workerPairMessage(pair) };
-    }
-    const isLarge = Math.max(Number(worker['minScale'] ?? 0), Number(worker['maxScale'] ?? 0)) > 1;
-    if (worker['singleton'] === true && isLarge) yield { at: [...at, 'singleton'], message: SINGLETON_MESSAGE };
+function* workerBreaches(at: Path, worker: Parts): Generator<SpecBreach> {
+  yield* breachesOfPart(at, worker);
+  if (!isSet(worker['command']) && !isSet(worker['args'])) yield { at, message: WORKER_COMMAND_MESSAGE };
+  for (const pair of WORKER_PAIRS) {
+    const [lowest, highest] = [worker[pair[0]], worker[pair[1]]];
+    if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
+      yield { at: [...at, pair[1]], message: workerPairMessage(pair) };
   }
+  const isLarge = Math.max(Number(worker['minScale'] ?? 0), Number(worker['maxScale'] ?? 0)) > 1;
+  if (worker['singleton'] === true && isLarge) yield { at: [...at, 'singleton'], message: SINGLETON_MESSAGE };
 }
 
 function* breachesOfPart(at: Path, part: Parts): Generator<SpecBreach> {
@@ -238,32 +283,46 @@ function* heartbeatBreaches(at: Path, part: Parts): Generator<SpecBreach> {
     yield { at: [...at, 'healthRestart'], message: RESTART_MESSAGE };
 }
 
-/** A container of a pod has the name of its part. `at` below `runtime`. */
-export function* workerContainerBreaches(runtime: unknown, resourceSpec: unknown): Generator<SpecBreach> {
-  const { sidecars, initContainers } = asObject(resourceSpec);
-  const names = new Set([...asArray(sidecars), ...asArray(initContainers)].map((one) => asObject(one)['name']));
-  for (const name of Object.keys(asWorkers(runtime)))
-    if (names.has(name)) yield { at: ['workers', name], message: WORKER_CONTAINER_MESSAGE };
+/** Rules of elements of lists and of keys of maps. CEL judges the whole list, so that the API server's answer does not name the element. */
+export function* elementBreaches(spec: Parts): Generator<SpecBreach> {
+  const { resourceSpec, runtime, env } = asObject(spec['sourceConfig']);
+  const names = variablesOf(spec);
+  yield* below('runtime', workerNameBreaches(asObject(runtime), resourceSpec));
+  yield* below('runtime', envNameBreaches(asObject(runtime), names));
+  yield* below('env', plainNameBreaches(env, names, asObject(runtime)));
+}
+
+/** All other rules. The API server's answer names the field. */
+function* fieldBreaches(spec: Parts): Generator<SpecBreach> {
+  const { resourceSpec, runtime, env, tasks, database } = asObject(spec['sourceConfig']);
+  yield* sourceBreaches(spec);
+  yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
+  yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
+  yield* below('runtime', runtimeBreaches(asObject(runtime), variablesOf(spec)));
+  yield* below('env', plainVariableBreaches(env));
+  yield* below('tasks', taskBreaches(asArray(tasks)));
+  yield* below('database', databaseBreaches(asObject(database)));
+}
+
+/** The pod policy is judged elsewhere (pod-policy.ts). */
+export function* ruleBreaches(spec: Parts): Generator<SpecBreach> {
+  yield* fieldBreaches(spec);
+  yield* elementBreaches(spec);
 }
 
 /**
- * Everything in a stored spec that the API server would refuse of a new record: it may be older than a rule. What the server takes
- * is never among it, so what zod alone refuses is left out. The pod policy is judged elsewhere (pod-policy.ts).
+ * Everything in a record together with a pushed file that the API server would refuse of a new record. What the server takes is never
+ * among it, so what zod alone refuses is left out.
  */
 export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<SpecBreach> {
   const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
   for (const issue of parsed.error?.issues ?? [])
     if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
-  const { resourceSpec, runtime, env, tasks, database } = asObject(asObject(spec)['sourceConfig']);
-  const variables = [...asArray(asObject(spec)['secrets']), ...asArray(asObject(spec)['secretReferences'])];
-  const names = new Set(variables.map((variable) => asObject(variable)['name']));
-  yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
-  yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
-  yield* below('runtime', runtimeBreaches(asObject(runtime), names));
-  yield* below('runtime', workerContainerBreaches(runtime, resourceSpec));
-  yield* below('tasks', taskBreaches(asArray(tasks)));
-  yield* below('database', backupBreaches(asObject(database)));
-  yield* below('env', plainVariableBreaches(env, names, asObject(runtime)));
+  yield* ruleBreaches(asObject(spec));
+}
+
+function variablesOf({ secrets, secretReferences }: Parts): ReadonlySet<unknown> {
+  return new Set([...asArray(secrets), ...asArray(secretReferences)].map((variable) => asObject(variable)['name']));
 }
 
 type Issue = Parameters<typeof findingsOf>[0];

@@ -157,7 +157,7 @@ export interface ScheduleFields {
  */
 export function* scheduleBreaches(
   parts: Readonly<Record<string, unknown>>,
-  { timeZone = 'timeZone', schedules = ['schedule'], pace = PACE_OF_TASKS }: ScheduleFields = {},
+  { schedules = ['schedule'], pace = PACE_OF_TASKS }: ScheduleFields = {},
 ): Generator<ScheduleBreach> {
   for (const at of schedules) {
     const schedule = parts[at];
@@ -166,8 +166,9 @@ export function* scheduleBreaches(
     if (new RegExp(REVERSED_PATTERN).test(schedule)) yield { at, message: REVERSED_MESSAGE };
     else if (isTooOften(schedule, pace)) yield { at, message: pace.message };
   }
-  const zone = parts[timeZone];
-  if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone)) yield { at: timeZone, message: LOCAL_MESSAGE };
+  const zone = parts['timeZone'];
+  if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone))
+    yield { at: 'timeZone', message: LOCAL_MESSAGE };
 }
 
 interface CelRule {

@@ -562,7 +562,6 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
   onePart('two preStop hooks', { preStop: { sleep: { seconds: 1 }, exec: { command: ['a'] } } }, NOT_BOTH, [
     ['queue.pre_stop', NOT_BOTH],
   ]),
-  onePart('a preStop hook that does nothing', { preStop: {} }, NOT_BOTH, [['queue.pre_stop', NOT_BOTH]]),
   onePart(
     'a wait that takes all the time',
     { terminationGracePeriodSeconds: 10, preStop: { sleep: { seconds: 10 } } },

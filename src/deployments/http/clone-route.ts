@@ -5,10 +5,9 @@ import type { Auth } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import { type App, withRules } from '../../organization/facade/validation.ts';
 import { DatabaseRestore } from '../../schema/database.ts';
-import { oneBackupRule } from './database.ts';
+import { restoreBreaches } from '../../schema/spec-rules.ts';
 import { CreateDeploymentShape, Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
 import type { Deployments } from './repository.ts';
-import { nameRule } from './rules.ts';
 import type { PresentChanged } from './secret-routes.ts';
 
 const { at, backup } = DatabaseRestore.shape;
@@ -17,7 +16,7 @@ const CloneDeployment = withRules(
   z
     .object({ name: CreateDeploymentShape.shape.name, at: at.nullish(), backup: backup.nullish() })
     .meta({ id: 'CloneDeployment', examples: [{ name: 'shop-2', at: '2026-11-25T12:00:00Z' }] }),
-  [nameRule, (draft) => oneBackupRule(draft)],
+  [(draft) => Array.from(restoreBreaches(draft), ({ at: loc, message: msg }) => ({ loc, msg, type: 'value_error' }))],
 );
 
 export interface CloneRouteOptions {

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
+import { refusal } from '../../organization/facade/errors.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
@@ -69,11 +70,12 @@ async function create(
   { record: wanted, ...more }: New,
 ): Promise<AppDeployment> {
   const { settings, gate } = creating;
-  needListener(wanted.spec, settings.hosting);
   const annotations = caller.username === undefined ? undefined : claimOfCreation(caller.username);
   const record = annotations ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
   const findings = await findingsOfNew(creating, record, tenant.id);
-  if (findings.length > 0) throw new HttpError(422, findings);
+  if (findings.length > 0)
+    throw await refusal(findings, () => caller.kube.create(APP_DEPLOYMENTS, record, { dryRun: true }));
+  needListener(record.spec, settings.hosting);
   return gate.run(tenant.namespace, () => writeNew(creating, caller, { record, ...more }));
 }
 

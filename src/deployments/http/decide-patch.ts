@@ -40,12 +40,11 @@ export function decidePatch(
     const changed = applyPatch(record, patch, inForce, secretName);
     const { spec } = changed;
     const findings = [
-      ...patchFindings(record, patch, changed, { settings, known: inForce.values }),
+      ...patchFindings(record, patch, changed, inForce.values),
       ...(await findingsOfChange(checking, record, spec, tenant.id)),
     ];
-    if (findings.length > 0) throw new HttpError(422, findings);
-    if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
-    return { ...changed, spec: withRequest(record.spec, spec, own, revision === 'always') };
+    if (findings.length === 0 && revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
+    return { ...changed, findings, spec: withRequest(record.spec, spec, own, revision === 'always') };
   };
 }
 

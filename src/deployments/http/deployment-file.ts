@@ -2,33 +2,25 @@
 // the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
 
 import { z } from 'zod';
-import { merged, snake, toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, merged, sentPath, snake, toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
-import { asArray, asObject, isObject, isSet } from '../../lib/json-value.ts';
-import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
+import { asObject, isObject, isSet } from '../../lib/json-value.ts';
+import { findingsIn } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
+  AppDeploymentSpec,
   SecretReference,
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
 import type { Finding } from '../../schema/findings.ts';
+import { DOUBLE_HYPHEN_MESSAGE, IMPOSSIBLE_NAME, IMPOSSIBLE_NAME_MESSAGE } from '../../schema/name-patterns.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
+import { ruleBreaches } from '../../schema/spec-rules.ts';
 import { EMPTY_MAPS } from '../record/canonical.ts';
-import { driverRule, restoreRule } from './database.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
-import {
-  foreignRules,
-  nameRule,
-  plainVariableRule,
-  podRules,
-  sizeRule,
-  variableRules,
-  workerContainerRule,
-} from './rules.ts';
-import { runtimeRule } from './runtime.ts';
-import { scheduleRule } from './tasks.ts';
+import { variableRules } from './rules.ts';
 
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
@@ -119,35 +111,46 @@ function withFreeBounds(named: Readonly<Record<string, unknown>>, there: unknown
   return { ...named, ...Object.fromEntries(bounds) };
 }
 
-/** They take a request whose fields may have wrong types. A file may leave out what its source needs: a deployment may have it. */
-const RULES: readonly Rule[] = [
-  nameRule,
-  (draft) => foreignRules(SOURCES.find((one) => one === draft['source']) ?? DEFAULT_SOURCE, draft),
-  sizeRule,
-  podRules,
-  variableRules,
-  plainVariableRule,
-  runtimeRule,
-  workerContainerRule,
-  scheduleRule,
-  restoreRule,
-  driverRule,
-];
-
 /**
- * What is wrong with a file's content, by places in the file. Type extra_forbidden: its key is not known. `source`: that of a file that
- * names none.
+ * What is wrong with a file's content, by places in the file: with its schema, or else with its rules. Type extra_forbidden: its key is not
+ * known. `source`: that of a file that names none.
  */
 export function fileFindings(content: unknown, source: Source = DEFAULT_SOURCE): Finding[] {
-  const file = asObject(content);
-  const secrets = asArray(file['secrets']).map((one) => ({ name: one }));
-  const draft = { name: file['name'], source: file['source'] ?? source, ...requestOf(file), secrets };
-  const ofRules = RULES.flatMap((rule) => [...rule(draft)]).map(({ loc, ...rest }) => ({ ...rest, loc: inFile(loc) }));
   const unknown = unknownFields({ body: DeploymentFile }, content).map(({ loc, ...rest }) => ({
     ...rest,
     loc: loc.slice(1),
   }));
-  return [...unknown, ...findingsIn(DeploymentFile, content, []).map(namesAlone), ...ofRules];
+  const ofSchema = findingsIn(DeploymentFile, content, []).map(namesAlone);
+  return [...unknown, ...(ofSchema.length > 0 ? ofSchema : ruleFindings(content as DeploymentFile, source))];
+}
+
+function ruleFindings(file: DeploymentFile, source: Source): Finding[] {
+  const secrets = (file.secrets ?? []).map((one) => ({ name: one }));
+  const secretReferences = file.secret_references ?? [];
+  const spec = {
+    source: file.source ?? source,
+    sourceConfig: fromSnake(SourceConfig, file),
+    sourceRevisionConfig: fromSnake(SourceRevisionConfig, file),
+    secrets,
+    secretReferences,
+  };
+  // A file may leave out what its source needs: a deployment may have it.
+  const ofSpec = Array.from(ruleBreaches(spec), ({ at, message }) => ({
+    loc: sentPath(AppDeploymentSpec, at),
+    msg: message,
+    type: 'value_error',
+  }));
+  const ofVariables = variableRules({ secrets, secret_references: secretReferences });
+  return [...nameFindings(file.name), ...ofSpec, ...ofVariables].map(({ loc, ...rest }) => ({
+    ...rest,
+    loc: inFile(loc),
+  }));
+}
+
+function* nameFindings(given: unknown): Generator<Finding> {
+  const type = 'string_pattern_mismatch';
+  if (String(given).includes('--')) yield { loc: ['name'], msg: DOUBLE_HYPHEN_MESSAGE, type };
+  if (given === IMPOSSIBLE_NAME) yield { loc: ['name'], msg: IMPOSSIBLE_NAME_MESSAGE, type };
 }
 
 /** Whoever writes values of secrets into a file learns why they are refused. */

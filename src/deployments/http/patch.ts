@@ -2,10 +2,10 @@
 // in force leaves its field unchanged, so sending back an answer pins no default.
 
 import { isDeepStrictEqual } from 'node:util';
-import { fromSnake, snake, snakeKeys, toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, snake, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { isSet } from '../../lib/json-value.ts';
-import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
+import { findingsIn } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
   type AppDeploymentSpec,
@@ -15,31 +15,14 @@ import {
 } from '../../schema/app-deployment.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
-import type { Settings } from '../../schema/settings.ts';
-import { FIXED_FIELDS, SOURCE_RULES } from '../../schema/source-rules.ts';
+import { FIXED_FIELDS } from '../../schema/source-rules.ts';
 import { hostOf } from '../record/hostnames.ts';
-import { missingExternal } from '../record/limits.ts';
-import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { driverRule, laterThanCreation, otherDriver, restoreRule } from './database.ts';
+import { otherDriver } from './database.ts';
 import { mergedConfig } from './merged-config.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
-import {
-  apiTokenFindings,
-  externalFindings,
-  foreignRules,
-  IN_BOTH_LISTS,
-  limitFindings,
-  plainVariableRule,
-  policyRule,
-  reachFindings,
-  sizeRule,
-  TAG_IS_NEVER_PUSHED,
-  workerContainerRule,
-  workerLimitFindings,
-} from './rules.ts';
-import { runtimeRule } from './runtime.ts';
+import { IN_BOTH_LISTS } from './rules.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
 import { patchedTags } from './tags.ts';
 
@@ -65,6 +48,8 @@ export interface Change {
   readonly annotations?: Readonly<Record<string, string>>;
   /** What the caller may not have meant. The answer contains them. */
   readonly warnings?: readonly FieldError[];
+  /** Why nothing of it is written. */
+  readonly findings?: readonly FieldError[];
 }
 
 /** The body of a PATCH, or one variable. */
@@ -110,8 +95,12 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
   const { custom_url: url, resource_spec: _ofItsOwn, ...others } = patch.source_config ?? {};
   const isAnotherUrl = url === '' || (isSet(url) && hostOf(url ?? '') !== hostOf(before.customUrl ?? now.url ?? ''));
   const sent = { ...others, ...(isAnotherUrl && { custom_url: url }) };
+  const there: Readonly<Record<string, unknown>> = toSnake(SourceConfig, before);
   const fixed = new Set<string>(FIXED_FIELDS.map(snake));
-  const changes = Object.fromEntries(Object.entries(sent).filter(([field]) => !fixed.has(field)));
+  // The API server refuses another value of a field that cannot change.
+  const changes = Object.fromEntries(
+    Object.entries(sent).filter(([field, value]) => !fixed.has(field) || isAnother(value, there[field])),
+  );
   const { runtime: after, resourceSpec: _replaced, ...rest } = mergedConfig(before, changes);
   const runtime = sameRuntime(before.runtime, after) ? before.runtime : after;
   const resourceSpec = patchedResourceSpec(spec, patch, now);
@@ -178,26 +167,19 @@ function patchedReferences(
   return after.length > 0 ? after : undefined;
 }
 
-/** All errors of a patch of this record. `known`: values of the record that the caller may read. */
+/**
+ * What is wrong with a patch of this record, besides what is wrong with any record (rules.ts). `known`: values of the record that the
+ * caller may read.
+ */
 export function patchFindings(
   record: AppDeployment,
   patch: Patch,
   { spec: after, values }: Change,
-  { settings, known }: { readonly settings: Settings; readonly known: ReadonlyMap<string, string> },
+  known: ReadonlyMap<string, string>,
 ): FieldError[] {
-  const findings = [
-    ...findPatch(record, patch, after),
-    ...sizeFindings(after, known, values),
-    ...findBeyond(record.spec, after, settings),
-  ];
-  return findings.map((finding) => ({
-    ...finding,
-    loc: patch.variable ? OF_VARIABLE : ['body', ...finding.loc],
-  }));
+  const findings = [...findPatch(record, patch, after), ...sizeFindings(after, known, values)];
+  return findings.map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
 }
-
-/** The location of every error of one variable: its request has no other field. */
-const OF_VARIABLE = ['path', 'secret_name'];
 
 function* findPatch(record: AppDeployment, patch: Patch, after: AppDeploymentSpec): Generator<FieldError> {
   const { metadata, spec } = record;
@@ -209,50 +191,14 @@ function* findPatch(record: AppDeployment, patch: Patch, after: AppDeploymentSpe
   if (isAnother(patch.name, metadata.name)) yield fixed('name');
   if (isAnother(patch.source, spec.source)) yield fixed('source');
   if (isAnother(patch.revision_source, spec.source)) yield fixed('revision_source');
-  yield* foreignRules(spec.source, { ...patch });
-  for (const field of SOURCE_RULES[spec.source].fixed) {
-    const sent = fromSnake(SourceConfig, patch.source_config)[field];
-    if (field === 'listenerConfig') {
-      const namespace = patch.source_config?.listener_config?.k8s_namespace;
-      if (isAnother(namespace, spec.sourceConfig.listenerConfig?.k8sNamespace))
-        yield fixed('source_config', 'listener_config', 'k8s_namespace');
-    } else if (isAnother(sent, spec.sourceConfig[field])) yield fixed('source_config', snake(field));
-  }
   yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec, changedFields(spec, after)), [
     'source_config',
     'resource_spec',
   ]);
-  yield* newFindings(sizeRule, spec, after);
-  yield* restoreRule({ ...patch });
-  yield* laterThanCreation(spec.sourceConfig.database, after.sourceConfig.database);
-  if (patch.source_config?.database) yield* driverRule({ source_config: after.sourceConfig });
   yield* otherDriver(record, after.sourceConfig.database?.driver);
-  yield* variableFindings(spec, after);
-  if (
-    patch.source_config?.build_on_push !== false &&
-    after.sourceConfig.buildOnPush === true &&
-    after.sourceRevisionConfig.repoRef?.startsWith('refs/tags/')
-  )
-    yield { loc: ['source_config', 'build_on_push'], msg: TAG_IS_NEVER_PUSHED, type: 'value_error' };
   yield* inBothLists(patch, after);
   if (after.secrets.length > Math.max(MOST_SECRETS, spec.secrets.length))
     yield { loc: ['secrets'], msg: `must have at most ${MOST_SECRETS} items`, type: 'too_long' };
-}
-
-/** Violations of the platform's limits in the values that the patch adds. */
-function* findBeyond(before: AppDeploymentSpec, after: AppDeploymentSpec, settings: Settings): Generator<FieldError> {
-  const { limits, database, pods } = settings;
-  const asksForToken = ({ sourceConfig: { runtime } }: AppDeploymentSpec): boolean => runtime?.apiToken === true;
-  if (asksForToken(after) && !asksForToken(before))
-    yield* apiTokenFindings(after.sourceConfig.listenerId !== undefined, settings);
-  const changed = changedFields(before, after);
-  yield* limitFindings(after.sourceConfig.resourceSpec ?? {}, limits, before.sourceConfig.resourceSpec);
-  yield* workerLimitFindings(after.sourceConfig, limits, before.sourceConfig);
-  yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
-  yield* newFindings(policyRule(pods.policy), before, after);
-  const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
-  if (!database.own && missingExternal(namesIn(before), before.sourceConfig.runtime).length === 0)
-    yield* externalFindings(namesIn(after), after.sourceConfig.runtime);
 }
 
 /** Checks only the values that the patch adds: existing values were checked when they were added. */
@@ -262,26 +208,6 @@ function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): Res
     ([field, value]) => !isDeepStrictEqual(value, (old as Readonly<Record<string, unknown>> | undefined)?.[field]),
   );
   return Object.fromEntries(fields);
-}
-
-/** Errors of rules over several fields in the patched spec that the record does not have already. */
-function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
-  const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): FieldError[] => [
-    ...rule({ source_config: { resource_spec: snakeKeys(resourceSpec) } }),
-  ];
-  if (after.sourceConfig.resourceSpec === before.sourceConfig.resourceSpec) return [];
-  const old = found(before);
-  return found(after).filter((finding) => !old.some((one) => isDeepStrictEqual(one, finding)));
-}
-
-/** In the merged whole, and not there before: a part of a runtime may be sent without what it needs. */
-function variableFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
-  const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => {
-    const draft = { source_config: toSnake(SourceConfig, sourceConfig), secrets, secret_references: secretReferences };
-    return [...runtimeRule(draft), ...workerContainerRule(draft), ...plainVariableRule(draft)];
-  };
-  const known = whole(before);
-  return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));
 }
 
 /** The payload's schema checks names that the patch itself has in both lists. Here the other list is the record's. */
@@ -300,13 +226,13 @@ function* inBothLists(patch: Patch, after: AppDeploymentSpec): Generator<FieldEr
     yield { loc: [], msg: IN_BOTH_LISTS, type: 'value_error' };
 }
 
-/** Compares UUIDs case-insensitively. */
+/** Compares UUIDs case-insensitively. An empty object names no value. */
 function isAnother(sent: unknown, before: unknown): boolean {
-  if (sent === undefined || sent === null) return false;
+  if (sent === undefined || sent === null || isDeepStrictEqual(sent, {})) return false;
   if (typeof sent === 'string' && typeof before === 'string') {
     return sent !== before && !(isUuid(sent) && sent.toLowerCase() === before.toLowerCase());
   }
-  return sent !== before;
+  return !isDeepStrictEqual(sent, before);
 }
 
 function isUuid(text: string): boolean {

@@ -12,7 +12,6 @@ import {
   SourceRevisionConfig,
   STATES,
 } from '../../schema/app-deployment.ts';
-import type { AppTemplate } from '../../schema/app-template.ts';
 import {
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
@@ -24,27 +23,10 @@ import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
-import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
 import { Tasks } from '../../schema/tasks.ts';
 import { payload, response } from './components.ts';
-import { driverRule, restoreRule } from './database.ts';
-import {
-  hostingRule,
-  nameRule,
-  plainVariableRule,
-  platformRule,
-  podRules,
-  policyRule,
-  reachRule,
-  sizeRule,
-  sourceRules,
-  variableRules,
-  workerContainerRule,
-} from './rules.ts';
-import { runtimeRule } from './runtime.ts';
-import { scheduleRule } from './tasks.ts';
-import { templateRule } from './template-rules.ts';
+import { variableRules } from './rules.ts';
 
 const Name = z
   .string()
@@ -150,30 +132,7 @@ export const CreateDeploymentShape = z
   });
 export type CreateDeployment = z.output<typeof CreateDeploymentShape>;
 
-/** The body of POST. The settings decide which sources are allowed, `templates` what internal_template may deploy. */
-export function createDeployment(
-  settings: Settings,
-  templates: () => readonly AppTemplate[],
-): typeof CreateDeploymentShape {
-  return withRules(CreateDeploymentShape, [
-    nameRule,
-    hostingRule(settings.hosting),
-    platformRule(settings),
-    sourceRules,
-    templateRule(templates),
-    sizeRule,
-    podRules,
-    policyRule(settings.pods.policy),
-    reachRule(settings.pods),
-    variableRules,
-    runtimeRule,
-    workerContainerRule,
-    plainVariableRule,
-    scheduleRule,
-    restoreRule,
-    driverRule,
-  ]);
-}
+export const CreateDeploymentBody = withRules(CreateDeploymentShape, [variableRules]);
 
 /**
  * A limit in force may be twice the maximum of a request, and a caller may send it back unchanged: patch.ts checks the values
@@ -278,9 +237,7 @@ const PatchDeploymentShape = z
 export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. patch.ts has the rules that depend on the record. */
-export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, scheduleRule]);
-}
+export const PatchDeploymentBody = withRules(PatchDeploymentShape, [variableRules]);
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
 export const once = <Value extends z.ZodType>(

@@ -1,4 +1,5 @@
-// What a record may name of the platform: hosts, Listeners, integrations, templates, and images of the registry.
+// All rules of a record that the API server does not judge, or does not name exactly: its own (rules.ts), and what it may name of the platform:
+// hosts, Listeners, integrations, templates, and images of the registry.
 
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { synced } from '../../organization/facade/caches.ts';
@@ -10,6 +11,7 @@ import { buildsAnew, codeHostProblem } from '../record/code-host.ts';
 import { claimable, hostOf, mayClaim } from '../record/hostnames.ts';
 import { listenerFindings } from './listener-rules.ts';
 import { type ImageRegistry, registryFindings } from './registry-rules.ts';
+import { specFindings } from './rules.ts';
 import { catalogueFindings } from './template-rules.ts';
 
 export interface Checking extends Pick<FacadeContext, 'caches' | 'settings'> {
@@ -30,6 +32,8 @@ export async function findingsOfNew(
   const { caches, settings, registry } = checking;
   const { namespace = '' } = record.metadata;
   return [
+    ...specFindings(record.spec, settings),
+    ...catalogueFindings(undefined, record.spec, () => catalogueOf(checking)),
     ...hostFindings(checking, record),
     ...listenerFindings(record.spec.sourceConfig, synced(caches.listeners, 'listeners').list(namespace)),
     ...codeHostFindings(checking, record),
@@ -47,6 +51,7 @@ export async function findingsOfChange(
   const { settings, registry } = checking;
   const after = { ...before, spec };
   return [
+    ...specFindings(spec, settings, before.spec),
     ...catalogueFindings(before.spec, spec, () => catalogueOf(checking)),
     ...hostFindings(checking, after, before.spec.sourceConfig.customUrl),
     ...(buildsAnew(before.spec.sourceRevisionConfig, spec.sourceRevisionConfig)

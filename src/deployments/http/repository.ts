@@ -7,7 +7,6 @@ import type { Caller, Tenant } from '../../organization/facade/authorization.ts'
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import type { AppTemplate } from '../../schema/app-template.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
 import type { CloneRequest } from '../record/clone.ts';
 import { makeChanges } from './changes.ts';
@@ -16,7 +15,6 @@ import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
 import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
-import { catalogueOf } from './platform-checks.ts';
 import { hasReached } from './reached.ts';
 import { cachedRevisions, findRecord, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
@@ -62,8 +60,6 @@ export interface Deployments {
   /** Ends all waits. */
   close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
-  /** The catalogue of internal_template. */
-  templates(): readonly AppTemplate[];
   /** The values of its `secrets` by name that the caller may read, for an answer. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
 }
@@ -92,7 +88,6 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     change,
     close: waiting.close,
     revisionsOf: revisionsOfRecord,
-    templates: () => catalogueOf(options),
     valuesOf: shownSecretValues,
 
     async wait(admitted, id, wanted, signal) {

@@ -16,7 +16,7 @@ import { fileOf } from './deployment-file.ts';
 import { registerEvents } from './events/routes.ts';
 import { type ListedText, listOf, makeListedTexts } from './list-response-cache.ts';
 import {
-  createDeployment,
+  CreateDeploymentBody,
   DeleteDeployment,
   Deployment,
   DeploymentFileContent,
@@ -25,7 +25,7 @@ import {
   GetDeployment,
   ListDeployments,
   MOST_WAIT_SECONDS,
-  patchDeployment,
+  PatchDeploymentBody,
   ShownSecrets,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
@@ -120,7 +120,7 @@ function registerList(app: App, { auth, deployments, listedText }: Routes): void
   });
 }
 
-function registerCreate(app: App, { auth, deployments, settings, present }: Routes): void {
+function registerCreate(app: App, { auth, deployments, present }: Routes): void {
   app.post('/v2/deployments', {
     onRequest: auth.as('create'),
     preValidation: readAliases,
@@ -129,7 +129,7 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
       operationId: 'createDeployment',
       summary: 'Create a deployment',
       querystring: ShownSecrets,
-      body: createDeployment(settings, deployments.templates),
+      body: CreateDeploymentBody,
       response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
@@ -206,7 +206,7 @@ function registerPatch(app: App, { auth, deployments, presentChanged }: Routes):
       summary: 'Change a deployment',
       params: DeploymentPath,
       querystring: ShownSecrets,
-      body: patchDeployment(),
+      body: PatchDeploymentBody,
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { ifMatch } from '../../lib/http/preconditions.ts';
 import type { Auth } from '../../organization/facade/auth.ts';
+import { refusedFor } from '../../organization/facade/errors.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import type { App } from '../../organization/facade/validation.ts';
 import { Deployment, SecretPath, SecretValue, ShownSecrets } from './payloads.ts';
@@ -43,7 +44,8 @@ export function registerSecrets(app: App, { auth, deployments, presentChanged }:
       const { deployment_id: id, secret_name: name } = request.params;
       const variable = { name, value: request.body.value };
       refuse(variable);
-      const changed = await deployments.patch(auth.admitted(request), id, { variable }, 'if needed', ifMatch(request));
+      const change = deployments.patch(auth.admitted(request), id, { variable }, 'if needed', ifMatch(request));
+      const changed = await atVariable(change);
       return presentChanged(request, reply, changed);
     },
   });
@@ -60,13 +62,9 @@ export function registerSecrets(app: App, { auth, deployments, presentChanged }:
     },
     handler: async (request, reply) => {
       const { deployment_id: id, secret_name: name } = request.params;
-      const changed = await deployments.patch(
-        auth.admitted(request),
-        id,
-        { variable: { name, value: null } },
-        'if needed',
-        ifMatch(request),
-      );
+      const variable = { name, value: null };
+      const change = deployments.patch(auth.admitted(request), id, { variable }, 'if needed', ifMatch(request));
+      const changed = await atVariable(change);
       return presentChanged(request, reply, changed);
     },
   });
@@ -76,7 +74,23 @@ export function registerSecrets(app: App, { auth, deployments, presentChanged }:
 function refuse(variable: { readonly name: string; readonly value: string }): void {
   const findings = [...variableRules({ secrets: [variable] })].map((finding) => ({
     ...finding,
-    loc: finding.loc.at(-1) === 'value' ? ['body', 'value'] : ['path', 'secret_name'],
+    loc: finding.loc.at(-1) === 'value' ? ['body', 'value'] : OF_VARIABLE,
   }));
   if (findings.length > 0) throw new HttpError(422, findings);
+}
+
+/** The location of every other error: the request has no other field. */
+const OF_VARIABLE = ['path', 'secret_name'];
+
+async function atVariable<T>(change: Promise<T>): Promise<T> {
+  try {
+    return await change;
+  } catch (error) {
+    const { status, detail } = refusedFor(error);
+    if (status !== 422 || typeof detail === 'string') throw error;
+    throw new HttpError(
+      422,
+      detail.map((finding) => ({ ...finding, loc: OF_VARIABLE })),
+    );
+  }
 }

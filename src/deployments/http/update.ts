@@ -9,6 +9,7 @@ import { type Precondition, preconditionFailed } from '../../lib/http/preconditi
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
+import { refusal } from '../../organization/facade/errors.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
@@ -67,7 +68,7 @@ export async function changeRecord(
       await takeBack();
       change = await decide(record, secretName);
     }
-    const { spec, values, labels, annotations, warnings = [] } = change;
+    const { spec, values, labels, annotations, warnings = [], findings = [] } = change;
     const { metadata, ...changed } = patchTo(record, spec);
     const claim =
       'spec' in changed && caller.username !== undefined ? claimOfChange(record, caller.username) : undefined;
@@ -79,6 +80,7 @@ export async function changeRecord(
         fieldManager: FACADE_FIELD_MANAGER,
         ...(dryRun && { dryRun }),
       });
+    if (findings.length > 0) throw await refusal(findings, () => write(true));
     const lacksSecret = values.size > 0 && kept === undefined;
     // A rejected change must leave no Secret behind. If nothing changes, the dry run confirms that the record is current and
     // that the caller may change it.

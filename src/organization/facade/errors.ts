@@ -140,12 +140,43 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 function findingsOf(error: Invalid, words: string): FieldError[] {
-  if (error.causes.length === 0) return [{ loc: ['body'], msg: words, type: 'value_error' }];
-  return error.causes.map(({ field, message, reason }) => ({
-    loc: ['body', ...requestPath(AppDeploymentSpec, field === '<nil>' ? '' : field)],
-    msg: message || words,
-    type: TYPES[reason] ?? 'value_error',
-  }));
+  const causes = error.causes.filter(({ message }) => !UNCHECKED.test(message));
+  if (causes.length === 0) return [{ loc: ['body'], msg: words, type: 'value_error' }];
+  return causes.map(({ field, message, reason }) => {
+    const loc = ['body', ...requestPath(AppDeploymentSpec, field === '<nil>' ? '' : field)];
+    const type = TYPES[reason] ?? 'value_error';
+    if (reason === 'FieldValueDuplicate') return { ...duplicate(loc, message), type };
+    return { loc, msg: message.replace(INTRODUCTION, '').replace(/^Required value$/, 'is required') || words, type };
+  });
+}
+
+/** It follows from another cause, such as a field that is required. */
+const UNCHECKED = /some validation rules were not checked/;
+/** How the API server introduces the message of a rule: with the value if it is a string, and in older releases with its type. */
+const INTRODUCTION =
+  /^(?:Required value: |Forbidden: |Invalid value: (?:"(?:[^"\\]|\\.)*": |(?!["{[\d-]|true:|false:|null:)))/;
+
+/** `Duplicate value: {"name":"v"}` of an element of a list, or `Duplicate value: "v"`. */
+function duplicate(loc: FieldError['loc'], message: string): Pick<FieldError, 'loc' | 'msg'> {
+  const [, key] = /^Duplicate value: \{"(\w+)":/.exec(message) ?? [];
+  return key === undefined
+    ? { loc, msg: 'this name was given before' }
+    : { loc: [...loc, key], msg: `this ${key} is a duplicate` };
+}
+
+/**
+ * The answer to a record with these findings: all of them, and what the API server's rules say of the same write. `dryRun`: asks for it.
+ */
+export async function refusal(findings: readonly FieldError[], dryRun: () => Promise<unknown>): Promise<HttpError> {
+  const error = await dryRun().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  const said = new Set(findings.map(({ msg }) => inApiWords(msg)));
+  // An admission policy names no field, and judges what a finding of ours says.
+  const more = error instanceof Invalid ? findingsOf(error, '').filter(({ loc }) => loc.length > 1) : [];
+  const isNew = ({ msg, type }: FieldError): boolean => type !== 'too_long' && !said.has(inApiWords(msg));
+  return new HttpError(422, [...findings, ...more.filter(isNew)]);
 }
 
 /** Fastify's own errors, by their status. Their messages name Fastify's parts, not what to do. */

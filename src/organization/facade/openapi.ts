@@ -64,7 +64,7 @@ const MEANINGS = {
   412: 'The deployment has changed since its ETag was read.',
   413: 'The body is too large.',
   415: 'The body is not application/json.',
-  422: 'The request is not valid. The answer lists all errors.',
+  422: 'The request is not valid. The answer lists the errors.',
   424: 'The code host or OAuth server rejected the credentials, or the platform does not allow the host.',
   429: 'Too many requests. See Retry-After.',
   500: "Internal error. Davit's log has the details under the x-request-id.",
@@ -120,7 +120,7 @@ with the rights of its owner only. Send it as \`Authorization: Bearer TOKEN\` or
 
 **Tenant**: the header \`X-Tenant-Id\` with a tenant's id or its namespace's name. A caller who may use only one tenant can omit it.
 
-**Errors** are \`{"detail": "One sentence."}\`. For 422, \`detail\` is a list of all errors, each with its location.
+**Errors** are \`{"detail": "One sentence."}\`. For 422, \`detail\` lists all errors of the schema, or else all errors of the rules, each with its location.
 Every answer has an \`x-request-id\`, which is also in Davit's log. An id that you send is kept.
 
 Unknown fields of a body are listed in \`warnings\` of the answer, each with the field that was probably meant. With

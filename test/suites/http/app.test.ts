@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type Serving, serve } from '../../../src/app/server.ts';
-import { createDeployment, Deployment, patchDeployment } from '../../../src/deployments/http/payloads.ts';
+import { CreateDeploymentBody, Deployment, PatchDeploymentBody } from '../../../src/deployments/http/payloads.ts';
 import { Revision } from '../../../src/deployments/http/revisions/payloads.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { OAuthProviderResponse } from '../../../src/organization/http/oauth-providers/payloads.ts';
@@ -18,8 +18,6 @@ let facade: Facade;
 beforeEach(async () => {
   facade = await makeFacade({ http: { ...defaultSettings().http, basePath: '/api-host' } });
 });
-
-const CreateOfSettings = createDeployment(defaultSettings(), () => []);
 
 const Document = z.object({
   openapi: z.literal('3.1.0'),
@@ -138,7 +136,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
 });
 
 it("the document's examples match their schemas", () => {
-  const shapes = [CreateOfSettings, patchDeployment(), Deployment, Revision, OAuthProviderResponse];
+  const shapes = [CreateDeploymentBody, PatchDeploymentBody, Deployment, Revision, OAuthProviderResponse];
   for (const shape of shapes) {
     const examples = (shape.meta()?.['examples'] ?? []) as readonly unknown[];
     expect(examples.length).toBeGreaterThan(0);
@@ -156,7 +154,7 @@ it.each(['', '/api-host'])('%s/ lists the documents and endpoints', async (prefi
 });
 
 it("the page's example deployment needs no other object", async () => {
-  const { examples } = CreateOfSettings.meta() ?? {};
+  const { examples } = CreateDeploymentBody.meta() ?? {};
   const [example] = examples as readonly [{ readonly source_revision_config: object }];
   const { status, body } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', example);
   expect([status, body.secret_references]).toEqual([201, null]);

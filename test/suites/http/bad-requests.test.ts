@@ -1,18 +1,7 @@
-// Requests that are wrong, and the exact answer to each. None of them may reach the API server as a write.
+// Requests that are wrong in their schema, in values of secrets, or in what the API server's answer cannot name, and the exact answer to each.
+// None of them may reach the API server as a write. test/suites/integration has the rules that it judges.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  expectFindings,
-  type Finding,
-  hostile,
-  payloadSpec,
-  refused,
-  refusedBackups,
-  refusedRestores,
-  refusedRuntimes,
-  refusedTasks,
-  refusedVariables,
-} from '../../support/bad-records.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;
@@ -89,16 +78,6 @@ const rows: Row[] = [
   ['a name beginning with a digit', aBody({ name: '1shop' }), [['body.name', NAME, PATTERN]]],
   ['a name ending with a newline', aBody({ name: 'shop\n' }), [['body.name', NAME, PATTERN]]],
   [
-    'a name with --',
-    aBody({ name: 'a--b' }),
-    [['body.name', 'must not contain --, which names of child objects use', PATTERN]],
-  ],
-  [
-    'a name of which an encoded domain would be made',
-    aBody({ name: 'xn' }),
-    [['body.name', 'must not be xn: its child objects would begin with xn--, as encoded domains do', PATTERN]],
-  ],
-  [
     'a name that is too long',
     aBody({ name: 'a'.repeat(41) }),
     [['body.name', 'must have at most 40 characters', 'string_too_long']],
@@ -126,16 +105,6 @@ const rows: Row[] = [
     ],
   ],
   [
-    'no image',
-    aBody({ source_revision_config: {} }),
-    [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']],
-  ],
-  [
-    'an image of null',
-    aBody({ source_revision_config: { image_uri: null } }),
-    [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']],
-  ],
-  [
     'an image that is none',
     aBody({ source_revision_config: { image_uri: 'has space:1' } }),
     [['body.source_revision_config.image_uri', IMAGE, PATTERN]],
@@ -147,24 +116,6 @@ const rows: Row[] = [
       ['body.source_revision_config.image_uri', 'must have at most 512 characters', 'string_too_long'],
       ['body.source_revision_config.image_uri', IMAGE, PATTERN],
     ],
-  ],
-  [
-    'a field of another source',
-    config({ repo_url: 'https://host/repo', install_command: 'make' }),
-    [
-      ['body.source_config.repo_url', 'repo_url does not apply to source external_docker', 'value_error'],
-      ['body.source_config.install_command', 'install_command does not apply to source external_docker', 'value_error'],
-    ],
-  ],
-  [
-    'a revision field of another source',
-    aBody({ source_revision_config: { image_uri: 'a/b:1', repo_ref: 'main' } }),
-    [['body.source_revision_config.repo_ref', 'repo_ref does not apply to source external_docker', 'value_error']],
-  ],
-  [
-    'a listener without its configuration',
-    config({ listener_id: uuid }),
-    [['body.source_config.listener_config', 'listener_id and listener_config must be given together', 'value_error']],
   ],
   [
     'a listener id that is no UUID',
@@ -186,14 +137,6 @@ const rows: Row[] = [
     'a number beyond all numbers',
     '{"name":"shop","source":"external_docker","source_config":{"resource_spec":{"cpu":1e999}},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[]}',
     [[`${at}.cpu`, 'must be a number', 'float_type']],
-  ],
-  [
-    'a limit below its request',
-    spec({ cpu: 2, cpu_limit: 1, queue_min_scale: 3, queue_max_scale: 2 }),
-    [
-      [`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'],
-      [`${at}.queue_max_scale`, 'queue_max_scale must not be below queue_min_scale', 'value_error'],
-    ],
   ],
   ['a label that is no string', spec({ labels: { a: 1 } }), [[`${at}.labels.a`, 'must be a string', 'string_type']]],
   ...['davit.dev/deployment', 'tag.davit.dev/x', 'app.kubernetes.io/name', 'kubernetes.io/os', 'k8s.io/x'].map(
@@ -309,7 +252,7 @@ const rows: Row[] = [
     [['body.secret_references.0.name', 'a name may be in secrets or in secret_references, not in both', 'value_error']],
   ],
   [
-    'findings of every kind at once',
+    'findings of the schema, and of values, at once',
     aBody({
       name: 'X',
       source_config: { resource_spec: { cpu: 0, memory_mb: 'a', cpu_limit: -1 } },
@@ -321,61 +264,7 @@ const rows: Row[] = [
       [`${at}.cpu`, 'must be at least 0.01', 'greater_than_equal'],
       [`${at}.cpu_limit`, 'must be at least 0.1', 'greater_than_equal'],
       [`${at}.memory_mb`, 'must be a number', 'float_type'],
-      ['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing'],
-      [`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'],
       ['body.secrets.0.name', PLATFORM, 'value_error'],
-    ],
-  ],
-];
-
-const cloudRows: Row[] = [
-  [
-    'a repository without its particulars',
-    aBody({ source: 'codehost', source_revision_config: {} }),
-    [
-      ['body.source_config.integration_id', 'source codehost needs integration_id', 'missing'],
-      ['body.source_config.repo_url', 'source codehost needs repo_url', 'missing'],
-      ['body.source_revision_config.repo_ref', 'source codehost needs repo_ref', 'missing'],
-      ['body.source_revision_config.workflow_config_path', 'source codehost needs workflow_config_path', 'missing'],
-    ],
-  ],
-  [
-    'a tag that is to be pushed to',
-    aBody({
-      source: 'codehost',
-      source_config: { integration_id: uuid, repo_url: 'https://host/repo', build_on_push: true },
-      source_revision_config: { repo_ref: 'refs/tags/v1', workflow_config_path: 'a/../b' },
-    }),
-    [
-      ['body.source_config.build_on_push', 'build_on_push must be false for a tag', 'value_error'],
-      ['body.source_revision_config.workflow_config_path', 'must stay inside the repository: no ..', 'value_error'],
-    ],
-  ],
-  [
-    'references to Secrets',
-    aBody({ source: 'internal_docker', secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }] }),
-    [['body.secret_references', 'secret_references apply only to source external_docker', 'value_error']],
-  ],
-  [
-    'a template without image or repository',
-    aBody({ source: 'internal_template', source_revision_config: {} }),
-    [
-      [
-        'body.source_revision_config.image_uri',
-        'source internal_template needs image_uri or repo_url of a template',
-        'missing',
-      ],
-    ],
-  ],
-  [
-    'an upload that nobody made',
-    aBody({ source: 'internal_source', source_revision_config: { source_tarball_path: 'uploads/1.tgz' } }),
-    [
-      [
-        'body.source_revision_config.source_tarball_path',
-        'is not a path that the upload endpoint returned',
-        'value_error',
-      ],
     ],
   ],
 ];
@@ -389,62 +278,11 @@ async function expectRefused(to: Facade, body: unknown, findings: Row[2]): Promi
   ]);
   expect(said).toEqual(findings);
   expect(answer.status).toBe(422);
-  expect(to.writes()).toEqual([]);
+  expect(to.kept()).toEqual([]);
 }
 
 describe('POST /v2/deployments', () => {
   it.each(rows)('%s', (_name, body, findings) => expectRefused(facade, body, findings));
-  it.each(cloudRows)('in the cloud: %s', (_name, body, findings) => expectRefused(cloud, body, findings));
-
-  it.each([...refused, ...hostile])("with the API server's rules: $name", async ({ spec: parts, says }) => {
-    const { status, body } = await facade.call('POST', '/v2/deployments', spec(payloadSpec(parts)));
-    expectFindings(body.detail, says[1]);
-    expect([status, facade.writes()]).toEqual([422, []]);
-  });
-
-  it.each(refusedRuntimes)('as the API server refuses a runtime: $name', async ({ payload, secrets = [], http }) => {
-    const { status, body } = await facade.call(
-      'POST',
-      '/v2/deployments',
-      aBody({
-        source_config: { runtime: payload },
-        secrets: secrets.map((name) => ({ name, value: 'v' })),
-      }),
-    );
-    expectFindings(body.detail, http, 'runtime');
-    expect([status, facade.writes()]).toEqual([422, []]);
-  });
-
-  it.each(refusedVariables)('as the API server refuses plain variables: $name', async (row) => {
-    const { status, body } = await facade.call(
-      'POST',
-      '/v2/deployments',
-      aBody({
-        source_config: { env: row.env, ...(row.envNames && { runtime: { env_names: row.envNames } }) },
-        secrets: (row.secrets ?? []).map((name) => ({ name, value: 'v' })),
-      }),
-    );
-    expectFindings(body.detail, row.http, 'env');
-    expect([status, facade.writes()]).toEqual([422, []]);
-  });
-
-  async function expectFound(config: object, http: readonly Finding[], at: string): Promise<void> {
-    const answer = await facade.call('POST', '/v2/deployments', aBody({ source_config: config }));
-    expectFindings(answer.body.detail, http, at);
-    expect([answer.status, facade.writes()]).toEqual([422, []]);
-  }
-
-  it.each(refusedTasks)('as the API server refuses tasks: $name', ({ tasks, http }) =>
-    expectFound({ tasks: tasks.map(payloadSpec) }, http, 'tasks'),
-  );
-
-  it.each(refusedBackups)('as the API server refuses backups: $name', ({ part, http }) =>
-    expectFound({ database: { backup: payloadSpec(part) } }, http, 'database.backup'),
-  );
-
-  it.each(refusedRestores)('as the API server refuses restores: $name', ({ part, http }) =>
-    expectFound({ database: { restore: payloadSpec(part) } }, http, 'database.restore'),
-  );
 
   it('a body with many errors gets an answer of limited size', async () => {
     const { status, body } = await facade.call(
@@ -558,9 +396,9 @@ describe('values with a special meaning for git, a shell or a file system', () =
     [
       'source_revision_config',
       'workflow_config_path',
-      ['../davit.json', 'a/../../b', 'a/..', '/etc/passwd', '-x', '~/x', '$HOME/x', 'a\\..\\b', 'a\u0000b', ''],
+      ['/etc/passwd', '-x', '~/x', '$HOME/x', 'a\\..\\b', 'a\u0000b', ''],
     ],
-    ['source_revision_config', 'source_tarball_path', ['../up.tgz', 'a/../../b.tgz', '/etc/passwd', 'file:///etc', '']],
+    ['source_revision_config', 'source_tarball_path', ['/etc/passwd', 'file:///etc', '']],
   ];
   const cases = rows.flatMap(([part, field, values]) => values.map((value) => [part, field, value] as const));
 

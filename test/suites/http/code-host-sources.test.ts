@@ -40,7 +40,7 @@ it.each([
 ])('%s is 422, and nothing is written', async (_name, id, repository, field, msg) => {
   const { status, body } = await post(id, repository);
   expect([status, body.detail]).toEqual([422, [{ loc: ['body', 'source_config', field], msg, type: 'value_error' }]]);
-  expect(facade.writes()).toEqual([]);
+  expect(facade.kept()).toEqual([]);
 });
 
 it('a deleted integration prevents only changes that need a build', async () => {

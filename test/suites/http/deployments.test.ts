@@ -286,7 +286,7 @@ describe('create', () => {
       [
         {
           loc: ['body', 'source_config', 'resource_spec', 'memory_limit_mb'],
-          msg: 'Invalid value: too low',
+          msg: 'too low',
           type: 'value_error',
         },
       ],

@@ -110,6 +110,8 @@ export interface Facade {
   readonly answers: AnswerReport[];
   /** Writes but for reviews of rights. */
   writes(): Write[];
+  /** Those of them that were no dry runs. */
+  kept(): Write[];
   call(
     method: 'GET' | 'POST' | 'DELETE' | 'PATCH' | 'PUT' | 'OPTIONS',
     url: string,
@@ -239,6 +241,7 @@ export async function makeFacade(
     log: () => lines.join(''),
     answers,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
+    kept: () => kube.writes.filter(({ kind, dryRun }) => !kind.endsWith('Review') && dryRun !== true),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({
         method,

@@ -1,6 +1,7 @@
 // Fields of a body that nobody knows: told, refused or passed over, as fieldValidation says.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Invalid } from '../../../src/lib/errors.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;
@@ -48,6 +49,12 @@ describe('a misspelt field', () => {
   });
 
   it('is a warning in the error that it caused', async () => {
+    const cause = {
+      field: 'spec.sourceRevisionConfig.imageUri',
+      message: 'Required value: source external_docker needs imageUri',
+    };
+    const refused = new Invalid('x', [{ ...cause, reason: 'FieldValueRequired' }]);
+    facade.kube.failOn(({ verb, kind }) => (verb === 'create' && kind === 'AppDeployment' ? refused : undefined));
     const body = aBody({ source_revision_config: { image: 'registry.example/app:1' } });
     expect(await facade.call('POST', '/v2/deployments', body)).toMatchObject({
       status: 422,

@@ -65,7 +65,7 @@ it.each([
     422,
     [{ loc: ['body', 'source_config', ...field.split('.')], msg, type: 'value_error' }],
   ]);
-  expect(facade.writes()).toEqual([]);
+  expect(facade.kept()).toEqual([]);
 });
 
 it('503 while the cache of Listeners is not filled', async () => {

@@ -230,7 +230,7 @@ describe('a new revision', () => {
       answer.status,
       answer.body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]),
     ]).toEqual([422, [[where, msg]]]);
-    expect(facade.writes()).toEqual([]);
+    expect(facade.kept()).toEqual([]);
   });
 });
 

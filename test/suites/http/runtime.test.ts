@@ -240,21 +240,6 @@ describe('a change', () => {
     expect((await patch(body.id, { env_names: { OTHER: 'role' } }, { secrets })).status).toBe(200);
   });
 
-  it('half of a change is judged with what is there', async () => {
-    const { body } = await made(RUNTIME);
-    const { status, body: refused } = await patch(body.id, { server: { pre_stop: { sleep: { seconds: 60 } } } });
-    expect([status, refused.detail]).toEqual([
-      422,
-      [
-        {
-          loc: ['body', 'source_config', 'runtime', 'server', 'pre_stop'],
-          msg: 'the sleep of pre_stop must be shorter than termination_grace_period_seconds',
-          type: 'value_error',
-        },
-      ],
-    ]);
-  });
-
   it('another scale of a worker asks for no revision', async () => {
     const { body } = await made(RUNTIME);
     const { status } = await patch(body.id, { workers: { mailer: { min_scale: 2, max_scale: 4 } } });
@@ -280,33 +265,17 @@ describe('a change', () => {
     ]);
   });
 
-  it('a migration keeps something to run', async () => {
+  it('a migration is changed field by field', async () => {
     const { body } = await made(RUNTIME);
-    const { status, body: refused } = await patch(body.id, { migrate: { command: null } });
-    expect([status, refused.detail]).toEqual([
-      422,
-      [expect.objectContaining({ loc: ['body', 'source_config', 'runtime', 'migrate'] })],
-    ]);
     expect((await patch(body.id, { migrate: { timeout_seconds: 90 } })).status).toBe(200);
     expect((await patch(body.id, { migrate: { command: null, args: ['up'], timeout_seconds: 60 } })).status).toBe(200);
     expect(stored().sourceConfig.runtime?.migrate).toEqual({ args: ['up'], timeoutSeconds: 60 });
   });
 
-  it('a query can be changed alone, and is needed', async () => {
+  it('a query can be changed alone', async () => {
     const { body } = await made(RUNTIME);
     expect((await patch(body.id, { queue_depth: { per_pod: null } })).status).toBe(200);
     expect(stored().sourceConfig.runtime?.queueDepth).toEqual({ query: 'SELECT 1' });
-    const { status, body: refused } = await patch(body.id, { queue_depth: { query: null, per_pod: 7 } });
-    expect([status, refused.detail]).toEqual([
-      422,
-      [
-        {
-          loc: ['body', 'source_config', 'runtime', 'queue_depth', 'query'],
-          msg: 'is required',
-          type: 'missing',
-        },
-      ],
-    ]);
   });
 
   it('a rollback brings the old one back', async () => {

@@ -110,7 +110,7 @@ describe('PUT of one variable', () => {
   ])('refuses %s', async (_name, name, value, [loc, msg, type]) => {
     const { status, body } = await put(name, value);
     expect([status, body.detail]).toEqual([422, [{ loc, msg, type }]]);
-    expect([state(), said()]).toEqual([unchanged, []]);
+    expect([state(), said().filter((write) => !write.endsWith('dry run'))]).toEqual([unchanged, []]);
   });
 
   it('refuses the 101st, and more than 512 KiB together', async () => {

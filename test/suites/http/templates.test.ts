@@ -78,7 +78,7 @@ describe('POST', () => {
       422,
       findings,
     ]);
-    expect(facade.writes()).toEqual([]);
+    expect(facade.kept()).toEqual([]);
   });
 
   it('the message for an empty catalogue says whom to ask', async () => {

@@ -317,3 +317,90 @@ it('external_docker is rejected over HTTP and with kubectl', async () => {
     apply('outside', { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/app:1' } }),
   ).rejects.toThrow('hosting mode self-hosted');
 });
+
+describe("the rules of a source, under the names of the request's fields", () => {
+  const config = 'body.source_config';
+  const revision = 'body.source_revision_config';
+  const OURS = 'https://code.example/team/shop';
+
+  it.each<[name: string, source: string, sent: [object?, object?, object?], errors: string[]]>([
+    [
+      'a repository without its particulars',
+      'codehost',
+      [],
+      [
+        `${config}.integration_id: source codehost needs integration_id`,
+        `${config}.repo_url: source codehost needs repo_url`,
+        `${revision}.repo_ref: source codehost needs repo_ref`,
+        `${revision}.workflow_config_path: source codehost needs workflow_config_path`,
+      ],
+    ],
+    [
+      'a tag that is to be pushed to, and paths out of the repository',
+      'codehost',
+      [
+        { integration_id: 'OURS', repo_url: OURS, build_on_push: true },
+        { repo_ref: 'refs/tags/v1', workflow_config_path: '../davit.json', davit_file: 'a/..' },
+      ],
+      [
+        `${config}.build_on_push: build_on_push must be false for a tag, which does not change`,
+        `${revision}.davit_file: must stay inside the repository: remove ..`,
+        `${revision}.workflow_config_path: must stay inside the repository: remove ..`,
+      ],
+    ],
+    [
+      'references to Secrets',
+      'internal_docker',
+      [{}, {}, { secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }] }],
+      ['body.secret_references: secret_references apply only to source external_docker'],
+    ],
+    [
+      'a template without image or repository',
+      'internal_template',
+      [],
+      [`${revision}.image_uri: source internal_template needs image_uri or repo_url of a template`],
+    ],
+    [
+      'a path that leaves the repository further in',
+      'codehost',
+      [
+        { integration_id: 'OURS', repo_url: OURS },
+        { repo_ref: 'main', workflow_config_path: 'a/../../b' },
+      ],
+      [`${revision}.workflow_config_path: must stay inside the repository: remove ..`],
+    ],
+    ...['../up.tgz', 'a/../../b.tgz'].map((path): [string, string, [object, object], string[]] => [
+      `an upload that was never made: ${path}`,
+      'internal_source',
+      [{}, { source_tarball_path: path }],
+      [`${revision}.source_tarball_path: is not a path that the upload endpoint returned`],
+    ]),
+  ])('%s', async (_name, source, [sent = {}, of = {}, more = {}], errors) => {
+    const named = 'integration_id' in sent ? { ...sent, integration_id: integration } : sent;
+    expect(saidOf(await post('refused', source, named, of, more))).toEqual([422, errors.toSorted()]);
+  });
+
+  it('a change of what is fixed, and of the branch to a tag', async () => {
+    const fixed = { integration_id: integration, repo_url: OURS, build_on_push: true };
+    const made = await post('fixed', 'codehost', fixed, { repo_ref: 'main', workflow_config_path: 'w.json' });
+    const answer = await patch(made.body.id, {
+      source_config: { integration_id: made.body.id, repo_url: `${OURS}-2` },
+      source_revision_config: { repo_ref: 'refs/tags/v1' },
+      secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }],
+    });
+    const errors = [
+      'body.secret_references: secret_references apply only to source external_docker',
+      `${config}.build_on_push: build_on_push must be false for a tag, which does not change`,
+      `${config}.integration_id: integration_id cannot be changed after creation`,
+      `${config}.integration_id: is not an integration of this tenant. GET /v1/integrations/forge/codehost/install lists them`,
+      `${config}.repo_url: repo_url cannot be changed after creation`,
+    ];
+    expect(saidOf(answer)).toEqual([422, errors]);
+    await kubectl('delete', 'appd', 'fixed', '--timeout=180s');
+  });
+
+  function saidOf({ status, body }: Awaited<Call>): unknown {
+    const detail = body.detail as readonly { loc: unknown[]; msg: string }[];
+    return [status, detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).toSorted()];
+  }
+});

@@ -16,7 +16,7 @@ import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { rollbackTarget } from '../../record/rollback-target.ts';
 import { readAliases } from '../aliases.ts';
-import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../payloads.ts';
+import { Deployment, DeploymentPath, PatchDeploymentBody, ShownSecrets } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import type { PresentChanged } from '../secret-routes.ts';
 import type { Decide } from '../update.ts';
@@ -103,7 +103,7 @@ function registerRevisionCreate(app: App, { auth, deployments, one }: Routes): v
       operationId: 'createRevision',
       summary: 'Create a new revision, with or without a change of the deployment',
       params: DeploymentPath,
-      body: patchDeployment().prefault({}),
+      body: PatchDeploymentBody.prefault({}),
       response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {

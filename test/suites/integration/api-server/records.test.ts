@@ -335,7 +335,7 @@ describe('bad records', () => {
     bad(
       'internal_template of nothing',
       { source: 'internal_template' },
-      'spec',
+      'spec.sourceRevisionConfig.imageUri',
       'needs imageUri or repoUrl of a template',
     ),
     bad(
@@ -586,6 +586,12 @@ describe('bad records', () => {
       container({ name: 'My Helper' }),
       `${RESOURCES}.sidecars[0].name`,
       'should match',
+    ),
+    bad(
+      'a preStop hook that does nothing',
+      docker({ sourceConfig: { runtime: { queue: { preStop: {} } } } }),
+      'spec.sourceConfig.runtime.queue.preStop',
+      'set exactly one of sleep and exec',
     ),
     bad(
       'a mount that reaches the node',
