@@ -144,7 +144,7 @@ export const ChartValues = z.strictObject({
     annotations: z.record(z.string(), z.string()),
   }),
   rbac: z.strictObject({ aggregate: z.boolean() }),
-  admission: z.strictObject({ enabled: z.boolean(), revisionWriters: z.array(z.string().min(1)).max(20) }),
+  admission: z.strictObject({ revisionWriters: z.array(z.string().min(1)).max(20) }),
   global: z
     .looseObject({
       imageRegistry: z

@@ -62,7 +62,7 @@ export async function policiesAreThere(
   if (missing.length === 0) return undefined;
   return (
     `not enforced: ${missing.join(', ')}. Without them, records may refer to objects that their authors may not read. ` +
-    'Upgrade the chart, or set admission.enabled=false if this is intended.'
+    'Upgrade the chart.'
   );
 }
 

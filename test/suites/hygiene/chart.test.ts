@@ -147,7 +147,6 @@ describe('with its defaults', () => {
     for (const values of [
       'settings.hosting=cloud',
       'settings.namespaces={red,blue}',
-      'admission.enabled=false',
       BUILDS,
       'settings.listeners.enabled=true',
     ]) {
@@ -397,12 +396,9 @@ describe('with other values', () => {
       ]),
     );
   });
-  it("leaves the definitions, the policies and the organization's namespace out", async () => {
-    const manifests = await renderWhole(
-      '--set',
-      'crds.install=false,admission.enabled=false,organizationNamespace.create=false',
-    );
-    expect(kinds(manifests).filter((kind) => /Definition|AdmissionPolicy|^Namespace/.test(kind))).toEqual([]);
+  it("leaves the definitions and the organization's namespace out", async () => {
+    const manifests = await renderWhole('--set', 'crds.install=false,organizationNamespace.create=false');
+    expect(kinds(manifests).filter((kind) => /Definition|^Namespace/.test(kind))).toEqual([]);
   });
   it('takes a certificate, or serves plain HTTP behind something that ends TLS', async () => {
     const own = await render('--set', 'api.tls.secretName=mine');

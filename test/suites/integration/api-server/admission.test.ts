@@ -1820,8 +1820,4 @@ describe('hosting mode', () => {
       }
     }
   }, 300_000);
-  it('disabled policies are removed', async () => {
-    await release('--set', 'admission.enabled=false');
-    await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
-  });
 });
