@@ -377,10 +377,9 @@ export const REASONS = {
       "The image of source internal_docker is not in the deployment's own repository, or is not named by its digest; or an image is in a repository of the platform's registry that is not for this tenant.",
     todo: "Push the image to the deployment's repository and name it by digest; or use an image of the tenant's own repositories, of base/, or of another registry. Existing revisions continue.",
   },
-  SpecInvalid: {
-    meaning:
-      'A field of the record has a value that the API server does not accept of a new record. The record is older than that rule.',
-    todo: 'Correct the fields that the message names. What is deployed stays until then.',
+  InstancesNotOffered: {
+    meaning: "The record asks for several instances of PostgreSQL, and the database's driver is pod, which has one.",
+    todo: 'Remove source_config.database.instances, or set driver to cloudnative-pg. Existing revisions continue.',
   },
   LimitExceeded: {
     meaning: 'A value in resource_spec exceeds a limit of the platform.',

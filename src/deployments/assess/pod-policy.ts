@@ -1,9 +1,9 @@
-// The pod policy and the schema's rules, judged again before anything is applied: a record may be older than the CRD that would refuse it.
+// The pod policy, judged again before anything is applied: a record may be older than the setting or the rule that would refuse it.
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
-import { type SpecBreach, specBreaches } from '../../schema/spec-rules.ts';
+import type { SpecBreach } from '../../schema/spec-rules.ts';
 
 /** Every breach, as sentences for people; empty where there is none. */
 export function breachesOf(spec: Readonly<AppDeploymentSpec>, policy: PodPolicy): string[] {
@@ -13,11 +13,6 @@ export function breachesOf(spec: Readonly<AppDeploymentSpec>, policy: PodPolicy)
 /** Everything that reaches beyond the pods and is not let through. */
 export function reachesOf(spec: Readonly<AppDeploymentSpec>, rules: ReachRules): string[] {
   return Array.from(reachBreaches(spec.sourceConfig.resourceSpec ?? {}, rules), sentence);
-}
-
-/** Everything that the API server would refuse of the record if it were new. */
-export function faultsOf(spec: Readonly<AppDeploymentSpec>): string[] {
-  return Array.from(specBreaches(spec), sentence);
 }
 
 function sentence({ at, message }: SpecBreach): string {

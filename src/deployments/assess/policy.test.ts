@@ -44,15 +44,18 @@ it('a scale beyond the limit is refused though it makes no revision, and one in 
   expect(scaled(50, 50).is).toBe('pass');
 });
 
-it('a record that is older than a rule of the schema makes no new revision, and keeps what it has', () => {
-  const older = aRecord({ sourceConfig: { resourceSpec: { cpu: 0.005, cpuLimit: 0.001, sidecars: [] } } });
-  expect(checkPolicy(anObserved(older), Settings.parse({}))).toMatchObject({
+it('several instances need a driver that has them: that of the record, of its revisions, or of the settings', () => {
+  const record = aRecord({ sourceConfig: { database: { instances: 2 } } });
+  expect(checkPolicy(anObserved(record), Settings.parse({}))).toMatchObject({
     is: 'stalled',
-    reason: 'SpecInvalid',
+    reason: 'InstancesNotOffered',
     message:
-      'The record has values that are not valid: sourceConfig.resourceSpec.cpu: must be at least 0.01; sourceConfig.resourceSpec.cpuLimit: must be at least 0.1; sourceConfig.resourceSpec.cpuLimit: cpuLimit must not be below cpu. Correct them.',
+      'database.instances: only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg.',
   });
-  expect(checkPolicy(anObserved(older, { revisions: [aRevision(older)] }), Settings.parse({})).is).toBe('pass');
+  expect(checkPolicy(anObserved(record, { revisions: [aRevision(record)] }), Settings.parse({})).is).toBe('pass');
+  expect(checkPolicy(anObserved(record), Settings.parse({ database: { driver: 'cloudnative-pg' } })).is).toBe('pass');
+  const named = aRecord({ sourceConfig: { database: { driver: 'cloudnative-pg', instances: 2 } } });
+  expect(checkPolicy(anObserved(named), Settings.parse({})).is).toBe('pass');
 });
 
 it('where the platform makes no databases, a record has to bring both', () => {

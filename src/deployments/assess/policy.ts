@@ -1,4 +1,4 @@
-// Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there.
+// Does the record keep the platform's rules? The same as admission says of a new record: a setting may be newer than the record.
 
 import { ownValue } from '../../lib/json-value.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
@@ -24,7 +24,7 @@ import { driverThere } from './database-cluster.ts';
 import { checkDriver, checkUnfollowedMove } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
-import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
+import { breachesOf, reachesOf } from './pod-policy.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -40,9 +40,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   imageNotAllowed,
   listenerNotFound,
   integrationNotFound,
-  // Its driver is no value that is valid now.
   databaseUnknown,
-  specInvalid,
   ownDatabaseForbidden,
   // Why a move is refused comes before what a database needs that is there.
   checkDriver,
@@ -122,13 +120,6 @@ function integrationNotFound({ observed, settings }: Seen): Entry | undefined {
   );
 }
 
-/** A record may be older than a rule of the schema. What is deployed of it stays. */
-function specInvalid({ observed: { record }, isNew }: Seen): Entry | undefined {
-  const breaches = isNew ? faultsOf(record.spec) : [];
-  if (breaches.length === 0) return undefined;
-  return stalled('SpecInvalid', `The record has values that are not valid: ${listed(breaches, '; ')}. Correct them.`);
-}
-
 function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry | undefined {
   if (settings.database.own) return undefined;
   const names = referencesOf(record.spec).map(({ name }) => name);
@@ -161,7 +152,7 @@ function instancesIgnored({ observed, settings, isNew }: Seen): Entry | undefine
   const { driver, instances = 1 } = observed.record.spec.sourceConfig.database ?? {};
   const inForce = driver ?? driverThere(observed) ?? driverOfRevisions(observed.revisions) ?? settings.database.driver;
   if (!isNew || instances === 1 || inForce === 'cloudnative-pg') return undefined;
-  return stalled('SpecInvalid', `The record has values that are not valid: database.instances: ${ONE_POD_MESSAGE}.`);
+  return stalled('InstancesNotOffered', `database.instances: ${ONE_POD_MESSAGE}.`);
 }
 
 function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): Entry | undefined {

@@ -506,7 +506,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   NotATenant: 'test/suites/integration/lifecycle.test.ts',
   OwnDatabaseForbidden: 'src/deployments/assess/policy.test.ts',
   ApiTokenNotOffered: 'src/deployments/assess/policy.test.ts',
-  SpecInvalid: 'src/deployments/assess/policy.test.ts',
+  InstancesNotOffered: 'src/deployments/assess/policy.test.ts',
   LimitExceeded: 'src/deployments/assess/policy.test.ts',
   PodPolicyViolated: 'src/deployments/assess/policy.test.ts',
   NoAddressConfigured: 'test/suites/reconcile/address.test.ts',

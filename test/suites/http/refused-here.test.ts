@@ -1,4 +1,4 @@
-// The corpus of records that a platform refuses, through the HTTP API and past it: the controller gets what admission or the schema
+// The corpus of records that a platform refuses, through the HTTP API and past it: the controller gets what admission
 // would have refused. test/suites/integration/api-server/admission.test.ts sends the same rows with kubectl.
 
 import { describe, expect, it } from 'vitest';
@@ -7,15 +7,7 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, says } from '../../kit/memory/record.ts';
-import {
-  hostile,
-  payloadSpec,
-  refused,
-  refusedHere,
-  refusedRuntimes,
-  refusedTasks,
-  refusedVariables,
-} from '../../support/bad-records.ts';
+import { hostile, payloadSpec, refusedHere } from '../../support/bad-records.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from '../reconcile/harness.ts';
 import { aBody, makeFacade } from './facade.ts';
@@ -48,61 +40,6 @@ describe.each([...refusedHere, ...hostile.map((row) => ({ ...row, settings: {}, 
     });
   },
 );
-
-describe('what the schema of the record refuses', () => {
-  const rows = [
-    ...refused.map(({ name, spec }) => ({ name, sourceConfig: { resourceSpec: spec }, secrets: [] })),
-    ...refusedRuntimes.map(({ name, runtime, secrets = [] }) => ({
-      name: `a runtime with ${name}`,
-      sourceConfig: { runtime },
-      secrets,
-    })),
-    ...refusedTasks.map(({ name, tasks }) => ({
-      name: `tasks with ${name}`,
-      sourceConfig: { tasks },
-      secrets: [],
-    })),
-    ...refusedVariables.map(({ name, env, envNames, secrets = [] }) => ({
-      name: `plain variables with ${name}`,
-      sourceConfig: { env, ...(envNames && { runtime: { envNames } }) },
-      secrets,
-    })),
-  ];
-  it.each(rows)(
-    '$name: is reported by the controller, and nothing is made of it',
-    async ({ sourceConfig, secrets }) => {
-      const kube = aServer();
-      // As a record that is older than the rule.
-      const references = secrets.map((name) => ({ name, secretName: 'stores', secretKey: 'uri' }));
-      putRecord(kube, { sourceConfig: sourceConfig as never, secretReferences: references });
-      const controller = await aController(kube);
-      await controller.reconcile();
-      const condition = conditionIn(kube, 'PolicyAccepted');
-      expect(condition).toMatchObject({ status: 'False' });
-      expect(['SpecInvalid', 'PodPolicyViolated']).toContain(condition?.reason);
-      expect(conditionIn(kube, 'Ready')?.reason).toBe(condition?.reason);
-      expect(condition?.message).toMatch(/ (Correct them|Remove these fields)\.$/);
-      expect(kube.objects(DEPLOYMENTS)).toEqual([]);
-    },
-  );
-
-  it('what serves goes on serving, and a correction is deployed', async () => {
-    const kube = aServer();
-    putRecord(kube);
-    const controller = await aController(kube);
-    await converge(controller);
-    const served = kube.objects(DEPLOYMENTS);
-    await edit(kube, { spec: { sourceConfig: { resourceSpec: { cpu: 65 } } } });
-    await converge(controller);
-    expect(says(kube, 'PolicyAccepted')).toBe('False SpecInvalid');
-    expect(says(kube, 'Available')).toBe('True Serving');
-    expect(kube.objects(DEPLOYMENTS)).toEqual(served);
-    await edit(kube, { spec: { sourceConfig: { resourceSpec: { cpu: 2 } } } });
-    await converge(controller);
-    expect(says(kube, 'Ready')).toBe('True Serving');
-    expect(kube.objects(DEPLOYMENTS)).not.toEqual(served);
-  });
-});
 
 describe('a scale beyond the limit, which makes no revision,', () => {
   const limited = (scale: number): Settings => Settings.parse({ limits: { scale } });

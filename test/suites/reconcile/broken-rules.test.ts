@@ -63,10 +63,10 @@ const BROKEN: readonly {
     back: { sourceConfig: { resourceSpec: { sidecars: null } } },
   },
   {
-    what: 'a variable',
-    reason: 'SpecInvalid',
-    spec: { sourceConfig: { env: [{ name: 'POSTGRES_URI', value: 'x' }] } },
-    back: { sourceConfig: { env: null } },
+    what: 'several instances',
+    reason: 'InstancesNotOffered',
+    spec: { sourceConfig: { database: { instances: 2 } } },
+    back: { sourceConfig: { database: null } },
   },
   {
     what: 'another driver',
