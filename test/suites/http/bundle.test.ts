@@ -127,7 +127,7 @@ interface Bill {
 }
 
 describe.each([
-  { product: 'davit', bill: 'sbom.cdx.json', notices: 'THIRD-PARTY-NOTICES', least: 80 },
+  { product: 'davit', bill: 'sbom.cdx.json', notices: 'THIRD-PARTY-NOTICES', least: 70 },
   { product: 'kubectl-davit', bill: 'kubectl-davit.cdx.json', notices: 'kubectl-davit.THIRD-PARTY-NOTICES', least: 1 },
 ])('what $product contains', ({ product, bill, notices, least }) => {
   const read = async (file: string): Promise<string> => readFile(join(image, 'dist', file), 'utf8');

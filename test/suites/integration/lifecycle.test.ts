@@ -117,7 +117,7 @@ describe('over HTTP', () => {
     expect(after.items.map((item) => item.metadata.name)).toEqual(before.items.map((item) => item.metadata.name));
   });
 
-  it('all errors of a body are answered at once, each with its location', async () => {
+  it('all errors of the schema are answered at once, each with its location, and then those of the rules', async () => {
     const { status, body } = await davit.call(
       tenant,
       'POST',
@@ -133,9 +133,14 @@ describe('over HTTP', () => {
         'body.name',
         'body.source_config.resource_spec.cpu',
         'body.source_config.resource_spec.memory_mb',
-        'body.source_revision_config.image_uri',
       ]),
     );
+    const corrected = aPayload('good-name', { source_config: {}, source_revision_config: {} });
+    const rules = await davit.call(tenant, 'POST', '/v2/deployments', corrected);
+    expect([rules.status, rules.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'))]).toEqual([
+      422,
+      ['body.source_revision_config.image_uri'],
+    ]);
   });
 });
 

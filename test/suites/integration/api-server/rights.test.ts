@@ -248,6 +248,14 @@ async function haveArchive(): Promise<void> {
   await eventually(async () => expect(await stores()).toEqual(['archive']));
 }
 
+/** Nobody asks for an operation here: test/suites/backups and test/suites/cloudnative-pg carry them out on real pods. */
+const OF_OPERATIONS = [
+  'delete davit.dev/datastoreoperations',
+  'patch davit.dev/datastoreoperations',
+  'patch davit.dev/datastoreoperations/status',
+  ...['create', 'delete', 'get'].map((verb) => `${verb} postgresql.cnpg.io/backups`),
+];
+
 /** CloudNativePG's instances, which are not there, have the container without which no base backup is asked for. */
 const OF_INSTANCES = ['create', 'delete', 'patch'].map((verb) => `${verb} postgresql.cnpg.io/scheduledbackups`);
 
@@ -340,7 +348,7 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
         ['-n', 'davit-system', 'role', 'davit-controller-own'],
         ['-n', 'davit-org', 'role', 'davit-controller-organization'],
       );
-      expect(idle(rights, used)).toEqual([...OF_INSTANCES, ...OF_LOGS].toSorted());
+      expect(idle(rights, used)).toEqual([...OF_INSTANCES, ...OF_LOGS, ...OF_OPERATIONS].toSorted());
     });
   });
 
