@@ -44,8 +44,8 @@ export interface TrustedRegistry {
   readonly host: string;
   /** Where the node finds it: names of the cluster mean nothing to a container runtime. */
   readonly server: string;
-  /** PEM; what its certificate is verified by, and that of its tokens' issuer. */
-  readonly ca: string;
+  /** PEM; what its certificate is verified by, and that of its tokens' issuer. Absent: it speaks HTTP. */
+  readonly ca?: string;
 }
 
 export interface NodeOptions {
@@ -202,12 +202,12 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
       // Read at each pull.
       const own = join(registriesOf(folder), host);
       await mkdir(own, { recursive: true });
-      await writeFile(join(own, 'ca.crt'), ca);
+      if (ca !== undefined) await writeFile(join(own, 'ca.crt'), ca);
       const text = [
         `server = ${JSON.stringify(server)}`,
         `[host.${JSON.stringify(server)}]`,
         '  capabilities = ["pull", "resolve"]',
-        `  ca = ${JSON.stringify(join(own, 'ca.crt'))}`,
+        ...(ca === undefined ? [] : [`  ca = ${JSON.stringify(join(own, 'ca.crt'))}`]),
       ];
       await writeFile(join(own, 'hosts.toml'), `${text.join('\n')}\n`);
     },
