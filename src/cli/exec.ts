@@ -1,13 +1,12 @@
 // Runs a command in a ready pod of a deployment.
 
 import type { Pod } from '../deployments/assess/observed.ts';
-import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL, COMPONENTS } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT, Misuse } from './command.ts';
 import { componentOf, needPart } from './component.ts';
 import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { listOf, readRecord } from './records.ts';
+import { listOf, readRecord, readyPods } from './records.ts';
 import { needScale } from './scaled-to-zero.ts';
 
 export const execCommand: Command = {
@@ -46,9 +45,7 @@ async function readyPod(kubectl: Kubectl, name: string, component: string): Prom
     if (isForbidden(error)) await readRecord(kubectl, name);
     throw error;
   });
-  const [newest] = pods
-    .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))
-    .toSorted((a, b) => createdAt(b) - createdAt(a));
+  const [newest] = readyPods(pods);
   if (newest) return newest.metadata.name;
   // A deployment or a worker that is not there has no pods either.
   if (pods.length === 0) {
@@ -58,8 +55,4 @@ async function readyPod(kubectl: Kubectl, name: string, component: string): Prom
   }
   const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
   throw new Failure(`${why} See: ${PROGRAM} status ${name}`);
-}
-
-function createdAt({ metadata }: Pod): number {
-  return Date.parse(metadata.creationTimestamp ?? '') || 0;
 }

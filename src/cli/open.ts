@@ -2,12 +2,11 @@
 
 import { createServer } from 'node:net';
 import type { Pod } from '../deployments/assess/observed.ts';
-import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { type Clock, type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { Failure, type Forwarded, type ForwardTarget, forward, ignoreFailure, type Kubectl } from './kubectl.ts';
-import { listOf } from './records.ts';
+import { listOf, readyPods } from './records.ts';
 import { needReadyPod } from './wait.ts';
 
 /** The name of the port that Services lead to. */
@@ -129,7 +128,7 @@ async function endOf(
     if (end) return end;
     // A connection that works is not given up because a look has failed.
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const ready = await readyPods(kubectl, name).catch(ignoreFailure);
+    const ready = await readyServers(kubectl, name).catch(ignoreFailure);
     if (ready === undefined || ready.length === 0 || ready.includes(pod)) continue;
     forwarded.close();
     // Its local port is free then.
@@ -144,7 +143,7 @@ async function readyPod({ kubectl, clock, warn }: Forwarding, name: string, befo
   const end = clock.now() + ANOTHER_POD_MS;
   for (let isFirst = true; ; isFirst = false) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
-    const ready = await readyPods(kubectl, name);
+    const ready = await readyServers(kubectl, name);
     const chosen = ready.find((one) => one !== before) ?? ready[0];
     if (chosen !== undefined) return chosen;
     // oxlint-disable-next-line no-await-in-loop -- the last look
@@ -156,11 +155,7 @@ async function readyPod({ kubectl, clock, warn }: Forwarding, name: string, befo
 }
 
 /** The names of those of the main service, newest first. */
-async function readyPods(kubectl: Kubectl, name: string): Promise<string[]> {
+async function readyServers(kubectl: Kubectl, name: string): Promise<string[]> {
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
-  const madeAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  return pods
-    .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))
-    .toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1))
-    .map(({ metadata }) => metadata.name);
+  return readyPods(pods).map(({ metadata }) => metadata.name);
 }

@@ -1,8 +1,10 @@
 // Reads and changes the objects of one deployment with kubectl.
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
+import { isReadyPod, living } from '../deployments/assess/pod-failures.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
@@ -26,6 +28,11 @@ export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDep
 export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Promise<AppRevision[]> {
   const all = await listOf<AppRevision>(kubectl, `apprevisions.${GROUP}`, record.metadata.name);
   return revisionsOf(record, all);
+}
+
+/** Those that can answer, newest first. */
+export function readyPods(pods: readonly Pod[]): Pod[] {
+  return youngestFirst(living(pods).filter(isReadyPod));
 }
 
 export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> {

@@ -2,7 +2,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../deployments/assess/observed.ts';
-import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { judgedAgainWithinMs } from '../deployments/assess/retry.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
@@ -33,7 +32,7 @@ import {
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { listOf, readRecord } from './records.ts';
+import { listOf, readRecord, readyPods } from './records.ts';
 import { commandToStart } from './scaled-to-zero.ts';
 import { withShortIds } from './short-ids.ts';
 
@@ -292,7 +291,7 @@ export function readyOutcome(
 export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void> {
   const record = await readRecord(kubectl, name);
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
-  if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
+  if (readyPods(pods).length > 0) return;
   const { is, words } = verdictOn(judged(record));
   throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }

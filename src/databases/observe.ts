@@ -10,6 +10,7 @@ import { names } from '../deployments/record/names.ts';
 import { undefinedIfNotFound } from '../lib/errors.ts';
 import { BASE_BACKUPS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type DatastoreOperation, ENDED_PHASES } from '../schema/datastore-operation.ts';
 import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../schema/meta.ts';
@@ -69,10 +70,7 @@ export function cronJobOf(record: AppDeployment, caches: Caches): KubeObject | u
 export function scheduleOf(record: AppDeployment, caches: Caches): ScheduledBackup | undefined {
   const { namespace = '', name } = record.metadata;
   const all = caches.children.get('ScheduledBackup')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? [];
-  const madeAt = ({ metadata }: KubeObject): string => metadata.creationTimestamp ?? '';
-  return all
-    .filter((one): one is ScheduledBackup => isOwnedBy(one, uidOf(record)))
-    .toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1))[0];
+  return youngestFirst(all.filter((one): one is ScheduledBackup => isOwnedBy(one, uidOf(record))))[0];
 }
 
 /** The used part of postgresql.cnpg.io/v1 ScheduledBackup. */

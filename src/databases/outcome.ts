@@ -1,9 +1,10 @@
 // How the work of an operation ended, by what its pods and CloudNativePG say.
 
-import { lastWords, newestPodsFirst } from '../deployments/assess/database-jobs.ts';
+import { lastWords } from '../deployments/assess/database-jobs.ts';
 import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { jsonOf } from '../lib/json-value.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import { SentBackup } from '../schema/database.ts';
 import type { DatastoreOperationStatus } from '../schema/datastore-operation.ts';
 import { UPLOAD_CONTAINER } from '../schema/meta.ts';
@@ -22,7 +23,7 @@ export function sentBackup(pods: readonly Pod[]): MadeBackup | undefined {
 
 /** The last words of the container that failed, or those of the Job. */
 export function wordsOfFailure(job: Job, pods: readonly Pod[]): string {
-  const words = newestPodsFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(job, 'Failed')?.message);
+  const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(job, 'Failed')?.message);
   return `The backup failed, and the store has no more than before. ${words}.`;
 }
 

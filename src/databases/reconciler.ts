@@ -12,6 +12,7 @@ import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import { AlreadyExists, NotFound, undefinedIfNotFound } from '../lib/errors.ts';
 import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation, ENDED_PHASES } from '../schema/datastore-operation.ts';
 import {
@@ -193,11 +194,8 @@ async function removeWork({ job, base }: ObservedOperation, { client, caches }: 
 
 /** Deletes the oldest of a deployment that have ended, beyond those that are kept. */
 async function prune(siblings: readonly DatastoreOperation[], { client, caches }: Cluster): Promise<void> {
-  const ended = siblings.filter(isEnded);
-  const old = ended
-    .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? 1 : -1))
-    .slice(KEPT - 1);
-  for (const operation of old) {
+  // The one that ends now is kept too. `siblings` were read before its end was written.
+  for (const operation of youngestFirst(siblings.filter(isEnded)).slice(KEPT - 1)) {
     const { uid = '' } = operation.metadata;
     // oxlint-disable-next-line no-await-in-loop -- one, as a rule
     const left = await client.remove(DATASTORE_OPERATIONS, placeOf(operation), { uid }).catch(undefinedIfNotFound);

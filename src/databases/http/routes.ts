@@ -7,6 +7,7 @@ import { requestKey, usedFor } from '../../deployments/http/task-runs/request-ke
 import { backupToMake } from '../../deployments/record/backup-request.ts';
 import { AlreadyExists, NotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
+import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { failures } from '../../organization/facade/openapi.ts';
@@ -47,8 +48,7 @@ export function registerOperations(app: App, needs: OperationNeeds): void {
         namespace,
         fieldSelector,
       });
-      const madeAt = ({ metadata }: DatastoreOperation): string => metadata.creationTimestamp ?? '';
-      return { resources: items.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1)).map(presentOperation) };
+      return { resources: youngestFirst(items).map(presentOperation) };
     },
   });
 

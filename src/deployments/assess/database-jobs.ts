@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { jsonOf } from '../../lib/json-value.ts';
+import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { DEPLOYMENT_UID_LABEL, SERVER_CONTAINER } from '../../schema/meta.ts';
 import { containerEnded } from '../../schema/own-containers.ts';
@@ -36,7 +37,7 @@ export function newestFailure(
   const pods = databaseJobPods(observed, component).filter((pod) => isOwnedBy(pod, newest.job.metadata.uid));
   // The pod has ended, and the cache of pods does not show it yet.
   if (pods.some(isUnended)) return {};
-  const words = newestPodsFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
+  const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
   return { lastFailureAt: newest.at, lastFailure: words };
 }
 
@@ -85,12 +86,6 @@ export function toBackUpAgain({ record }: ObservedChildren): string {
 /** A proof by hand, whose Job has another name each time. */
 export function toProveAgain({ record, names }: ObservedChildren): string {
   return `To try again: kubectl create job --from=cronjob/${names.proof} ${names.proof}-$(date +%s) -n ${record.metadata.namespace}.`;
-}
-
-/** A Job that tries again has several. */
-export function newestPodsFirst(pods: readonly Pod[]): readonly Pod[] {
-  const madeAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  return pods.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
 }
 
 /** What each container that failed has said at its end. */

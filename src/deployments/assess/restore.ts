@@ -2,6 +2,7 @@
 // loaded stands in the status for ever; until then the report of the container that loaded it is the evidence.
 
 import { jsonOf } from '../../lib/json-value.ts';
+import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
@@ -18,7 +19,7 @@ import {
   checkArchiveRestore,
 } from './archive-restore.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { databaseJobPods, lastWords, newestFailure, newestPodsFirst } from './database-jobs.ts';
+import { databaseJobPods, lastWords, newestFailure } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { hasEnded, type Job, jobEnd, jobsOf } from './jobs.ts';
 import {
@@ -228,7 +229,7 @@ function restorePodFails({ observed, phase }: Seen): Entry | undefined {
 
 /** The Job goes on after a failure: a store may be away for a moment. */
 function triesAgain({ observed, phase }: Seen): Entry | undefined {
-  const [words] = phase === 'running' ? newestPodsFirst(restorePods(observed)).flatMap(lastWords) : [];
+  const [words] = phase === 'running' ? youngestFirst(restorePods(observed)).flatMap(lastWords) : [];
   return words === undefined
     ? undefined
     : fail('Restoring', `A backup of ${fromOf(observed)} is not loaded yet, and is tried again. ${words}.`);
