@@ -2,7 +2,7 @@
 // presses Ctrl-C leaves it working.
 
 import { type Deployment, needDeployment } from './build-log.ts';
-import { type Context, withFlags } from './command.ts';
+import type { Context } from './command.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -36,7 +36,7 @@ export async function carryOut(context: Context, name: string, request: Operatio
   const deployment = await needDeployment(api, name);
   const path = `/v2/deployments/${deployment.id}/operations`;
   const begun = await api.call<Operation>('POST', path, request);
-  const cancel = withFlags(`kubectl delete dsop ${begun.name}${context.suggested}`, '');
+  const cancel = `kubectl delete dsop ${begun.name}${context.suggested}`;
   context.warn(`Operation ${begun.name} was created.`);
   context.onInterrupt(() => `Operation ${begun.name} continues. To cancel it: ${cancel}`);
   const ended = await untilEnded(context, api, { path: `${path}/${begun.name}`, begun, deployment });

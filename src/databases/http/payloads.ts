@@ -55,6 +55,8 @@ const {
   phase: _phase,
   ...shown
 } = DatastoreOperationStatus.shape;
+/** The part of the status that is shown as it is. */
+const Shown = z.object(shown);
 
 export const OperationResponse = z
   .object({
@@ -70,7 +72,7 @@ export const OperationResponse = z
     created_at: time.describe('When it was asked for.'),
     started_at: time.nullable().describe('When its work began.'),
     ended_at: time.nullable().describe('When it ended.'),
-    ...response(z.object(shown)).shape,
+    ...response(Shown).shape,
   })
   .meta({ id: 'Operation', examples: [EXAMPLE] });
 export type OperationResponse = z.output<typeof OperationResponse>;
@@ -93,6 +95,6 @@ export function presentOperation({ metadata, spec, status = {} }: DatastoreOpera
     created_at: metadata.creationTimestamp ?? '',
     started_at: startedAt,
     ended_at: endedAt,
-    ...toSnake(z.object(shown), status),
+    ...toSnake(Shown, status),
   };
 }

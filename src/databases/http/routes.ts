@@ -3,15 +3,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DeploymentPath } from '../../deployments/http/payloads.ts';
 import type { Deployments } from '../../deployments/http/repository.ts';
-import { requestKey, usedFor } from '../../deployments/http/task-runs/request-key.ts';
 import { backupToMake } from '../../deployments/record/backup-request.ts';
-import { AlreadyExists, NotFound } from '../../lib/errors.ts';
+import { AlreadyExists, undefinedIfNotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import { NoParameters } from '../../organization/facade/payload-fields.ts';
+import { keyDigits, requestKey, usedFor } from '../../organization/facade/request-key.ts';
 import type { App } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
@@ -126,10 +126,7 @@ async function operationOf(
 ): Promise<DatastoreOperation> {
   const found = await caller.kube
     .get<DatastoreOperation>(DATASTORE_OPERATIONS, { namespace, name })
-    .catch((error: unknown) => {
-      if (error instanceof NotFound) return undefined;
-      throw error;
-    });
+    .catch(undefinedIfNotFound);
   if (found?.spec.deployment !== deployment)
     throw new HttpError(404, `Deployment "${deployment}" has no operation "${name}".`);
   return found;
@@ -140,11 +137,10 @@ function asked(
   { action, backup }: CreateOperation,
   { key, suffix, by }: { readonly key: string | undefined; readonly suffix: string; readonly by: string | undefined },
 ): DatastoreOperation {
-  const digits = key && Buffer.from(key, 'base64url').toString('hex').slice(0, KEY_DIGITS);
   return {
     apiVersion: API_VERSION,
     kind: 'DatastoreOperation',
-    metadata: { name: `${name}-${digits ?? suffix}`, namespace },
+    metadata: { name: `${name}-${key === undefined ? suffix : keyDigits(key, KEY_DIGITS)}`, namespace },
     spec: {
       deployment: name,
       action,

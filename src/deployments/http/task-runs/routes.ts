@@ -4,12 +4,12 @@ import { JOBS } from '../../../lib/kube/api-resources.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import { NoParameters } from '../../../organization/facade/payload-fields.ts';
+import { requestKey } from '../../../organization/facade/request-key.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import { NoFields } from '../revisions/payloads.ts';
 import { presentTaskRun, presentTaskRuns, TaskPath, TaskRunResponse, TaskStatusList } from './payloads.ts';
-import { requestKey } from './request-key.ts';
 
 export interface TaskRunRoutesOptions {
   readonly auth: Auth;

@@ -4,6 +4,7 @@ import { AlreadyExists } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { JOBS, REPLICA_SETS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../../lib/kube/client.ts';
+import { keyDigits, usedFor } from '../../../organization/facade/request-key.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import {
@@ -27,7 +28,6 @@ import {
   serverLabels,
   templateOf,
 } from '../../record/one-off-job.ts';
-import { usedFor } from './request-key.ts';
 
 export interface TaskStart {
   readonly record: AppDeployment;
@@ -80,13 +80,12 @@ async function taskJob(kube: KubeClient, { record, revisions, task, key, suffix 
     const template = templateOf(items, name, 'Its status says why.');
     const { metadata, ...job } = oneOffJob({ record, active, template, ...what });
     const { generateName: _random, ...rest } = metadata ?? {};
-    const digits = key && Buffer.from(key, 'base64url').toString('hex').slice(0, KEY_DIGITS);
     return {
       ...job,
       metadata: {
         ...rest,
         namespace,
-        name: names(name).run(digits ?? suffix),
+        name: names(name).run(key === undefined ? suffix : keyDigits(key, KEY_DIGITS)),
         ...(key !== undefined && { annotations: { [IDEMPOTENCY_KEY_ANNOTATION]: key } }),
       },
     } as KubeObject;
