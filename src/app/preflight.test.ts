@@ -21,6 +21,13 @@ it('warns of each image whose tag moves, by its setting', () => {
   ]);
 });
 
+it('takes a version of two numbers for a fixed one only of PostgreSQL, whose versions have two', () => {
+  const images = { postgres: 'postgres:17.11-trixie', redis: 'valkey:8.1-trixie' };
+  expect(settingsWarnings(Settings.parse({ images }))).toEqual([
+    expect.stringContaining('settings.images.redis is valkey:8.1-trixie. Its tag moves'),
+  ]);
+});
+
 it.each(['postgres:17.11-trixie', 'postgres:18.1.0', `r.example:5000/postgres@sha256:${'0'.repeat(64)}`])(
   '%s does not move',
   (postgres) => {

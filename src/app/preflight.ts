@@ -36,11 +36,14 @@ export function settingsWarnings({ builds, images }: Pick<Settings, 'builds' | '
   return [...named.flatMap(([setting, image]) => movingTagWarning(setting, image)), ...registryWarnings(builds)];
 }
 
-/** A digest, three numbers, or two and a base: 17.11-trixie. The chart's NOTES judge by the same rule, which Argo CD and Flux do not print. */
-const FIXED_TAG = /^v?\d+\.\d+(\.\d|-)/;
+/** Three numbers. The chart's NOTES judge by the same rules, and Argo CD and Flux do not print them. */
+const FIXED_TAG = /^v?\d+\.\d+\.\d/;
+/** Versions of PostgreSQL have two numbers, so that a base behind them fixes the tag: 17.11-trixie. */
+const FIXED_POSTGRES_TAG = /^v?\d+\.\d+(\.\d|-)/;
 
 function movingTagWarning(setting: string, image: string | undefined): string[] {
-  const isFixed = image === undefined || image.includes('@') || FIXED_TAG.test(image.slice(image.lastIndexOf(':') + 1));
+  const fixed = /postgres|Pg/.test(setting) ? FIXED_POSTGRES_TAG : FIXED_TAG;
+  const isFixed = image === undefined || image.includes('@') || fixed.test(image.slice(image.lastIndexOf(':') + 1));
   return isFixed
     ? []
     : [
