@@ -2,7 +2,7 @@
 // CONTRIBUTING, "Releasing", describes what comes out. Everything is made before anything is published; run again with the same commit, it completes
 // what an earlier run has left.
 
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { ensureProgram } from '../cluster/machine.ts';
@@ -117,9 +117,14 @@ async function sourceAt({ commit }: Origin, scratch: string): Promise<string> {
   return folder;
 }
 
-/** Arguments of cosign for whoever signs, and for whoever verifies. */
-function signing(): { readonly signs: readonly string[]; readonly verifies: string } {
-  const { GITHUB_SERVER_URL: server = '', GITHUB_REPOSITORY: repository = '' } = process.env;
+interface Signing {
+  /** Arguments of cosign for whoever signs. */
+  readonly signs: readonly string[];
+  /** For whoever verifies. */
+  readonly verifies: string;
+}
+
+function signingOf({ source = '' }: Origin): Signing {
   if (values.key !== undefined)
     return {
       signs: ['--key', resolve(values.key), '--use-signing-config=false', '--tlog-upload=false'],
@@ -127,11 +132,13 @@ function signing(): { readonly signs: readonly string[]; readonly verifies: stri
     };
   return {
     signs: [],
-    verifies: `--certificate-identity-regexp '^${server}/${repository}/' --certificate-oidc-issuer https://token.actions.githubusercontent.com`,
+    verifies: `--certificate-identity-regexp '^${source}/' --certificate-oidc-issuer https://token.actions.githubusercontent.com`,
   };
 }
 
-interface Made {
+interface Made extends Pick<Signing, 'signs'> {
+  readonly version: string;
+  readonly digest: string;
   readonly layout: string;
   readonly chart: string;
   readonly provenance: string;
@@ -142,22 +149,21 @@ interface Made {
 async function publish(
   { crane, helm, cosign }: Programs,
   names: Names,
-  { made, digest, version }: { readonly made: Made; readonly digest: string; readonly version: string },
+  { signs, version, digest, layout, chart, provenance, bill }: Made,
 ): Promise<string> {
-  const { signs } = signing();
   const image = `${names.image}@${digest}`;
   say(`Pushing ${image}`);
-  await crane('push', made.layout, image);
+  await crane('push', layout, image);
   await cosign('sign', '--yes', ...signs, image);
   for (const [type, predicate] of [
-    ['cyclonedx', made.bill],
-    ['slsaprovenance1', made.provenance],
+    ['cyclonedx', bill],
+    ['slsaprovenance1', provenance],
   ] as const) {
     // oxlint-disable-next-line no-await-in-loop -- two
     await cosign('attest', '--yes', ...signs, '--type', type, '--predicate', predicate, image);
   }
   say(`Pushing ${names.chart}:${version}`);
-  await helm('push', made.chart, names.chartFolder);
+  await helm('push', chart, names.chartFolder);
   const chartDigest = await digestAt(crane, `${names.chart}:${version}`);
   if (chartDigest === undefined) throw new Error(`${names.chart}:${version} was pushed, and is not there.`);
   await cosign('sign', '--yes', ...signs, `${names.chart}@${chartDigest}`);
@@ -193,9 +199,11 @@ async function release(): Promise<void> {
       namedImages(await readFile(join(source, 'charts/davit/values.yaml'), 'utf8')),
     );
 
-    const out = resolve(values.out ?? join(root, 'dist/release', version));
-    await rm(out, { recursive: true, force: true });
-    await mkdir(out, { recursive: true });
+    // --out may be any folder of the caller's: what else is in it stays.
+    const kept = resolve(values.out ?? join(root, 'dist/release', version));
+    await mkdir(kept, { recursive: true });
+    const out = join(scratch, 'out');
+    await mkdir(out);
     say(`Building the image at commit ${origin.commit.slice(0, 12)} for ${values.platforms}`);
     const layout = join(scratch, 'layout');
     const [buildBase, runBase] = bases.map((base) => byDigest({ ...base, name: mirrored(base.name, values.mirror) }));
@@ -222,10 +230,9 @@ async function release(): Promise<void> {
     const image = { name: names.image, digest };
     const chart = await writeChart(files, image, others);
     const archive = await writePlugin(files, root, origin.source);
-    const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = process.env;
     const downloads =
-      server === undefined ? 'https://example.com' : `${server}/${repository}/releases/download/v${version}`;
-    const provenance = provenanceOf({
+      origin.source === undefined ? 'https://example.com' : `${origin.source}/releases/download/v${version}`;
+    const statement = provenanceOf({
       ...origin,
       version,
       platforms,
@@ -233,9 +240,9 @@ async function release(): Promise<void> {
       lockfile: await sha256Of(join(source, 'package-lock.json')),
       builder: process.env['GITHUB_WORKFLOW_REF'] ?? 'urn:davit:local-builder',
     });
-    const made = { layout, chart, provenance: join(out, 'provenance.json'), bill: join(out, 'sbom.cdx.json') };
-    await copyFile(join(scratch, 'dist/sbom.cdx.json'), made.bill);
-    await writeFile(made.provenance, `${JSON.stringify(provenance, null, 2)}\n`);
+    const [provenance, bill] = [join(out, 'provenance.json'), join(out, 'sbom.cdx.json')];
+    await copyFile(join(scratch, 'dist/sbom.cdx.json'), bill);
+    await writeFile(provenance, `${JSON.stringify(statement, null, 2)}\n`);
     await writeFile(join(out, 'images.txt'), imageList([{ ...image, name: `${image.name}:${version}` }, ...others]));
     await writeFile(
       join(out, 'davit.krew.yaml'),
@@ -243,12 +250,13 @@ async function release(): Promise<void> {
     );
     await writeFile(join(out, 'install.yaml'), await rendered(programs, chart));
 
-    const chartDigest = await publish(programs, names, { made, digest, version }).catch((error: unknown) => {
+    const { signs, verifies: signer } = signingOf(origin);
+    const made = { signs, version, digest, layout, chart, provenance, bill };
+    const chartDigest = await publish(programs, names, made).catch((error: unknown) => {
       throw new Error(
         `The release is not complete: ${names.image}:${version} does not name it yet. Run the same command again at the same commit; it completes what is there.\n${error instanceof Error ? error.message : String(error)}`,
       );
     });
-    const { signs, verifies: signer } = signing();
     await writeFile(
       join(out, 'RELEASE-NOTES'),
       releaseNotes({ ...names, version, imageDigest: digest, chartDigest, signer }, changes),
@@ -256,9 +264,10 @@ async function release(): Promise<void> {
     if (values.key !== undefined)
       await writeFile(join(out, 'cosign.pub'), await programs.cosign('public-key', '--key', resolve(values.key)));
     await writeChecksums(out, programs, signs);
+    await cp(out, kept, { recursive: true });
     say(`Released ${version}:`);
     process.stdout.write(
-      `\n  ${names.image}:${version}  ${digest}\n  ${names.chart}:${version}  ${chartDigest}\n  ${out}\n`,
+      `\n  ${names.image}:${version}  ${digest}\n  ${names.chart}:${version}  ${chartDigest}\n  ${kept}\n`,
     );
   } finally {
     await rm(scratch, { recursive: true, force: true });

@@ -165,10 +165,14 @@ describe.skipIf(noPods !== undefined)('a release', () => {
     const out = join(folder, 'out');
     const other = await aClone('other');
     const again = join(folder, 'again');
+    await mkdir(again);
+    await writeFile(join(again, 'own'), 'mine');
     const second = await other.release(...argumentsFor(`${registryHost}/two`, ...PLATFORMS, '--out', again));
     expect([second.code, second.text]).toEqual([0, expect.stringContaining(`Released ${version}`)]);
     const digest = await digestAt(programs.crane, `${registryHost}/one/davit:${version}`);
     expect(await digestAt(programs.crane, `${registryHost}/two/davit:${version}`)).toBe(digest);
+    expect(await readFile(join(again, 'own'), 'utf8')).toBe('mine');
+    expect(await readFile(join(again, 'checksums.txt'), 'utf8')).not.toContain('own');
     const same = ['kubectl-davit', 'davit-npm', 'sbom', 'provenance'];
     expect(await readFile(join(out, 'install.yaml'), 'utf8')).not.toMatch(/^kind: Secret$/m);
     const sums = async (of: string): Promise<string[]> =>
