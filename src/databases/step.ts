@@ -41,7 +41,8 @@ export function nextOperationStep(observed: ObservedOperation, now: Date): Opera
   const hasEnded = status?.phase !== undefined && ENDED_PHASES.has(status.phase);
   if (metadata.deletionTimestamp !== undefined) {
     if (!isHeld) return {};
-    return !hasEnded && hasWork(observed) ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS } : { act: 'release' };
+    const hasWork = observed.job !== undefined || observed.base !== undefined;
+    return !hasEnded && hasWork ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS } : { act: 'release' };
   }
   if (hasEnded) return {};
   if (record === undefined || record.metadata.deletionTimestamp !== undefined)
@@ -53,7 +54,8 @@ export function nextOperationStep(observed: ObservedOperation, now: Date): Opera
       `There is no deployment ${spec.deployment} in this namespace.`,
     );
   if (!isHeld) return { act: 'hold' };
-  if (hasWork(observed)) return working(observed, now);
+  if (observed.base) return makingBase(observed, observed.base, now);
+  if (observed.job) return makingDump(observed, observed.job, now);
   if (status?.work !== undefined)
     return ended(observed, now, 'Failed', 'WorkDeleted', `${status.work} was deleted before its end.`);
   const decided = backupToMake(record, spec.backup?.archive === true);
@@ -72,16 +74,6 @@ const NOT_SCHEDULED: Readonly<Record<BackupKind, string>> = {
   dump: 'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
   base: 'CloudNativePG has no schedule of base backups yet. Condition ArchiveReady of the deployment says why.',
 };
-
-function hasWork({ job, base }: ObservedOperation): boolean {
-  return job !== undefined || base !== undefined;
-}
-
-function working(observed: ObservedOperation, now: Date): OperationStep {
-  const { job, base } = observed;
-  if (base !== undefined) return makingBase(observed, base, now);
-  return job === undefined ? {} : makingDump(observed, job, now);
-}
 
 function makingBase(observed: ObservedOperation, base: BaseBackup, now: Date): OperationStep {
   const { name } = base.metadata;
