@@ -167,7 +167,7 @@ const IDEMPOTENCY_KEY = {
   minLength: 1,
   maxLength: 255,
   description:
-    'A unique key of this request, such as a UUID. A repeated request with the same key answers with the run that the first one began.',
+    'A unique key of this request, such as a UUID. A repeated request with the same key answers with what the first one created.',
 };
 const IF_NONE_MATCH = {
   type: 'string',

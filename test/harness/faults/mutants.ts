@@ -563,7 +563,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a run is begun again for each attempt': bug(
     'src/deployments/http/task-runs/start.ts',
-    'name: names(name).run(digits ?? suffix),',
+    'name: names(name).run(key === undefined ? suffix : keyDigits(key, KEY_DIGITS)),',
     'name: names(name).run(suffix),',
     'http',
     { kind: 'lost', at: 'run/facade create jobs shop--run-X#1' },
