@@ -5,7 +5,7 @@ import { anObserved, aRecord, SETTINGS, TENANT } from '../../test/support/builde
 import type { Observed, Pod, Workload } from '../deployments/assess/observed.ts';
 import { isResizing } from '../deployments/assess/resizing.ts';
 import { makeRevision } from '../deployments/children/app-revision.ts';
-import { desiredChildren, migrationJob } from '../deployments/children/desired.ts';
+import { desiredChildren } from '../deployments/children/desired.ts';
 import { plan } from '../deployments/plan/plan.ts';
 import { keepingResized } from '../deployments/plan/store-resize.ts';
 import { effectiveNumbers } from '../deployments/record/resolve.ts';
@@ -16,78 +16,63 @@ import { PLATFORM_VALUES } from '../schema/platform-values.ts';
 import { type Measure, NUMBER_FIELDS, ResourceSpec } from '../schema/resource-spec.ts';
 import { Runtime } from '../schema/runtime.ts';
 import { SERVER_DRAIN_SECONDS, STOP_SECONDS } from '../schema/runtime-part.ts';
-import { type StructuralSchema, structuralSchema } from '../schema/structural-schema.ts';
-import { CHANGES, type Consequence, ROWS, type Row } from './resource-spec-doc.ts';
-import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
+import { structuralSchema } from '../schema/structural-schema.ts';
+import { effectsOf, fieldsOf } from './effects.ts';
+import { CHANGES, type Consequence, EXAMPLE, RESOURCE_SPEC_EXAMPLES } from './resource-spec-doc.ts';
+import { RUNTIME_EXAMPLES } from './runtime-doc.ts';
 
-/** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
-function leavesOf(schema: StructuralSchema, path = ''): string[] {
-  const { additionalProperties: values } = schema;
-  if (values?.properties) return leavesOf(values, `${path}.NAME`);
-  if (schema['x-kubernetes-preserve-unknown-fields'] === true || values !== undefined) return [path];
-  if (schema.items) return leavesOf(schema.items, `${path}[]`);
-  const parts = Object.entries(schema.properties ?? {});
-  if (parts.length === 0) return [path];
-  return parts.flatMap(([name, part]) => leavesOf(part, path === '' ? name : `${path}.${name}`));
-}
+describe('every field of the schema', () => {
+  const resourceSpec = fieldsOf('resourceSpec', structuralSchema(ResourceSpec), RESOURCE_SPEC_EXAMPLES);
+  const runtime = fieldsOf('runtime', structuralSchema(Runtime), RUNTIME_EXAMPLES);
 
-function withoutListOfTexts(field: string): string {
-  return field.replace(/\[\]$/, '');
-}
-
-it('every field of the schema has a row, and every row a field', () => {
-  const fields = leavesOf(structuralSchema(ResourceSpec)).map(withoutListOfTexts);
-  expect(ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-  // So that a field that vanishes from schema and table alike is noticed.
-  expect(ROWS).toHaveLength(91);
+  it('is documented: one that vanishes from the schema is noticed', () => {
+    expect([resourceSpec.length, runtime.length]).toEqual([91, 90]);
+  });
+  it('has an effect, but for the restart policy of a sidecar, which is always the same', () => {
+    const without = [...resourceSpec, ...runtime].filter(({ effects }) => effects.length === 0);
+    expect(without.map(({ field }) => field)).toEqual(['sidecars[].restartPolicy']);
+  });
+  it('has an example that the schema takes', () => {
+    for (const example of RESOURCE_SPEC_EXAMPLES)
+      expect(ResourceSpec.safeParse(example.resourceSpec).error).toBeUndefined();
+    for (const example of RUNTIME_EXAMPLES) expect(Runtime.safeParse(example.runtime).error).toBeUndefined();
+  });
 });
 
-/** The migration's Job has the name by which the table calls it. */
+it('what differs is found by the names of elements, and by their places where they have none', () => {
+  const pod = (containers: readonly object[]): ReadonlyMap<string, unknown> =>
+    new Map([['Pod shop', { metadata: { labels: { 'example.org/a': 'same' } }, containers }]]);
+  const before = pod([{ name: 'wait' }, { name: 'server', args: ['a'], env: [{ name: 'A', value: '1' }] }]);
+  const after = pod([{ name: 'server', args: ['a', 'b'], env: [{ name: 'A', value: '2' }], ports: [{ port: 80 }] }]);
+  expect(effectsOf(new Map([...before, ['Job old', {}]]), new Map([...after, ['Job new', {}]]))).toEqual([
+    { object: 'Pod shop', at: 'containers[server].args', is: ['a', 'b'] },
+    { object: 'Pod shop', at: 'containers[server].env[A].value', is: '2' },
+    { object: 'Pod shop', at: 'containers[server].ports', is: [{ port: 80 }] },
+    { object: 'Pod shop', at: 'containers[wait]', is: undefined },
+    { object: 'Job new', at: '', is: {} },
+    { object: 'Job old', at: '', is: undefined },
+  ]);
+  const labels = (value: string): ReadonlyMap<string, unknown> => new Map([['Pod', { labels: { 'a.b/c': value } }]]);
+  expect(effectsOf(labels('1'), labels('2'))).toEqual([{ object: 'Pod', at: 'labels[a.b/c]', is: '2' }]);
+  const secrets = (...list: readonly object[]): ReadonlyMap<string, unknown> => new Map([['Pod', { secrets: list }]]);
+  expect(effectsOf(secrets({}), secrets({ name: 'b' }))).toEqual([{ object: 'Pod', at: 'secrets[b].name', is: 'b' }]);
+});
+
+it('a field without an example is refused', () => {
+  expect(() => fieldsOf('runtime', structuralSchema(Runtime), [])).toThrow('document runtime.port: no example has it');
+});
+
 function childrenOf(sourceConfig: SourceConfig): readonly KubeObject[] {
   const record = aRecord({ sourceConfig });
-  const withApi = { ...SETTINGS, http: { ...SETTINGS.http, podUrl: 'https://davit-api.davit-system.svc' } };
-  const wanted = wantedRevision(record, [], withApi);
+  const wanted = wantedRevision(record, [], SETTINGS);
   if (!('create' in wanted)) throw new Error('no revision');
-  const revision = makeRevision(record, wanted.create);
-  const inputs = { record, revision, tenantId: TENANT, settings: SETTINGS, keda: true };
-  const job = migrationJob(inputs);
-  const name = MIGRATION_JOB.replace('Job ', '');
-  return [...desiredChildren(inputs), ...(job ? [{ ...job, metadata: { ...job.metadata, name } }] : [])];
+  return desiredChildren({
+    record,
+    revision: makeRevision(record, wanted.create),
+    tenantId: TENANT,
+    settings: SETTINGS,
+  });
 }
-
-function valueAt(children: readonly KubeObject[], object: string, path: string): unknown {
-  let here: unknown = children.find(({ kind, metadata }) => `${kind} ${metadata.name}` === object);
-  for (const [, plain, bracketed] of path.matchAll(/([^.[\]]+)|\[([^\]]+)\]/g)) {
-    const step = plain ?? bracketed ?? '';
-    here = Array.isArray(here)
-      ? /^\d+$/.test(step)
-        ? here[Number(step)]
-        : here.find((item: { name?: string; mountPath?: string; type?: string }) =>
-            [item.mountPath, item.name, item.type].includes(step),
-          )
-      : (here as Record<string, unknown> | undefined)?.[step];
-  }
-  return here;
-}
-
-const without = childrenOf({});
-
-/** Holds the children of a record against its row. A row whose value is there without the field would show nothing. */
-function expectEffects(
-  { effects }: Row<unknown>,
-  children: readonly KubeObject[],
-  otherwise: readonly KubeObject[],
-): void {
-  for (const { object, at, is } of effects) {
-    expect(valueAt(children, object, at), `${object} ${at}`).toEqual(is);
-    expect(valueAt(otherwise, object, at), `${object} ${at} without the field`).not.toEqual(is);
-  }
-}
-
-it.each(ROWS.map((row): [string, Row] => [row.field, row]))('%s becomes what the table says', (_field, row) => {
-  expect(ResourceSpec.safeParse(row.given).error).toBeUndefined();
-  expectEffects(row, childrenOf({ resourceSpec: row.given }), without);
-});
 
 describe('what a change restarts', () => {
   const AMOUNTS: Record<Measure, number> = {
@@ -163,42 +148,20 @@ function running(set: KubeObject): Observed {
   return anObserved(aRecord(), { children: [there], pods: [pod] });
 }
 
-describe('runtime', () => {
-  const resourceSpec = { queueMinScale: 1, queueMaxScale: 5, orchestratorMinScale: 1, executorCpu: 1 };
-  const withoutRuntime = childrenOf({ resourceSpec });
-
-  it('every field of the schema has a row, and every row a field', () => {
-    const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
-    expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-    expect(RUNTIME_ROWS).toHaveLength(90);
-  });
-  it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
-    '%s becomes what the table says',
-    (_field, row) => {
-      expect(Runtime.safeParse(row.given).error).toBeUndefined();
-      expectEffects(row, childrenOf({ resourceSpec, runtime: row.given }), withoutRuntime);
-    },
-  );
-
+it('docs/runtime.md lists every value of the platform, and the times of a pod that ends', () => {
   const page = readFileSync(new URL('../../docs/runtime.md', import.meta.url), 'utf8');
-
-  it('docs/runtime.md lists every value of the platform, and the times of a pod that ends', () => {
-    const listed = [...page.matchAll(/^\| `([a-z_]+)` \| [^|]*\|$/gm)].map(([, value]) => value);
-    expect(listed).toEqual(PLATFORM_VALUES);
-    const text = page.replaceAll(/\s+/g, ' ');
-    expect(text).toContain(`a server waits ${SERVER_DRAIN_SECONDS} s before SIGTERM`);
-    expect(text).toContain(`then has ${STOP_SECONDS} s to end`);
-  });
+  const listed = [...page.matchAll(/^\| `([a-z_]+)` \| [^|]*\|$/gm)].map(([, value]) => value);
+  expect(listed).toEqual(PLATFORM_VALUES);
+  const text = page.replaceAll(/\s+/g, ' ');
+  expect(text).toContain(`a server waits ${SERVER_DRAIN_SECONDS} s before SIGTERM`);
+  expect(text).toContain(`then has ${STOP_SECONDS} s to end`);
 });
 
-it.each(ROWS.filter(({ example }) => typeof example === 'number'))(
-  '$field is shown as in force',
-  ({ field, given }) => {
-    const wanted = wantedRevision(aRecord({ sourceConfig: { resourceSpec: given } }), [], SETTINGS);
-    if (!('create' in wanted)) throw new Error('no revision');
-    expect(effectiveNumbers(wanted.create.resolved)[field]).toBe((given as Record<string, unknown>)[field]);
-  },
-);
+it('the numbers of the example are those in force', () => {
+  const wanted = wantedRevision(aRecord({ sourceConfig: { resourceSpec: EXAMPLE } }), [], SETTINGS);
+  if (!('create' in wanted)) throw new Error('no revision');
+  expect(effectiveNumbers(wanted.create.resolved)).toEqual(EXAMPLE);
+});
 
 it('a sidecar starts before what needs it and ends after it; the init containers of the record come last', () => {
   const resourceSpec = {
