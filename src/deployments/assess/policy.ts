@@ -1,7 +1,7 @@
 // Does the record keep the platform's rules? The same as admission says of a new record: a setting may be newer than the record.
 
 import { ownValue } from '../../lib/json-value.ts';
-import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { SourceConfig } from '../../schema/app-deployment.ts';
 import { ONE_POD_MESSAGE } from '../../schema/database.ts';
 import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
 import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
@@ -12,7 +12,7 @@ import { listed } from '../../schema/text.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
+import { limitViolations, missingExternal } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
 import { ownImageProblem } from '../record/own-image.ts';
 import { tenantRepositories } from '../record/registry-names.ts';
@@ -47,7 +47,6 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,
-  workerLimitExceeded,
   podPolicyViolated,
   foreignImageNamed,
   // Holds nothing up, so whatever does comes before.
@@ -162,45 +161,30 @@ function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): En
 }
 
 function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
-  const asked = record.spec.sourceConfig.resourceSpec ?? {};
-  const excesses = limitViolations(asked, settings.limits, isNew ? {} : inForce(record, asked));
-  if (excesses.length === 0) return undefined;
-  return stalled(
-    'LimitExceeded',
-    `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, of, most }) => `${field}${of === undefined ? '' : `: ${of}`} at most ${most}`))}.`,
-  );
-}
-
-function workerLimitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
   const { sourceConfig } = record.spec;
-  const excesses = workerViolations(sourceConfig, settings.limits, isNew ? {} : workersInForce(record));
-  if (excesses.length === 0) return undefined;
-  const words = excesses.map(
-    ({ worker, field, of, most }) => `${worker}: ${field}${of === undefined ? '' : `: ${of}`} at most ${most}`,
+  const excesses = limitViolations(sourceConfig, settings.limits, isNew ? {} : inForce(record, sourceConfig));
+  const own = excesses.filter(({ worker }) => worker === undefined);
+  const [where, these] = own.length > 0 ? ['resource_spec', own] : ['runtime.workers', excesses];
+  if (these.length === 0) return undefined;
+  const words = these.map(
+    ({ worker, field, of, most }) =>
+      `${worker === undefined ? '' : `${worker}: `}${field}${of === undefined ? '' : `: ${of}`} at most ${most}`,
   );
-  return stalled('LimitExceeded', `runtime.workers exceeds the limits of this platform: ${listed(words)}.`);
+  return stalled('LimitExceeded', `${where} exceeds the limits of this platform: ${listed(words)}.`);
 }
 
-export function workersInForce({
-  spec: { sourceConfig },
-  status,
-}: Observed['record']): AppDeploymentSpec['sourceConfig'] {
-  const { runtime } = sourceConfig;
-  const workers = Object.entries(runtime?.workers ?? {}).map(([name, worker]) => {
+/** What a record asks for whose revision is made: its own, but the scale, which may have changed since, as it was reported last. */
+export function inForce({ status }: Observed['record'], asked: SourceConfig): SourceConfig {
+  const numbers = Object.entries(asked.resourceSpec ?? {}).map(([field, value]) => [
+    field,
+    SCALE_FIELDS.includes(field) ? status?.resourceSpec?.[field] : (value as unknown),
+  ]);
+  const workers = Object.entries(asked.runtime?.workers ?? {}).map(([name, worker]) => {
     const { minScale, maxScale } = ownValue(status?.workers ?? {}, name) ?? {};
     return [name, { ...worker, minScale, maxScale }] as const;
   });
-  return { ...sourceConfig, runtime: { ...runtime, workers: Object.fromEntries(workers) } };
-}
-
-/** A record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */
-export function inForce({ status }: Observed['record'], asked: object): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(asked).map(([field, value]) => [
-      field,
-      SCALE_FIELDS.includes(field) ? status?.resourceSpec?.[field] : (value as unknown),
-    ]),
-  );
+  const runtime = { ...asked.runtime, workers: Object.fromEntries(workers) };
+  return { ...asked, resourceSpec: Object.fromEntries(numbers), runtime };
 }
 
 function podPolicyViolated({ observed: { record }, settings, isNew }: Seen): Entry | undefined {

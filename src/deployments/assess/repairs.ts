@@ -5,7 +5,7 @@ import type { Settings } from '../../schema/settings.ts';
 import { rollingBack } from '../record/revision-request.ts';
 import { checkDriver } from './database-move.ts';
 import type { Observed } from './observed.ts';
-import { checkDeployed, inForce, workersInForce } from './policy.ts';
+import { checkDeployed, inForce } from './policy.ts';
 import { heldRevision, servedBefore } from './workloads.ts';
 
 /**
@@ -28,6 +28,8 @@ function asItRuns(record: Observed['record'], { spec: made }: AppRevision): Obse
   const spec = rollingBack(record.spec, made);
   // With the values of its file.
   const { runtime = {}, resourceSpec = {} } = made.requested;
-  const sourceConfig = { ...spec.sourceConfig, runtime, resourceSpec: inForce(record, resourceSpec) };
-  return { ...record, spec: { ...spec, sourceConfig: workersInForce({ ...record, spec: { ...spec, sourceConfig } }) } };
+  return {
+    ...record,
+    spec: { ...spec, sourceConfig: inForce(record, { ...spec.sourceConfig, runtime, resourceSpec }) },
+  };
 }

@@ -14,7 +14,7 @@ import type { Settings } from '../../schema/settings.ts';
 import { isSourceTaken, SOURCES } from '../../schema/source-rules.ts';
 import { duplicates, elementBreaches, type SpecBreach } from '../../schema/spec-rules.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
-import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
+import { limitViolations, missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
@@ -81,10 +81,10 @@ function* settingsFindings(
     const problem = apiTokenProblem(listenerId !== undefined, settings);
     if (problem !== undefined) yield wrongAt(['sourceConfig', 'runtime', 'apiToken'], problem);
   }
-  for (const { field, of, most: number } of limitViolations(resourceSpec, limits, old.resourceSpec))
-    yield wrongAt(['sourceConfig', 'resourceSpec', field], most(of, number), 'less_than_equal');
-  for (const { worker, field, of, most: number } of workerViolations(spec.sourceConfig, limits, old))
-    yield wrongAt(['sourceConfig', 'runtime', 'workers', worker, field], most(of, number), 'less_than_equal');
+  for (const { worker, field, of, most: number } of limitViolations(spec.sourceConfig, limits, old)) {
+    const at = worker === undefined ? ['resourceSpec', field] : ['runtime', 'workers', worker, field];
+    yield wrongAt(['sourceConfig', ...at], most(of, number), 'less_than_equal');
+  }
   for (const { at, message } of reachBreaches(resourceSpec, pods, old.resourceSpec ?? {}))
     yield wrongAt(['sourceConfig', 'resourceSpec', ...at], message);
   const isMissing = (one: AppDeploymentSpec): ReturnType<typeof missingExternal> =>

@@ -116,7 +116,7 @@ export function fileBreaches(
   if (fields.length === 0) return missing;
   const whole = specWith(spec, requested);
   const before = new Set([...specBreaches(spec)].map(({ message }) => message));
-  const excesses = limitViolations(requested.resourceSpec ?? {}, limits, own.resourceSpec);
+  const excesses = limitViolations({ resourceSpec: requested.resourceSpec }, limits, own);
   return [
     ...missing,
     ...[...specBreaches(whole)].filter(({ message }) => !before.has(message)),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
 import type { Container, ResourceSpec } from '../../schema/resource-spec.ts';
 import { Settings } from '../../schema/settings.ts';
-import { type Excess, limitViolations, missingExternal, workerViolations } from './limits.ts';
+import { type Excess, limitViolations, missingExternal } from './limits.ts';
 import { resolve } from './resolve.ts';
 
 const LIMITS = { cpu: 2, memoryMb: 1024, scale: 4, storageGi: 5 };
@@ -24,7 +24,7 @@ describe('limitViolations', () => {
     {
       reason: 'above it, in every part',
       spec: { cpuLimit: 2.1, queueMemoryMb: 1025, redisMemoryLimitMb: 2000, orchestratorMaxScale: 5, dbStorageGi: 6 },
-      want: ['cpuLimit 2', 'queueMemoryMb 1024', 'redisMemoryLimitMb 1024', 'orchestratorMaxScale 4', 'dbStorageGi 5'],
+      want: ['cpuLimit 2', 'queueMemoryMb 1024', 'orchestratorMaxScale 4', 'redisMemoryLimitMb 1024', 'dbStorageGi 5'],
     },
     { reason: 'what has no limit', spec: { dbMaxConnections: 9000 }, want: [] },
     {
@@ -84,20 +84,20 @@ describe('limitViolations', () => {
       named: ["initContainers: ephemeral-storage of a pod's containers together 0"],
     },
   ])('$reason', ({ spec, want, named = want }) => {
-    expect(limitViolations(spec, LIMITS).map(said)).toEqual(want);
-    expect(limitViolations(spec, { ...LIMITS, resources: { 'nvidia.com/gpu': 1 } }).map(said)).toEqual(named);
-    expect(limitViolations(spec, {})).toEqual([]);
+    const asked = { resourceSpec: spec };
+    expect(limitViolations(asked, LIMITS).map(said)).toEqual(want);
+    expect(limitViolations(asked, { ...LIMITS, resources: { 'nvidia.com/gpu': 1 } }).map(said)).toEqual(named);
+    expect(limitViolations(asked, {})).toEqual([]);
     // What is there already is not judged again.
-    expect(limitViolations(spec, { ...LIMITS, resources: {} }, spec)).toEqual([]);
+    expect(limitViolations(asked, { ...LIMITS, resources: {} }, asked)).toEqual([]);
   });
 
   it('judges what a change makes larger', () => {
     const before = { cpu: 2, sidecars: [aContainer({ cpu: 3 })] };
-    expect(limitViolations({ ...before, cpu: 1 }, LIMITS, before)).toEqual([]);
-    expect(limitViolations({ ...before, sidecars: [aContainer({ cpu: 4 })] }, LIMITS, before).map(said)).toEqual([
-      CPU_REQUESTS,
-      CPU_LIMITS,
-    ]);
+    const after = (change: object): Excess[] =>
+      limitViolations({ resourceSpec: { ...before, ...change } }, LIMITS, { resourceSpec: before });
+    expect(after({ cpu: 1 })).toEqual([]);
+    expect(after({ sidecars: [aContainer({ cpu: 4 })] }).map(said)).toEqual([CPU_REQUESTS, CPU_LIMITS]);
   });
 });
 
@@ -125,17 +125,17 @@ describe('named workers', () => {
   const sidecars = [{ name: 'a', resources: { requests: { cpu: '1.5' } } }];
   it.each<{ name: string; worker: object; before?: object; spec?: object; want: string[] }>([
     { name: 'at the limit', worker: { cpu: 2, memoryMb: 1024, maxScale: 4 }, want: [] },
-    { name: 'above it', worker: { cpu: 2.5, maxScale: 5 }, want: ['mailer.cpu 2', 'mailer.maxScale 4'] },
+    { name: 'above it', worker: { cpu: 2.5, maxScale: 5 }, want: ['mailer.maxScale 4', 'mailer.cpu 2'] },
     { name: 'above it, and so before', worker: { maxScale: 9 }, before: { maxScale: 9 }, want: [] },
     { name: 'another value above it', worker: { maxScale: 8 }, before: { maxScale: 9 }, want: ['mailer.maxScale 4'] },
     { name: 'with the sidecars', worker: { cpu: 1 }, spec: { sidecars }, want: ['mailer.cpu 2'] },
     { name: 'less than they have', worker: { cpu: 0.5 }, spec: { sidecars }, want: [] },
   ])('$name', ({ worker, before, spec = {}, want }) => {
-    const of = (mailer: object): Parameters<typeof workerViolations>[0] => ({
+    const of = (mailer: object): Parameters<typeof limitViolations>[0] => ({
       runtime: { workers: { mailer } },
       resourceSpec: spec,
     });
-    const found = workerViolations(of(worker), limits, before && of(before));
+    const found = limitViolations(of(worker), limits, before && of(before));
     expect(found.map(({ worker: name, field, most }) => `${name}.${field} ${most}`)).toEqual(want);
   });
 });

@@ -4,7 +4,7 @@
 import { asArray, asObject, ownValue } from '../../lib/json-value.ts';
 import { EXTERNAL_VARIABLES, ROLES, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { NUMBER_FIELDS, numberField } from '../../schema/resource-spec.ts';
+import { type Measure, NUMBER_FIELDS } from '../../schema/resource-spec.ts';
 import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { asWorkers } from '../../schema/workers.ts';
@@ -12,7 +12,15 @@ import { asWorkers } from '../../schema/workers.ts';
 type Limits = Settings['limits'];
 type Parts = Readonly<Record<string, unknown>>;
 
+/** `sourceConfig` of a record, or of a request, whose fields may have wrong types. */
+interface Asked {
+  readonly runtime?: unknown;
+  readonly resourceSpec?: unknown;
+}
+
 export interface Excess {
+  /** The named worker that asks for it. */
+  readonly worker?: string;
   /** As in the record: `queueCpuLimit`. */
   readonly field: string;
   /** What is limited, where it is not the field itself. */
@@ -21,45 +29,62 @@ export interface Excess {
 }
 
 type Kind = 'requests' | 'limits';
-interface PodSum {
-  readonly field: string;
-  readonly kind: Kind;
-  readonly resource: 'cpu' | 'memory';
-  readonly limit: 'cpu' | 'memoryMb';
-}
 
 /** What stands in a field that is within the limit and exceeds it with the sidecars. */
 export const SUM_WITH_SIDECARS = 'its sum with the sidecars';
 
-/** The numbers of one pod that its containers share with a part, and the limit of their sum. */
-export const POD_SUMS = NUMBER_FIELDS.flatMap(({ field, part, measure }): PodSum[] => {
-  if (!ROLES.some((role) => role === part)) return [];
-  const kind = measure === 'cpuLimit' || measure === 'memoryLimitMb' ? 'limits' : 'requests';
-  if (measure === 'cpu' || measure === 'cpuLimit') return [{ field, kind, resource: 'cpu', limit: 'cpu' }];
-  if (measure === 'memoryMb' || measure === 'memoryLimitMb')
-    return [{ field, kind, resource: 'memory', limit: 'memoryMb' }];
-  return [];
+/** The numbers of a part that the containers of its pod share. */
+const SHARED: Readonly<Partial<Record<Measure, { readonly kind: Kind; readonly resource: 'cpu' | 'memory' }>>> = {
+  cpu: { kind: 'requests', resource: 'cpu' },
+  cpuLimit: { kind: 'limits', resource: 'cpu' },
+  memoryMb: { kind: 'requests', resource: 'memory' },
+  memoryLimitMb: { kind: 'limits', resource: 'memory' },
+};
+
+const LIMITED = NUMBER_FIELDS.flatMap(({ field, part, measure, limitedBy: limit }) => {
+  const shared = ROLES.some((role) => role === part) ? SHARED[measure] : undefined;
+  return limit === undefined ? [] : [{ field: field as string, part, limit, ...shared }];
 });
+export const POD_SUMS = LIMITED.filter(({ kind }) => kind !== undefined).map(({ part: _part, ...sum }) => sum);
+/** A named worker has the numbers of the server. */
+export const WORKER_FIELDS = LIMITED.filter(({ part }) => part === 'server').map(
+  ({ part: _part, ...number }) => number,
+);
 
 /** Quantities are floating-point numbers here. */
 const ROUNDING = 1e-6;
 const MEBIBYTE = 2 ** 20;
 /** How many base units one of the limit is. */
-const UNITS = { cpu: 1, memoryMb: MEBIBYTE } as const;
+const UNITS = { cpu: 1, memoryMb: MEBIBYTE, scale: 1, storageGi: 1 } as const;
 
 /**
- * The values of `spec` that exceed the platform's limits, unless `before` has the same or more: numbers, and what the containers of
- * a pod ask for together. A container without a value asks for nothing here; a LimitRange gives it one.
+ * The values of `asked` that exceed the platform's limits, unless `before` has the same or more: numbers of the parts that Davit knows
+ * and of named workers, and what the containers of a pod ask for together. A container without a value asks for nothing here; a
+ * LimitRange gives it one.
  */
-export function limitViolations(spec: Parts, limits: Limits, before: Parts = {}): Excess[] {
-  const numbers = Object.entries(spec).flatMap(([field, value]): Excess[] => {
-    const limitedBy = numberField(field)?.limitedBy;
-    const most = limitedBy && limits[limitedBy];
-    const isOver = typeof value === 'number' && most !== undefined && value > most && value !== before[field];
-    return isOver ? [{ field, most }] : [];
-  });
-  const containers = [...containerExcesses(spec, limits, before)];
-  return [...numbers, ...containers, ...(containers.length > 0 ? [] : sumExcesses(spec, limits, before))];
+export function limitViolations(asked: Asked, limits: Limits, before: Asked = {}): Excess[] {
+  const [pod, podBefore] = [asObject(asked.resourceSpec), asObject(before.resourceSpec)];
+  const containers = [...containerExcesses(pod, limits, podBefore)];
+  const [workers, workersBefore] = [asWorkers(asked.runtime), asWorkers(before.runtime)];
+  const parts = [
+    { numbers: pod, had: podBefore, fields: LIMITED, of: {} },
+    ...Object.entries(workers).map(([worker, numbers]) => {
+      return { numbers, had: ownValue(workersBefore, worker) ?? {}, fields: WORKER_FIELDS, of: { worker } };
+    }),
+  ];
+  const numbers = parts.flatMap(({ numbers: own, had, fields, of }) =>
+    fields.flatMap(({ field, limit, kind, resource }): Excess[] => {
+      const [most, value] = [limits[limit], own[field]];
+      if (most === undefined || typeof value !== 'number') return [];
+      if (value > most) return value === had[field] ? [] : [{ ...of, field, most }];
+      if (kind === undefined || resource === undefined || containers.length > 0) return [];
+      const sumOf = (number: unknown, sidecars: Parts): number =>
+        typeof number === 'number' ? number * UNITS[limit] + beside(sidecars, kind, resource) : 0;
+      const isOver = exceeds(sumOf(value, pod), most * UNITS[limit], sumOf(had[field], podBefore));
+      return isOver ? [{ ...of, field, of: SUM_WITH_SIDECARS, most }] : [];
+    }),
+  );
+  return [...numbers, ...containers];
 }
 
 /** What the containers of the record ask for in one pod, beside the main one. */
@@ -87,65 +112,6 @@ function* containerExcesses(spec: Parts, limits: Limits, before: Parts): Generat
       yield { field: fieldOf(spec), of: `${name} of a pod's containers together`, most };
   }
 }
-
-/** What a part asks for together with the sidecars that run beside it. */
-function* sumExcesses(spec: Parts, limits: Limits, before: Parts): Generator<Excess> {
-  for (const { field, kind, resource, limit } of POD_SUMS) {
-    const most = limits[limit];
-    const sumOf = (parts: Parts): number => {
-      const own = parts[field];
-      return typeof own === 'number' ? own * UNITS[limit] + beside(parts, kind, resource) : 0;
-    };
-    if (most === undefined || Number(spec[field]) > most) continue;
-    if (exceeds(sumOf(spec), most * UNITS[limit], sumOf(before))) yield { field, of: SUM_WITH_SIDECARS, most };
-  }
-}
-
-/** The same of the named workers: their numbers, and the sums of their pods with the sidecars of the record. */
-export function workerViolations(
-  { runtime, resourceSpec }: Asked,
-  limits: Limits,
-  before: Asked = {},
-): (Excess & { readonly worker: string })[] {
-  const workersBefore = asWorkers(before.runtime);
-  return Object.entries(asWorkers(runtime)).flatMap(([worker, asked]) => {
-    const had = ownValue(workersBefore, worker) ?? {};
-    return WORKER_FIELDS.flatMap(({ field, limit, kind, resource }) => {
-      const most = limits[limit];
-      const value = asked[field];
-      if (most === undefined || typeof value !== 'number') return [];
-      if (value > most) return value === had[field] ? [] : [{ worker, field, most }];
-      if (kind === undefined) return [];
-      const sumOf = (numbers: Parts, pod: unknown): number =>
-        typeof numbers[field] === 'number'
-          ? Number(numbers[field]) * UNITS[resource === 'cpu' ? 'cpu' : 'memoryMb'] +
-            beside(asObject(pod), kind, resource)
-          : 0;
-      const isOver = exceeds(
-        sumOf(asked, resourceSpec),
-        most * UNITS[resource === 'cpu' ? 'cpu' : 'memoryMb'],
-        sumOf(had, before.resourceSpec),
-      );
-      return isOver ? [{ worker, field, of: SUM_WITH_SIDECARS, most }] : [];
-    });
-  });
-}
-
-/** `sourceConfig` of a record, or of a request, whose fields may have wrong types. */
-interface Asked {
-  readonly runtime?: unknown;
-  readonly resourceSpec?: unknown;
-}
-
-/** The limited numbers of a worker, and what its containers share of them. */
-export const WORKER_FIELDS = [
-  { field: 'cpu', limit: 'cpu', kind: 'requests', resource: 'cpu' },
-  { field: 'cpuLimit', limit: 'cpu', kind: 'limits', resource: 'cpu' },
-  { field: 'memoryMb', limit: 'memoryMb', kind: 'requests', resource: 'memory' },
-  { field: 'memoryLimitMb', limit: 'memoryMb', kind: 'limits', resource: 'memory' },
-  { field: 'minScale', limit: 'scale', kind: undefined, resource: undefined },
-  { field: 'maxScale', limit: 'scale', kind: undefined, resource: undefined },
-] as const;
 
 function exceeds(asked: number, most: number, before: number): boolean {
   return asked > most + ROUNDING && asked > before;

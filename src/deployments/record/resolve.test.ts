@@ -319,7 +319,7 @@ it('never turns a pair upside down, and always fits the schema', () => {
       }
       // Nothing given: nothing above the platform's limits.
       const defaults = effectiveNumbers(resolve(aSpec(type && { sourceConfig: { deploymentType: type } }), platform));
-      expect(limitViolations(defaults, platform.limits)).toEqual([]);
+      expect(limitViolations({ resourceSpec: defaults }, platform.limits)).toEqual([]);
     }),
   );
 });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { loadConfig } from '../../../src/app/config.ts';
 import { OLDEST_KUBERNETES } from '../../../src/app/preflight/preflight-checks.ts';
-import { limitViolations, workerViolations } from '../../../src/deployments/record/limits.ts';
+import { limitViolations } from '../../../src/deployments/record/limits.ts';
 import { withDefaults } from '../../../src/generate/crd-defaults.ts';
 import { customResourceDefinitions } from '../../../src/schema/crd.ts';
 import { ResourceSpec } from '../../../src/schema/resource-spec.ts';
@@ -206,11 +206,11 @@ describe('with other values', () => {
     const manifests = await render('--set', set.join());
     const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
     const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
-    const excesses = limitViolations(Object.fromEntries(numbers) as ResourceSpec, limits);
+    const excesses = limitViolations({ resourceSpec: Object.fromEntries(numbers) as ResourceSpec }, limits);
     const all: string[] = validations.map(({ message }: { message: string }) => message);
     const messages = all.filter((message) => !message.includes('of a worker'));
     const worker = Object.fromEntries(Object.keys(RuntimeWorker.shape).map((field) => [field, 1e9]));
-    const ofWorkers = workerViolations({ runtime: { workers: { mailer: worker } } }, limits);
+    const ofWorkers = limitViolations({ runtime: { workers: { mailer: worker } } }, limits);
     expect(all.filter((message) => message.includes('of a worker must')).toSorted()).toEqual(
       ofWorkers.map(({ field, most }) => `${field} of a worker must be at most ${most} on this platform`).toSorted(),
     );
