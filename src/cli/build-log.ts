@@ -77,10 +77,10 @@ export function isBuilding({ status }: Pick<Revision, 'status'>): boolean {
   return BUILDING.has(status);
 }
 
-/** Undefined if there is none of that name. */
-export async function findDeployment(api: HttpApi, name: string): Promise<Deployment | undefined> {
+/** Undefined if there is none of that name. `T`: what of the answer is read. */
+export async function findDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T | undefined> {
   const path = `/v2/deployments?name=${encodeURIComponent(name)}`;
-  const { resources } = await api.call<{ readonly resources: readonly Deployment[] }>('GET', path);
+  const { resources } = await api.call<{ readonly resources: readonly T[] }>('GET', path);
   return resources[0];
 }
 
@@ -88,11 +88,11 @@ export async function findDeployment(api: HttpApi, name: string): Promise<Deploy
 const NAMES_READ = 100;
 
 /** Throws Failure if there is none of that name. */
-export async function needDeployment(api: HttpApi, name: string): Promise<Deployment> {
-  const found = await findDeployment(api, name);
+export async function needDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T> {
+  const found = await findDeployment<T>(api, name);
   if (found) return found;
   const path = `/v2/deployments?limit=${NAMES_READ}`;
-  const { resources } = await api.call<{ readonly resources: readonly Deployment[] }>('GET', path);
+  const { resources } = await api.call<{ readonly resources: readonly { readonly name: string }[] }>('GET', path);
   throw new Failure(
     noDeployment(
       name,

@@ -1,14 +1,25 @@
 // The commands that change a deployment or run in its pods, and what they ask kubectl for.
 
 import { describe, expect, it } from 'vitest';
-import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import {
+  answering,
+  aRecord,
+  type CliRan,
+  makeInstantClock,
+  REVISION,
+  runCli,
+  uid,
+} from '../../test/support/cli-world.ts';
 import { makeOwnCli, type OwnCli, whole } from '../../test/support/own-cli.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import { DEPLOYMENTS, PODS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import { consequencesOf, untilGone } from './delete.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
+import type { Clock } from './command.ts';
 import { RECORDS } from './records.ts';
+
+/** uid of another record of the same name. */
+const OTHER = '9b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 
 describe('scale', () => {
   async function scaled(
@@ -271,35 +282,42 @@ describe('restart', () => {
 
 describe('delete', () => {
   const mine = { databaseVolumeUid: 'x' };
+  /** As a finalizer holds it until its teardown is done. */
+  const held = (spec: object = {}, status: object = {}, metadata: object = {}): OwnCli =>
+    makeOwnCli({ record: aRecord(spec, status, { finalizers: ['davit.dev/teardown'], ...metadata }) });
+  const deletions = ({ kube }: OwnCli): unknown[] =>
+    kube.writes.flatMap(({ verb, ref, body }) => (verb === 'delete' ? [[ref.name, body]] : []));
 
-  it('says what happens to the data, asks for the name, and deletes', async () => {
-    const kubectl = answering({ [RECORDS]: aRecord({}, mine) });
-    const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
+  it('says what happens to the data, asks for the name, and deletes by the uid', async () => {
+    const cli = held({}, mine);
+    const ran = await cli.run(['delete', 'shop'], { answers: ['shop'] });
     expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type shop to delete it: '] });
     expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres will be deleted with all data/);
-    expect(ran.asked.at(-1)).toBe('delete --raw /apis/davit.dev/v1alpha1/namespaces/team/appdeployments/shop -f -');
-  });
-
-  it('names the volume of the database that it was moved to', async () => {
-    const kubectl = answering({ [RECORDS]: aRecord({}, { ...mine, databaseNumber: 2 }) });
-    const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
-    expect(ran.err).toMatch(/^Its PostgreSQL volume shop---pg2 will be deleted with all data/);
+    expect(ran.out).toMatch(/^shop is being deleted\. To wait until it is gone: kubectl davit delete shop --wait$/);
+    expect(deletions(cli)).toEqual([['shop', expect.objectContaining({ uid })]]);
   });
 
   it('deletes the record that it asked about, and no other that has taken its name', async () => {
-    const inputs: unknown[] = [];
-    const conflict = 'Operation cannot be fulfilled on appdeployments.davit.dev "shop": the UID in the precondition (';
-    const kubectl: Kubectl = async ([verb], input) => {
-      if (verb === 'get') return JSON.stringify(aRecord());
-      inputs.push(JSON.parse(input ?? ''));
-      throw new Failure(`Error from server (Conflict): ${conflict}${uid}) does not match`);
-    };
-    const ran = await runCli(['delete', 'shop', '--yes'], { kubectl });
-    expect(inputs).toEqual([{ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } }]);
+    const cli = held();
+    const api = await cli.api();
+    const ran = await cli.run(['delete', 'shop', '--yes'], {
+      api: {
+        ...api,
+        async call(method, ...others) {
+          if (method === 'DELETE') {
+            cli.kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+            cli.kube.seed(APP_DEPLOYMENTS, aRecord({}, {}, { uid: OTHER }));
+          }
+          return api.call(method, ...others);
+        },
+      },
+    });
     expect(ran).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/Nothing was deleted: another shop was created meanwhile\./),
+      err: expect.stringMatching(/Nothing was deleted: shop was deleted meanwhile\. .* kubectl davit status shop$/),
     });
+    expect(cli.stored()?.metadata).toMatchObject({ uid: OTHER });
+    expect(cli.stored()?.metadata.deletionTimestamp).toBeUndefined();
   });
 
   it.each<[string, string[] | undefined, string[], number, RegExp]>([
@@ -313,10 +331,10 @@ describe('delete', () => {
     ],
     ['a timeout without --wait', undefined, ['--yes', '--timeout', '3'], 2, /^--timeout is for --wait\.$/],
   ])('deletes nothing with %s', async (_what, answers, flags, code, words) => {
-    const kubectl = answering({ [RECORDS]: aRecord() });
-    const ran = await runCli(['delete', 'shop', ...flags], { kubectl, ...(answers && { answers }) });
+    const cli = held();
+    const ran = await cli.run(['delete', 'shop', ...flags], { ...(answers && { answers }) });
     expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
-    expect(ran.asked.filter((one) => one.startsWith('delete'))).toEqual([]);
+    expect(deletions(cli)).toEqual([]);
   });
 
   it.each<[object, object, RegExp]>([
@@ -327,7 +345,7 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nKeep its file .*: kubectl davit export shop > shop\.yaml\n/,
+      /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nTo give the new one the other settings of shop, .*: kubectl davit export shop > shop\.yaml\n/,
     ],
     [
       { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'cloudnative-pg' } } },
@@ -348,11 +366,12 @@ describe('delete', () => {
     [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from will be deleted too/],
     [
       { databaseDeletionPolicy: 'Retain' },
-      { databaseNumber: 1 },
-      /^What is left .* will stay too\. .* forget-old shop\n/,
+      { ...mine, databaseNumber: 1 },
+      /\nWhat is left .* will stay too\. .* forget-old shop\n/,
     ],
-  ])('says of %j %j: %s', (spec, status, words) => {
-    expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
+  ])('says of %j %j: %s', async (spec, status, words) => {
+    const { err } = await held(spec, status).run(['delete', 'shop'], { answers: ['no'] });
+    expect(err).toMatch(words);
   });
 
   it.each([
@@ -360,33 +379,49 @@ describe('delete', () => {
     ['an answer', true],
   ])('says what to do before only where the deletion waits for it: with %s', async (how, isSaid) => {
     const status = { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } };
-    const kubectl = answering({ [RECORDS]: aRecord({}, status) });
     const flags = how === '--yes' ? ['--yes'] : [];
-    const ran = await runCli(['delete', 'shop', ...flags], { kubectl, ...(isSaid && { answers: ['shop'] }) });
+    const ran = await held({}, status).run(['delete', 'shop', ...flags], { ...(isSaid && { answers: ['shop'] }) });
     expect(ran.err).toContain('Its backups will stay in their store');
-    expect(ran.err.includes('Keep its file')).toBe(isSaid);
+    expect(ran.err.includes('save its file now')).toBe(isSaid);
   });
 
-  it('waits until the record is gone, and not for another of its name', async () => {
-    const answers = [JSON.stringify(aRecord()), JSON.stringify(aRecord()), ''];
-    const options = { timeoutMs: 5000, everyMs: 1 };
-    await untilGone(async () => answers.shift() ?? '', { name: 'shop', uid }, options);
-    expect(answers).toEqual([]);
-    await untilGone(async () => JSON.stringify(aRecord({}, {}, { uid: 'other' })), { name: 'shop', uid }, options);
-    const stuck = untilGone(async () => JSON.stringify(aRecord()), { name: 'shop', uid }, { timeoutMs: 0 });
-    await expect(stuck).rejects.toThrow(
-      expect.objectContaining({ message: 'shop is not gone after 0 s: its teardown goes on.', exitCode: 124 }),
+  it.each([
+    ['it is gone', undefined],
+    ['another one has its name', aRecord({}, {}, { uid: OTHER })],
+  ])('waits until %s', async (_what, next) => {
+    const cli = held();
+    const looks: Clock = {
+      ...makeInstantClock(),
+      async sleep() {
+        cli.kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+        if (next) cli.kube.seed(APP_DEPLOYMENTS, next);
+      },
+    };
+    const ran = await cli.run(['delete', 'shop', '--yes', '--wait'], { clock: looks });
+    expect(ran).toMatchObject({ code: 0, out: 'shop is gone.' });
+    expect(cli.stored()?.metadata.uid).toBe(next?.metadata.uid);
+  });
+
+  it('says what a deletion waits for that takes too long', async () => {
+    const waits = { type: 'Ready', status: 'False', reason: 'Deleting', message: 'Being deleted: waiting for pods.' };
+    const cli = held(
+      {},
+      { state: 'AWAITING_DELETE', observedGeneration: 9, conditions: [waits] },
+      { deletionTimestamp: '2026-01-01T00:00:00Z' },
     );
+    expect(await cli.run(['delete', 'shop', '--wait', '--timeout', '3'])).toMatchObject({
+      code: 124,
+      err: 'shop is not gone after 3 s: Being deleted: waiting for pods.',
+    });
   });
 
   it('only waits for one that is being deleted', async () => {
-    let left = 2;
-    const kubectl: Kubectl = async ([verb]) => {
-      if (verb !== 'get') return expect.unreachable('it is deleted already');
-      left -= 1;
-      return left < 0 ? '' : JSON.stringify(aRecord({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
-    };
-    expect(await runCli(['delete', 'shop', '--wait'], { kubectl })).toMatchObject({ code: 0, out: 'shop is gone.' });
+    const cli = held({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(await cli.run(['delete', 'shop', '--wait', '--timeout', '0'])).toMatchObject({
+      code: 124,
+      err: 'shop is not gone after 0 s: The deployment is being deleted.',
+    });
+    expect(deletions(cli)).toEqual([]);
   });
 });
 

@@ -1,57 +1,68 @@
 // Deletes a deployment, after saying what happens to its data.
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Deployment } from '../deployments/http/payloads.ts';
 import { names } from '../deployments/record/names.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { GROUP, VERSION } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag, withFlags } from './command.ts';
+import { needDeployment } from './build-log.ts';
+import {
+  API_FLAGS,
+  type Clock,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  Misuse,
+  OUTPUT,
+  tell,
+  timeoutFlag,
+  withFlags,
+} from './command.ts';
 import { confirm, YES } from './confirm.ts';
-import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { type HttpApi, Refused } from './http-api.ts';
+import { Failure, TimedOut } from './kubectl.ts';
 import { beginningWith } from './lost.ts';
 import { PROGRAM } from './program.ts';
-import { RECORDS, readRecord } from './records.ts';
 
 export const deleteCommand: Command = {
   name: 'delete',
   purpose: 'delete it, after saying what happens to its data and asking',
   words: [DEPLOYMENT],
-  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT],
+  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT, ...API_FLAGS],
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
 
   kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
-  changes: { nothing: 'Nothing was deleted.', by: ['delete'], sent: ([name = '']) => goingOn(name) },
+  changes: { nothing: 'Nothing was deleted.', sent: ([name = '']) => continuing(name) },
   run: deleteDeployment,
 };
 
-function goingOn(name: string): string {
-  return `The deletion of ${name} goes on. To wait until it is gone: ${PROGRAM} delete ${name} --wait`;
+function continuing(name: string): string {
+  return `The deletion of ${name} continues. To wait until it is gone: ${PROGRAM} delete ${name} --wait`;
 }
 
 async function deleteDeployment(context: Context): Promise<number> {
   const {
-    kubectl,
     words: [name = ''],
     flags,
     warn,
     onInterrupt,
   } = context;
   if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
-  const record = await readRecord(kubectl, name);
-  const { uid, namespace, deletionTimestamp } = record.metadata;
-  if (!deletionTimestamp) {
-    for (const line of consequencesOf(record, !flags.has('yes'))) warn(withFlags(line, context.suggested));
+  const api = await context.api();
+  const deployment = await needDeployment<Deployment>(api, name);
+  const { id, status } = deployment;
+  const namespace = api.namespace ?? null;
+  if (status !== 'AWAITING_DELETE') {
+    for (const line of consequencesOf(deployment, !flags.has('yes'))) warn(withFlags(line, context.suggested));
     await confirm(context, {
-      question: `Delete ${name} in namespace ${namespace}?`,
+      question: `Delete ${name}${namespace === null ? '' : ` in namespace ${namespace}`}?`,
       verb: 'delete',
       refusal: 'Nothing was deleted.',
       command: ['delete', name],
     });
-    await deleteRecord(kubectl, record);
+    await remove(api, { id, name });
   }
-  onInterrupt(() => goingOn(name));
-  if (flags.has('wait'))
-    await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
+  onInterrupt(() => continuing(name));
   const gone = flags.has('wait');
+  if (gone)
+    await untilGone(api, { id, name }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000, clock: context.clock });
   tell(context, {
     says: gone
       ? `${name} is gone.`
@@ -61,63 +72,74 @@ async function deleteDeployment(context: Context): Promise<number> {
   return 0;
 }
 
-/** By its uid: another one may have taken its name since the question was asked, and `kubectl delete NAME` would delete that. */
-async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid } }: AppDeployment): Promise<void> {
-  const path = `/apis/${GROUP}/${VERSION}/namespaces/${namespace}/appdeployments/${name}`;
-  const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } };
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (!(error instanceof Refused) || error.status !== 404) throw error;
+}
+
+/** By its id: another one may have taken its name since the question was asked. */
+async function remove(api: HttpApi, { id, name }: Named): Promise<void> {
   try {
-    await kubectl(['delete', '--raw', path, '-f', '-'], JSON.stringify(options));
+    await api.call('DELETE', `/v2/deployments/${id}`);
   } catch (error) {
-    if (error instanceof Failure && /\bUID in (?:the )?precondition\b/.test(error.message))
-      throw new Failure(
-        `Nothing was deleted: another ${name} was created meanwhile. ${PROGRAM} status ${name} shows it.`,
-      );
-    throw error;
+    undefinedIfGone(error);
+    throw new Failure(
+      `Nothing was deleted: ${name} was deleted meanwhile. To see whether another one has its name: ${PROGRAM} status ${name}`,
+    );
   }
 }
 
-/** What happens to the data of a record when it is deleted, as sentences. `isAsked`: a person can still do something before it is. */
-export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment, isAsked = true): string[] {
-  const { databaseDeletionPolicy: ofDatabase, tracingProjectDeletionPolicy: ofTracing } = spec;
-  const { postgresClaim } = names(name, status?.databaseNumber);
-  const hasRedis = spec.sourceConfig.runtime?.redis !== 'none';
-  const database =
-    ofDatabase === 'Retain'
-      ? `Its PostgreSQL volume ${postgresClaim} and its password will stay (databaseDeletionPolicy: Retain).`
-      : `Its PostgreSQL volume ${postgresClaim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
+/** What happens to the data when it is deleted, as sentences. `isAsked`: a person can still do something before it is. */
+export function consequencesOf(deployment: Deployment, isAsked = true): string[] {
+  const { name, database_claim: claim, database_deletion_policy: policy, source_config: config } = deployment;
+  const isKept = policy === 'Retain';
+  const database = isKept
+    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain).`
+    : `Its PostgreSQL volume ${claim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
+  const isMoved = claim !== null && claim !== names(name).postgresClaim;
+  const redis = config.runtime?.redis === 'none' ? '' : ', and what its Redis holds';
   return [
-    ...(status?.databaseVolumeUid === undefined ? [] : [database]),
-    ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
-    ...backupsLeft(name, spec, status, isAsked),
-    `Its pods, addresses, revisions and the values of its secrets will be deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
-    ...(ofTracing === 'Delete' ? ['Its tracing project will be deleted (tracingProjectDeletionPolicy: Delete).'] : []),
+    ...(claim === null ? [] : [database]),
+    ...(isMoved ? [movedFrom(name, isKept)] : []),
+    ...backupsLeft(deployment, isAsked),
+    `Its pods, addresses, revisions and the values of its secrets will be deleted${redis}.`,
+    ...(deployment.tracing_project_deletion_policy === 'Delete'
+      ? ['Its tracing project will be deleted (tracingProjectDeletionPolicy: Delete).']
+      : []),
   ];
 }
 
 /** Those that are known to be there. */
 function backupsLeft(
-  name: string,
-  { source, sourceConfig, sourceRevisionConfig }: AppDeployment['spec'],
-  status: AppDeployment['status'],
+  {
+    name,
+    source,
+    source_config: config,
+    source_revision_config: { image_uri: image },
+    database_backup: backup,
+    database_archive: archive,
+  }: Deployment,
   isAsked: boolean,
 ): string[] {
-  const { name: newest, lastSuccessAt } = status?.databaseBackup ?? {};
-  const { firstRecoverableAt } = status?.databaseArchive ?? {};
-  const backups =
-    newest === undefined ? [] : [`Its backups will stay in their store; the newest is ${newest}, of ${lastSuccessAt}.`];
-  const archive =
-    firstRecoverableAt === undefined
-      ? []
-      : [`Its archive will stay in its store, from ${firstRecoverableAt} on (restore.archive: true).`];
-  const left = [...backups, ...archive];
+  const first = archive?.first_recoverable_at ?? undefined;
+  const left = [
+    ...(backup?.name
+      ? [`Its backups will stay in their store; the newest is ${backup.name}, of ${backup.last_success_at}.`]
+      : []),
+    ...(first === undefined ? [] : [`Its archive will stay in its store, from ${first} on (restore.archive: true).`]),
+  ];
   if (left.length === 0) return [];
   const was = {
     source,
-    image: sourceRevisionConfig.imageUri,
-    driver: sourceConfig.database?.driver,
-    hasArchive: archive.length > 0,
+    image: image ?? undefined,
+    driver: config.database?.driver ?? undefined,
+    hasArchive: first !== undefined,
   };
-  const keep = `Keep its file for that, which has the rest of it, to name it with --file: ${PROGRAM} export ${name} > ${name}.yaml`;
+  const keep = `To give the new one the other settings of ${name}, save its file now, for --file: ${PROGRAM} export ${name} > ${name}.yaml`;
   return [
     `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
     ...(isAsked ? [keep] : []),
@@ -130,31 +152,23 @@ function movedFrom(name: string, isKept: boolean): string {
     : `What is left of the databases that ${name} was moved from will be deleted too, with all data.`;
 }
 
-export interface UntilGoneOptions {
+interface UntilGoneOptions {
   readonly timeoutMs: number;
-  readonly everyMs?: number;
+  readonly clock: Clock;
 }
 
-/** Resolves when the record is gone, also if another one of its name has taken its place. Throws TimedOut after `timeoutMs`. */
-export async function untilGone(
-  kubectl: Kubectl,
-  { name, uid }: { readonly name: string; readonly uid: string | undefined },
-  { timeoutMs, everyMs = 1000 }: UntilGoneOptions,
-): Promise<void> {
-  const end = Date.now() + timeoutMs;
+const EVERY_MS = 1000;
+
+/** Throws TimedOut after `timeoutMs`. */
+async function untilGone(api: HttpApi, { id, name }: Named, { timeoutMs, clock }: UntilGoneOptions): Promise<void> {
+  const end = clock.now() + timeoutMs;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one check after the other
-    const text = await kubectl(['get', RECORDS, name, '--ignore-not-found', '-o', 'json']);
-    if (text.trim() === '') return;
-    const { metadata, status } = JSON.parse(text) as AppDeployment;
-    if (metadata.uid !== uid) return;
-    if (Date.now() >= end) {
-      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-      throw new TimedOut(
-        `${name} is not gone after ${timeoutMs / 1000} s: ${ready?.message || 'its teardown goes on.'}`,
-      );
-    }
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const left = await api.patiently<Deployment>('GET', `/v2/deployments/${id}?secrets=names`).catch(undefinedIfGone);
+    if (left === undefined) return;
+    if (clock.now() >= end)
+      throw new TimedOut(`${name} is not gone after ${timeoutMs / 1000} s: ${left.status_message}`);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(everyMs);
+    await clock.sleep(EVERY_MS);
   }
 }

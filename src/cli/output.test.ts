@@ -119,6 +119,7 @@ const DEPLOYMENT = {
   },
   source_revision_config: { workflow_config_path: 'langgraph.json' },
   secrets: [{ name: 'KEY' }],
+  database_claim: null,
   internal_url: 'http://shop.team:8000',
   latest_revision_id: 'r',
   active_revision_id: 'r',
@@ -145,6 +146,7 @@ async function answer(method: string, path: string, body?: object): Promise<unkn
   return method === 'DELETE' ? { ...DEPLOYMENT, latest_revision_id: 's' } : DEPLOYMENT;
 }
 const api = {
+  namespace: 'team',
   call: answer,
   patiently: answer,
   tagged: async (path: string) => ({ body: await answer('GET', path), etag: 'e' }),
@@ -425,13 +427,9 @@ describe('one document is printed', () => {
   });
 
   it('with the failure and its exit code, whatever was said before', async () => {
-    const failing: CliWorld = { kubectl: () => Promise.reject(new Failure('Error from server (NotFound)')) };
-    const { code, out, err } = await run(['delete', 'shop', '-o', 'json'], failing);
-    expect([code, JSON.parse(out), err]).toEqual([
-      1,
-      { error: 'Error from server (NotFound)', exitCode: 1 },
-      'Error from server (NotFound)',
-    ]);
+    const down = (): Promise<never> => Promise.reject(new Failure('It is down.'));
+    const { code, out, err } = await run(['delete', 'shop', '-o', 'json'], { api: { ...api, call: down } });
+    expect([code, JSON.parse(out), err]).toEqual([1, { error: 'It is down.', exitCode: 1 }, 'It is down.']);
     const misused = await run(['clone', 'shop', '-o', 'json']);
     expect([misused.code, JSON.parse(misused.out)]).toEqual([2, { error: misused.err, exitCode: 2 }]);
   });

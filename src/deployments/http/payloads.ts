@@ -427,6 +427,8 @@ const EXAMPLE = {
   secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
   secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
   database_deletion_policy: 'Delete',
+  tracing_project_deletion_policy: 'Retain',
+  database_claim: 'shop--postgres',
   tag_value_ids: [],
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
@@ -482,6 +484,15 @@ export const Deployment = z
       .describe('Environment variables. Values are "" in lists, and in answers to callers who may not read them.'),
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     database_deletion_policy: DatabaseDeletionPolicy,
+    tracing_project_deletion_policy: z
+      .enum(['Delete', 'Retain'])
+      .describe('Whether its tracing project is deleted with the deployment.'),
+    database_claim: z
+      .string()
+      .nullable()
+      .describe(
+        'Name of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, with the data of its own PostgreSQL. null while there is none.',
+      ),
     tag_value_ids: Tags,
     created_at: time,
     updated_at: time,

@@ -34,6 +34,7 @@ import { commitOf } from '../record/build-source.ts';
 import { fileIn, specWith } from '../record/code-file.ts';
 import { ownRequested, withFile } from '../record/file-values.ts';
 import { uidOf } from '../record/metadata.ts';
+import { names } from '../record/names.ts';
 import { requesterOf } from '../record/requester.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
@@ -79,6 +80,9 @@ export function presentDeployment(
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference, one)) ?? null,
     database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
+    tracing_project_deletion_policy: spec.tracingProjectDeletionPolicy ?? ASKS_NOTHING.tracingProjectDeletionPolicy,
+    database_claim:
+      status.databaseVolumeUid === undefined ? null : names(record.metadata.name, status.databaseNumber).postgresClaim,
     tag_value_ids: tagsOf(record),
     created_at: createdAt(record),
     updated_at: updatedAt(record),

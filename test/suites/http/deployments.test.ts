@@ -53,6 +53,8 @@ describe('create', () => {
       latest_revision_id: serialRevisionId(body.id, 1),
       active_revision_id: null,
       image_version: '1.2',
+      tracing_project_deletion_policy: 'Retain',
+      database_claim: null,
       internal_url: null,
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',

@@ -99,6 +99,12 @@ it('decides the same by a certificate, as somebody else, and by an address and a
     ['token', ['-n', namespace, '--kubeconfig', '/dev/null', '--server', davit.apiUrl, '--token', token]],
   ];
   for (const [way, flags] of ways) {
+    await davit.kubectl(['apply', '-f', '-'], aManifest({ name: `door-${way}`, namespace }, {}));
+    expect(await plugin('delete', `door-${way}`, '--yes', '--wait', '--timeout', '180', ...flags)).toMatchObject({
+      code: 0,
+      out: `door-${way} is gone.\n`,
+      err: expect.stringContaining('Its pods, addresses, revisions and the values of its secrets will be deleted'),
+    });
     const ran = await plugin('env', 'door', 'set', `BY=${way}`, ...flags);
     expect(ran).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^BY of door is set; revision door--/) });
     expect((await plugin('env', 'door', 'list', ...flags)).out).toMatch(new RegExp(`BY +${way}`));
