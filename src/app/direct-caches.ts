@@ -1,7 +1,7 @@
 // The facade's caches in the process of one person: filled by reads with that person's rights before each request, in place of watches.
 
-import type { WatchedStore } from '../lib/controller/store.ts';
-import { Forbidden, NotFound } from '../lib/errors.ts';
+import type { Change, WatchedStore } from '../lib/controller/store.ts';
+import { Forbidden, NotFound, undefinedIfNotFound } from '../lib/errors.ts';
 import { NAMESPACES } from '../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../lib/kube/client.ts';
 import type { FacadeCaches } from '../organization/facade/caches.ts';
@@ -43,8 +43,11 @@ export function makeDirectCaches(kube: KubeClient, { namespace, organizationName
   const shelves: readonly Pick<Shelf<KubeObject>, 'resource' | 'put' | 'drop'>[] = [records, revisions, listeners];
 
   const readTenant = once(async () => {
-    const tenant = await kube.get(NAMESPACES, { name: namespace }).catch(ifHidden(unreadTenant(namespace)));
-    tenants.replace([tenant]);
+    const tenant = await kube.get(NAMESPACES, { name: namespace }).catch((error: unknown) => {
+      if (error instanceof Forbidden) return unreadTenant(namespace);
+      return undefinedIfNotFound(error);
+    });
+    tenants.replace(tenant === undefined ? [] : [tenant]);
   });
   /** What a change may name, and /v2/platform shows. */
   const readOffered = once(() =>
@@ -147,8 +150,21 @@ interface Shelf<T extends KubeObject> extends WatchedStore<T> {
 
 function makeShelf<T extends KubeObject>(resource: Resource): Shelf<T> {
   const objects = new Map<string, T>();
+  const followers = new Set<(change: Change<T>) => void>();
   const inNamespace = (namespace?: string): T[] =>
     [...objects.values()].filter((one) => namespace === undefined || one.metadata.namespace === namespace);
+  function put(object: T): void {
+    const { uid = '' } = object.metadata;
+    const before = objects.get(uid);
+    objects.set(uid, object);
+    for (const follow of followers)
+      follow(before === undefined ? { type: 'added', object } : { type: 'modified', object, previous: before });
+  }
+  function drop(uid: string): void {
+    const object = objects.get(uid);
+    objects.delete(uid);
+    if (object !== undefined) for (const follow of followers) follow({ type: 'deleted', object });
+  }
   return {
     resource,
     hasSynced: () => true,
@@ -158,13 +174,16 @@ function makeShelf<T extends KubeObject>(resource: Resource): Shelf<T> {
     byLabel: (namespace, label, value) =>
       inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
     byIndex: () => [],
-    // A request is over before the next read.
-    onChange: () => () => undefined,
-    replace(all) {
-      objects.clear();
-      for (const one of all) objects.set(one.metadata.uid ?? '', one);
+    onChange(follow) {
+      followers.add(follow);
+      return () => void followers.delete(follow);
     },
-    put: (object) => void objects.set(object.metadata.uid ?? '', object as T),
-    drop: (uid) => void objects.delete(uid),
+    replace(all) {
+      const left = new Set(all.map(({ metadata }) => metadata.uid));
+      for (const uid of [...objects.keys()].filter((one) => !left.has(one))) drop(uid);
+      for (const one of all) put(one);
+    },
+    put: (object) => put(object as T),
+    drop,
   };
 }

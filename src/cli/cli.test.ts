@@ -10,27 +10,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
-import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
-import type { BuildStatus } from '../schema/build.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
 import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
-import { RECORDS, readParts } from './records.ts';
-import { treeOf } from './tree.ts';
+import { RECORDS } from './records.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
-const time = '2026-01-01T00:00:00Z';
 
-interface Said {
-  readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message?: string;
-}
-
-function record(conditions: readonly Said[] = [], more: object = {}): AppDeployment {
+function record(): AppDeployment {
   return {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
@@ -44,282 +32,32 @@ function record(conditions: readonly Said[] = [], more: object = {}): AppDeploym
       databaseDeletionPolicy: 'Delete',
       tracingProjectDeletionPolicy: 'Retain',
     },
-    status: {
-      state: 'READY',
-      observedGeneration: 2,
-      activeRevisionId: id(1),
-      conditions: conditions.map((one) => ({ message: '', lastTransitionTime: time, ...one })),
-    },
-    ...more,
+    status: { state: 'READY', observedGeneration: 2 },
   };
 }
 
-function id(serial: number): string {
-  return `${String(serial).repeat(8)}-0000-5000-8000-000000000000`;
-}
-
-function revision(serial: number, state: 'DEPLOYED' | 'DEPLOY_FAILED', message = ''): AppRevision {
+/** As the HTTP API answers it, as far as `status` reads it. */
+function aDeployment(name: string): object {
   return {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppRevision',
-    metadata: { name: `shop--${id(serial).slice(0, 8)}`, namespace: 'team' },
-    spec: {
-      id: id(serial),
-      deploymentName: 'shop',
-      deploymentUid: uid,
-      deploymentGeneration: serial,
-      revisionSerial: serial,
-      source: 'external_docker',
-      requested: { sourceRevisionConfig: { imageUri: `app:${serial}` }, secrets: [], secretReferences: [] },
-      resolved: { image: `app:${serial}` } as AppRevision['spec']['resolved'],
-    },
-    status: { state, message },
+    id: uid,
+    name,
+    status: 'READY',
+    phase: 'DEPLOYED',
+    processed: true,
+    conditions: [],
+    source_config: { custom_url: null, resource_spec: { max_scale: 1 } },
+    created_at: '2026-01-01T00:00:00Z',
+    changed_by: null,
+    internal_url: null,
+    active_revision_id: null,
+    latest_revision_id: null,
   };
 }
 
-const bad = revision(2, 'DEPLOY_FAILED', 'Container server exited (Error, exit code 3).');
-const good = revision(1, 'DEPLOYED', 'The rollout of this revision has finished.');
-
-describe('status', () => {
-  const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' };
-  const workload: Workload = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'shop', labels },
-    spec: { replicas: 2 },
-    status: { readyReplicas: 1 },
-  };
-  const database: Workload = {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    metadata: { name: 'shop--postgres', labels: { ...labels, 'davit.dev/component': 'postgres' } },
-    spec: { replicas: 1 },
-    status: {},
-  };
-  const MADE = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f4d', uid: 'r', controller: true }];
-  const crashed: Pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'shop-2', labels: { ...labels, 'davit.dev/revision': id(2) }, ownerReferences: MADE },
-    status: {
-      containerStatuses: [
-        {
-          name: 'server',
-          ready: false,
-          state: { waiting: { reason: 'CrashLoopBackOff' } },
-          lastState: { terminated: { exitCode: 3, reason: 'Error', message: 'no licence' } },
-        },
-      ],
-    },
-  };
-  const serving: Pod = {
-    ...crashed,
-    metadata: { name: 'shop-1', labels: { ...labels, 'davit.dev/revision': id(1) }, ownerReferences: MADE },
-    status: { containerStatuses: [{ name: 'server', ready: true, state: { running: {} } }] },
-  };
-
-  it('names what the caller may not list, and shows the rest', async () => {
-    const kubectl: Kubectl = async ([, resource = '']) => {
-      if (resource === RECORDS) return JSON.stringify(record());
-      if (resource.endsWith('.apps')) throw new Failure(`Error from server (Forbidden): ${resource} is forbidden`);
-      return JSON.stringify({ items: [] });
-    };
-    expect(treeOf(await readParts(kubectl, 'shop')).at(-1)).toBe(
-      'Not shown: deployments.apps, statefulsets.apps. You may not list them in team; ClusterRole view allows it.',
-    );
-  });
-
-  it('has tasks in both cases, and of an older revision only the beginning of what was in its way', () => {
-    const tasks = (status: 'True' | 'False', reason: string, message: string) =>
-      record([{ type: 'TasksReady', status, reason, message }]);
-    const words = 'A newer revision replaced this one before it was deployed. Until then: x'.padEnd(900, 'x');
-    const skipped = { ...bad, status: { ...bad.status, state: 'SKIPPED' as const, message: words } };
-    const treeWith = (record: AppDeployment, revisions: AppRevision[]): string =>
-      treeOf({ record, revisions, workloads: [], pods: [] }).join('\n');
-    const fine = treeWith(tasks('True', 'NoTaskFailed', 'The last run of no task has failed.'), [good, skipped]);
-    expect(fine).toContain('ok TasksReady: The last run of no task has failed.\n');
-    expect(fine).toMatch(/shop--22222222 {2}SKIPPED {2}app:2\. A newer revision .* Until then: x{80,90}…$/m);
-    const failed = treeWith(tasks('False', 'TaskFailed', 'Task clean failed.'), [skipped, good]);
-    expect(failed).toContain('!! TasksReady: TaskFailed. Task clean failed.\n');
-    expect(failed).toContain(words);
-  });
-
-  it('draws every part, with reasons where something is wrong', () => {
-    const broken = record([
-      { type: 'Ready', status: 'False', reason: 'ContainerCrashed', message: 'Container server ended.' },
-      { type: 'DatabaseReady', status: 'True', reason: 'Answering', message: 'PostgreSQL answers.' },
-      { type: 'Stalled', status: 'True', reason: 'ContainerCrashed' },
-    ]);
-    const tree = treeOf({
-      record: broken,
-      revisions: [bad, good],
-      workloads: [database, workload],
-      pods: [crashed, serving],
-    });
-    expect(tree.join('\n')).toBe(`team/shop  READY
-  !! Ready: ContainerCrashed. Container server ended.
-├─ conditions
-│  └─ ok DatabaseReady: PostgreSQL answers.
-├─ revisions
-│  ├─ shop--22222222  DEPLOY_FAILED  app:2. Container server exited (Error, exit code 3).
-│  └─ shop--11111111  DEPLOYED, active  app:1
-├─ server  Deployment shop  1/2 ready
-│  ├─ shop-1  ready  revision 11111111
-│  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
-└─ postgres  StatefulSet shop--postgres  0/1 ready`);
-  });
-
-  it('lists at most twenty pods of a workload, the troubled ones first, and counts those that it has not made', () => {
-    const named = (pod: Pod, name: string, ownerReferences: typeof MADE = MADE): Pod => ({
-      ...pod,
-      metadata: { ...pod.metadata, name, ownerReferences },
-    });
-    const own = Array.from({ length: 24 }, (_one, at) => named(serving, `shop-a${at}`));
-    const foreign = Array.from({ length: 150 }, (_one, at) => named(crashed, `foreign-${at}`, []));
-    const others = [
-      [{ ...MADE[0], name: 'other-5f4d' }],
-      [{ ...MADE[0], controller: false }],
-      [{ ...MADE[0], kind: 'StatefulSet', name: 'shop' }],
-    ].map((owner, at) => named(crashed, `other-${at}`, owner as typeof MADE));
-    const pods = [...foreign, ...own, ...others, named(crashed, 'shop-z')];
-    const lines = treeOf({ record: record(), revisions: [], workloads: [workload], pods });
-    const under = lines.slice(lines.findIndex((line) => line.includes('Deployment shop')) + 1);
-    expect(under).toHaveLength(22);
-    expect(under.slice(-3)).toEqual([
-      expect.stringContaining('shop-z  not ready  revision 22222222  !! ContainerCrashed'),
-      '   ├─ and 5 more',
-      '   └─ and 153 with its labels that it has not made',
-    ]);
-  });
-
-  it('shows what pods use where the cluster measures it, and nothing of it otherwise', async () => {
-    const resources = { limits: { cpu: '500m', memory: '512Mi' } };
-    const pod = { ...serving, spec: { containers: [{ name: 'server', resources }] } };
-    const measured = { metadata: { name: 'shop-1' }, containers: [{ usage: { cpu: '12345678n', memory: '49152Ki' } }] };
-    const answers: Readonly<Record<string, unknown>> = {
-      'deployments.apps': { items: [workload] },
-      pods: { items: [pod] },
-      'pods.metrics.k8s.io': { items: [measured] },
-    };
-    const kubectl =
-      (metrics: boolean): Kubectl =>
-      async ([, resource = '']) => {
-        if (resource === RECORDS) return JSON.stringify(record());
-        if (resource === 'pods.metrics.k8s.io' && !metrics)
-          throw new Failure('error: the server doesn\'t have a resource type "pods"');
-        return JSON.stringify(answers[resource] ?? { items: [] });
-      };
-    expect(treeOf(await readParts(kubectl(true), 'shop')).at(-1)).toBe(
-      '   └─ shop-1  ready  revision 11111111  0.012 of 0.5 CPU, 48 of 512 MB',
-    );
-    expect(treeOf(await readParts(kubectl(false), 'shop')).at(-1)).toBe('   └─ shop-1  ready  revision 11111111');
-    const shown = async (metrics: boolean): Promise<unknown> =>
-      JSON.parse((await runCli(['status', 'shop', '-o', 'json'], { kubectl: kubectl(metrics) })).out).pods[0];
-    expect(await shown(true)).toMatchObject({
-      usage: { cpu: 0.012, memoryMb: 48 },
-      limits: { cpu: 0.5, memoryMb: 512 },
-    });
-    expect(await shown(false)).toMatchObject({ usage: null, limits: { cpu: 0.5, memoryMb: 512 } });
-  });
-
-  it('shows every condition that is not in order, and summaries that say something else than Ready', () => {
-    const conditions = record([
-      { type: 'Ready', status: 'True', reason: 'Serving' },
-      { type: 'Available', status: 'False', reason: 'NotAnswering', message: 'PostgreSQL no longer answers.' },
-      { type: 'Reconciling', status: 'False', reason: 'Settled' },
-      { type: 'Stalled', status: 'True', reason: 'Paused', message: 'It is paused.' },
-      { type: 'DatabaseReady', status: 'True', reason: 'PasswordMissing', message: 'Secret a is missing.' },
-      { type: 'AutoscalingReady', status: 'False', reason: 'MetricsMissing', message: 'No metrics.' },
-      { type: 'ResourceSpecHonored', status: 'False', reason: 'VolumeResizeFailed', message: 'It is full.' },
-      { type: 'OfTheFuture', status: 'Unknown', reason: 'Perhaps' },
-      { type: 'ReferencesResolved', status: 'True', reason: 'AllResolved' },
-    ]);
-    expect(treeOf({ record: conditions, revisions: [], workloads: [], pods: [] }).slice(2)).toEqual([
-      '└─ conditions',
-      '   ├─ !! Available: NotAnswering. PostgreSQL no longer answers.',
-      '   ├─ !! Stalled: Paused. It is paused.',
-      '   ├─ ok ReferencesResolved: AllResolved',
-      '   ├─ !! DatabaseReady: PasswordMissing. Secret a is missing.',
-      '   ├─ !! AutoscalingReady: MetricsMissing. No metrics.',
-      '   ├─ !! ResourceSpecHonored: VolumeResizeFailed. It is full.',
-      '   └─ .. OfTheFuture: Perhaps',
-    ]);
-  });
-
-  it('marks nothing as wrong that is under way, or as somebody wants it', () => {
-    const message = 'The deployment has no image or source yet. Push one, or set image_uri.';
-    const waiting = (type: string) => ({ type, status: 'False' as const, reason: 'WaitingForImage', message });
-    const conditions = record([
-      waiting('Ready'),
-      waiting('WorkloadsReady'),
-      waiting('AutoscalingReady'),
-      { type: 'DatabaseReady', status: 'False', reason: 'Starting', message: 'PostgreSQL was started.' },
-      { type: 'PolicyAccepted', status: 'False', reason: 'NotATenant', message: 'No tenant.' },
-    ]);
-    expect(treeOf({ record: conditions, revisions: [], workloads: [], pods: [] }).slice(1)).toEqual([
-      `  .. Ready: WaitingForImage. ${message}`,
-      '└─ conditions',
-      '   ├─ !! PolicyAccepted: NotATenant. No tenant.',
-      '   ├─ .. DatabaseReady: Starting. PostgreSQL was started.',
-      '   └─ .. WorkloadsReady: WaitingForImage. See above.',
-    ]);
-  });
-
-  it.each<[state: RevisionState, build: BuildStatus, shown: string]>([
-    [
-      'QUEUED',
-      { phase: 'Queued', reason: 'WaitingForTurn', message: 'As many run.' },
-      'Queued: WaitingForTurn. As many run.',
-    ],
-    [
-      'BUILDING',
-      { phase: 'Building', reason: 'Planning', message: 'It is planned.' },
-      'Building: Planning. It is planned.',
-    ],
-    [
-      'BUILD_FAILED',
-      { phase: 'Failed', reason: 'StepFailed', message: 'Line 4 failed: RUN make.' },
-      '!! Failed: StepFailed. Line 4 failed: RUN make.',
-    ],
-    ['INTERRUPTED', { phase: 'Interrupted' }, 'Interrupted'],
-  ])('shows the step of a build that is %s', (state, build, shown) => {
-    const { spec, ...rest } = revision(2, 'DEPLOY_FAILED');
-    const building: AppRevision = {
-      ...rest,
-      spec: { ...spec, resolved: {} as AppRevision['spec']['resolved'] },
-      status: { state, message: build.message ?? '', build },
-    };
-    expect(treeOf({ record: record(), revisions: [building, good], workloads: [], pods: [] }).slice(-4)).toEqual([
-      '└─ revisions',
-      `   ├─ shop--22222222  ${state}  no image yet`,
-      `   │  └─ build  ${shown}`,
-      '   └─ shop--11111111  DEPLOYED, active  app:1',
-    ]);
-  });
-
-  it.each([
-    ['BUILDING', 'team/shop  READY, latest revision BUILDING'],
-    ['DEPLOYED', 'team/shop  READY'],
-  ])('says what happens to the latest revision: %s', (phase, line) => {
-    const one = record();
-    const shown = { ...one, status: { ...one.status, phase } };
-    expect(treeOf({ record: shown, revisions: [], workloads: [], pods: [] })[0]).toBe(line);
-  });
-
-  it('says that nobody has looked yet', () => {
-    const { status: _none, ...fresh } = record();
-    expect(treeOf({ record: fresh, revisions: [], workloads: [], pods: [] })).toEqual([
-      'team/shop  not observed yet',
-      '  Davit has not observed its latest change yet.',
-    ]);
-  });
-
-  it('counts old revisions instead of listing them', () => {
-    const many = [9, 8, 7, 6, 5, 4, 3].map((serial) => revision(serial, 'DEPLOYED'));
-    const tree = treeOf({ record: record(), revisions: many, workloads: [], pods: [] });
-    expect(tree.at(-1)).toMatch(/and 2 older$/);
-  });
-});
+function aPod(name: string, part: string, problem: object | null = null): object {
+  const of = { name, part, revision_id: null, started_for_revision_id: null, made_by: 'ReplicaSet/shop-5f4d' };
+  return { ...of, ending: false, ready: false, restarts: 0, usage: null, limits: {}, problem };
+}
 
 describe('kubectl', () => {
   it('passes the cluster flags, and throws its words', async () => {
@@ -359,6 +97,29 @@ describe('the command', { timeout: 240_000 }, () => {
     return { code, out, err };
   }
 
+  /** Runs it with an address and a token alone. The API has so many deployments, and the first one these pods. */
+  async function overHttp(
+    args: readonly string[],
+    { deployments, pods }: { readonly deployments: number; readonly pods: readonly object[] },
+    reads = true,
+  ): Promise<Ran> {
+    const listed = Array.from({ length: deployments }, (_, at) => aDeployment(at === 0 ? 'shop' : `shop-${at}`));
+    const server = createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+      const isPast = Number(searchParams.get('offset')) > 0;
+      const answer = pathname.endsWith('/events')
+        ? { resources: [], pods, truncated: false }
+        : { resources: isPast || pathname.endsWith('/revisions') ? [] : listed };
+      response.end(JSON.stringify(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const ran = await davit([...args, '--token=x', `--server=${address}`], { reads });
+    server.closeAllConnections();
+    server.close();
+    return ran;
+  }
+
   it('names the components that there are', async () => {
     const { code, err } = await davit(['logs', 'shop', '--component', 'task']);
     expect([code, err.split('\n')[0]]).toEqual([
@@ -368,7 +129,7 @@ describe('the command', { timeout: 240_000 }, () => {
   });
 
   describe('deploy, ended by Ctrl-C,', () => {
-    const ID = id(1);
+    const ID = '11111111-0000-5000-8000-000000000000';
     const deployment = {
       id: uid,
       name: 'shop',
@@ -463,40 +224,8 @@ describe('the command', { timeout: 240_000 }, () => {
 
   it('shows no control characters of what a container wrote', async () => {
     const words = 'x\u001B]0;TITLE\u0007\r  ok Ready: Serving\u001B[8m\u202E';
-    const waiting = { reason: 'CrashLoopBackOff' };
-    const pod: Pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: 'shop-1',
-        labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' },
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f4d', uid: 'r', controller: true }],
-      },
-      status: {
-        containerStatuses: [
-          {
-            name: 'server',
-            ready: false,
-            state: { waiting },
-            lastState: { terminated: { exitCode: 1, message: words } },
-          },
-        ],
-      },
-    };
-    const workload = {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } },
-      spec: { replicas: 1 },
-      status: {},
-    };
-    const kubectl = `case "$2" in
-        appdeployments*) printf %s '${JSON.stringify(record())}' ;;
-        deployments*) printf %s '${JSON.stringify({ items: [workload] })}' ;;
-        pods) printf %s '${JSON.stringify({ items: [pod] })}' ;;
-        *) echo '{"items": []}' ;;
-      esac`;
-    const { out } = await davit(['status', 'shop'], { kubectl });
+    const pods = [aPod('shop-1', 'server', { reason: 'ContainerCrashed', message: words })];
+    const { out } = await overHttp(['status', 'shop'], { deployments: 1, pods });
     expect(out).toContain('TITLE');
     expect(out).not.toMatch(/[^\P{C}\n]/u);
   });
@@ -544,23 +273,15 @@ describe('the command', { timeout: 240_000 }, () => {
     });
 
     it('status of one deployment', async () => {
-      const items = Array.from({ length: 3000 }, (_, i) => ({
-        kind: 'Deployment',
-        metadata: { name: `shop-${i}`, labels: { 'davit.dev/component': 'server' } },
-      }));
-      const kubectl = `case "$2" in
-        appdeployments*) echo '${JSON.stringify(record())}' ;;
-        deployments*) echo '${JSON.stringify({ items })}' ;;
-        *) echo '{"items": []}' ;;
-      esac`;
-      expect((await davit(['status', 'shop'], { kubectl })).out.split('\n').length).toBeGreaterThan(3000);
-      expect(await davit(['status', 'shop'], { reads: false, kubectl })).toMatchObject({ code: 141, err: '' });
+      const answers = { deployments: 1, pods: Array.from({ length: 3000 }, (_, at) => aPod(`shop-${at}`, `w${at}`)) };
+      expect((await overHttp(['status', 'shop'], answers)).out.split('\n').length).toBeGreaterThan(6000);
+      expect(await overHttp(['status', 'shop'], answers, false)).toMatchObject({ code: 141, err: '' });
     });
 
     it('status of all', async () => {
-      const kubectl = 'yes shop | head -n 100000';
-      expect((await davit(['status'], { kubectl })).out.split('\n').length).toBeGreaterThan(100_000);
-      expect(await davit(['status'], { reads: false, kubectl })).toMatchObject({ code: 141, err: '' });
+      const answers = { deployments: 10_000, pods: [] };
+      expect((await overHttp(['status'], answers)).out.split('\n').length).toBeGreaterThan(10_000);
+      expect(await overHttp(['status'], answers, false)).toMatchObject({ code: 141, err: '' });
     });
   });
 

@@ -6,7 +6,6 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from './kubectl.ts';
-import { unusableSentence } from './namespaces.ts';
 
 export interface Connection {
   /** Origin, and a base path if there is one; without a slash at the end. */
@@ -239,6 +238,11 @@ function sentenceOf({ status, body }: Answer, { server, namespace }: Pick<Connec
   if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
   if (Array.isArray(detail)) return (detail as readonly Finding[]).map(findingLine).join('\n');
   return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;
+}
+
+/** For a caller who cannot know which of these it is. */
+export function unusableSentence(namespace: string): string {
+  return `Namespace ${namespace} is not there, is no tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.`;
 }
 
 /** What the answer calls by the names of HTTP. */

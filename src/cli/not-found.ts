@@ -1,8 +1,10 @@
 // What is said where a deployment, or its namespace, is not there.
 
+import type { KubeObject } from '../lib/kube/client.ts';
+import { TENANT_LABEL } from '../schema/meta.ts';
 import type { Context } from './command.ts';
-import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
-import { namespaceState, noTenantSentence, unusableSentence } from './namespaces.ts';
+import { unusableSentence } from './http-api.ts';
+import { ignoreFailure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS } from './records.ts';
 import { mostSimilar } from './similar.ts';
@@ -43,24 +45,14 @@ export function noDeployment(name: string, namespace: string | undefined, others
   return `There is no deployment ${name}${where}.${similar === undefined ? '' : ` Did you mean ${similar}?`} To list all: ${PROGRAM} status`;
 }
 
-/**
- * The namespace, undefined where it is not known. Throws Failure if it is not there, or is no tenant: an empty list would say that nothing
- * was deployed yet.
- */
-export async function needTenant(asking: Asking): Promise<string | undefined> {
-  const namespace = await namespaceOf(asking);
-  const trouble = namespace === undefined ? undefined : await namespaceTrouble(asking.kubectl, namespace);
-  if (trouble !== undefined) throw new Failure(trouble);
-  return namespace;
-}
-
 /** Undefined for a tenant, and where the caller may not look. */
 async function namespaceTrouble(kubectl: Kubectl, namespace: string): Promise<string | undefined> {
-  const state = await namespaceState(kubectl, namespace);
-  if (state === 'absent') return `There is no namespace ${namespace}. Name another one with --namespace.`;
-  if (state !== 'no tenant') return undefined;
-  const sentence = noTenantSentence(namespace);
-  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+  const text = await kubectl(['get', 'namespace', namespace, '--ignore-not-found', '-o', 'json']).catch(ignoreFailure);
+  if (text === undefined) return undefined;
+  if (text.trim() === '') return `There is no namespace ${namespace}. Name another one with --namespace.`;
+  const { metadata } = JSON.parse(text) as KubeObject;
+  if (metadata.labels?.[TENANT_LABEL] === 'true') return undefined;
+  return `Namespace ${namespace} is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;
 }
 
 interface Contexts {

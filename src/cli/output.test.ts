@@ -185,7 +185,10 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
       },
     ],
   ],
-  status: [[['shop'], expect.objectContaining({ name })]],
+  status: [
+    [['shop'], expect.objectContaining({ name }), own],
+    [[], [expect.objectContaining({ name, namespace: 'team' })], own],
+  ],
   wait: [[['shop'], { name, state: 'READY', activeRevisionId: 'r', url: 'https://shop.example', ...SERVES }]],
   tasks: [[['shop'], [], own]],
   backups: [
@@ -322,29 +325,15 @@ describe('a list without a row', () => {
     expect(json).toMatchObject({ code: 0, out: '[]', err: '' });
   });
 
-  it('of deployments, whose table is that of kubectl, does so too', async () => {
-    const printing =
-      (table: string): Kubectl =>
-      async ([, resource]) => {
-        if (resource === RECORDS) return table;
-        throw new Failure('Error from server (Forbidden): namespaces is forbidden');
-      };
-    const none = await runCli(['status', '-n', 'staging'], { kubectl: printing('') });
-    expect(none).toMatchObject({ code: 0, out: '', onTerminal: [] });
-    expect(none.asked[0]).toBe('--namespace=staging get appdeployments.davit.dev');
+  it('of deployments does so too', async () => {
+    const api = await makeOwnCli().api();
+    const none = await runCli(['status', '-n', 'team'], { api });
+    expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err.split('\n')).toEqual([
-      'There is no deployment in namespace staging yet.',
-      'To deploy a folder: kubectl davit deploy --namespace=staging FOLDER',
-      'To deploy an image: kubectl davit deploy --namespace=staging --image IMAGE --name NAME',
+      'There is no deployment in namespace team yet.',
+      'To deploy a folder: kubectl davit deploy --namespace=team FOLDER',
+      'To deploy an image: kubectl davit deploy --namespace=team --image IMAGE --name NAME',
     ]);
-    const some = await runCli(['status'], { kubectl: printing('NAME  STATE\nshop  READY\n') });
-    expect(some).toMatchObject({ code: 0, out: 'NAME  STATE\nshop  READY', err: '' });
-  });
-
-  it('of deployments that cannot be asked for is a failure, which is said once', async () => {
-    const words = 'Unable to connect to the server: dial tcp 192.0.2.1:6443: i/o timeout';
-    const ran = await runCli(['status'], { kubectl: () => Promise.reject(new Failure(words)) });
-    expect(ran).toMatchObject({ code: 1, out: '', err: words, onTerminal: [] });
   });
 });
 

@@ -1,124 +1,149 @@
 // Shows one deployment with all its parts, or lists all deployments.
 
-import { podFailure } from '../deployments/assess/pod-failures.ts';
-import { requesterOf } from '../deployments/record/requester.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
-import { lastTime } from '../schema/event-time.ts';
-import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
-import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
-import { isOfThePast, timesOf } from './events.ts';
-import { needTenant } from './not-found.ts';
+import type { DeploymentEvents, DeploymentPod } from '../deployments/http/events/payloads.ts';
+import type { Deployment, DeploymentList } from '../deployments/http/payloads.ts';
+import { needDeployment, readRevisions } from './build-log.ts';
+import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFlags } from './command.ts';
+import { type HttpApi, Refused } from './http-api.ts';
 import { PROGRAM } from './program.ts';
-import { RECORDS, readParts } from './records.ts';
-import { componentOf, internalUrlOf, type Parts, podState, restartsOf, revisionsOnPod, treeOf } from './tree.ts';
+import { ageOf, tableOf } from './table.ts';
+import { amountsOf, isMade, type Parts, podState, treeOf } from './tree.ts';
 
 export const statusCommand: Command = {
   name: 'status',
   purpose: 'show one deployment: address, conditions, revisions, pods and events; or list all deployments',
   words: [{ word: 'NAME', names: 'deployment', need: 'optional' }],
-  flags: [OUTPUT],
-  about: `Of all deployments it prints one line each; status NAME says why one is not up to date. !! marks what is wrong, with its reason and what to do. Workloads and pods need ClusterRole view in the namespace; without
+  flags: [OUTPUT, ...API_FLAGS],
+  about: `Of all deployments it prints one line each; status NAME says why one is not up to date. !! marks what is wrong, with its reason and what to do. Pods need davit-editor or ClusterRole view in the namespace; without
 it the last line names what is not shown.`,
-  run: status,
+  async run(context) {
+    const [name] = context.words;
+    const api = await context.api();
+    if (name === undefined) return list(context, api);
+    const parts = await readParts(api, name);
+    print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));
+    return 0;
+  },
 };
 
-const NONE = `To deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`;
+/** The most that an answer has. */
+const PAGE = 100;
 
-async function status(context: Context): Promise<number> {
-  const { kubectl, words } = context;
-  const [name] = words;
-  if (name === undefined) return list(context);
-  const parts = await readParts(kubectl, name);
-  print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));
-  return 0;
-}
-
-/** Throws Failure where there is none because of the namespace. The table is that of kubectl. */
-async function list(context: Context): Promise<number> {
-  const { kubectl, flags, say, report, warn, suggested } = context;
-  if (flags.text('output') === 'json') {
-    const found = JSON.parse(await kubectl(['get', RECORDS, '-o', 'json'])) as { readonly items: readonly unknown[] };
-    if (found.items.length === 0) await needTenant(context);
-    report(found);
-    return 0;
+async function list(context: Context, api: HttpApi): Promise<number> {
+  const all: Deployment[] = [];
+  for (let isLast = false; !isLast; ) {
+    const path = `/v2/deployments?limit=${PAGE}&offset=${all.length}`;
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const { resources } = await api.call<DeploymentList>('GET', path);
+    all.push(...resources);
+    // A page of large records has fewer.
+    isLast = resources.length === 0;
   }
-  const table = (await kubectl(['get', RECORDS])).trimEnd();
-  if (table !== '') {
-    for (const line of table.split('\n')) say(line);
-    return 0;
-  }
-  const namespace = await needTenant(context);
-  warn(`There is no deployment${namespace === undefined ? '' : ` in namespace ${namespace}`} yet.`);
-  warn(withFlags(NONE, suggested));
-  return 0;
-}
-
-/** The same as data. Numbers of pods are counts; times are RFC 3339. */
-function viewOf(parts: Parts): object {
-  const { record, revisions, workloads, pods, metrics, events = [], hidden = [] } = parts;
-  const { metadata, status: own } = record;
-  const now = Date.now();
-  const made = pods.filter(({ metadata: { ownerReferences } }) =>
-    ownerReferences?.some(({ controller }) => controller),
+  const place = api.namespace === undefined ? '' : ` in namespace ${api.namespace}`;
+  printList(
+    context,
+    all.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((one) => headOf(one, api.namespace)),
+    (rows) => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...rows.map(rowOf)]),
+    `There is no deployment${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
   );
+  return 0;
+}
+
+function rowOf({ name, state, revision, createdAt, address }: Head): string[] {
+  return [name, state, revision ?? '-', ageOf(createdAt, Date.now()), address ?? '-'];
+}
+
+async function readParts(api: HttpApi, name: string): Promise<Parts> {
+  const deployment = await needDeployment<Deployment>(api, name);
+  const [revisions, reported] = await Promise.all([
+    readRevisions(api, deployment.id, PAGE),
+    api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`).catch(undefinedIfForbidden),
+  ]);
+  const hidden = reported === undefined ? ['events', 'pods'] : reported.pods === null ? ['pods'] : [];
+  const { pods, resources: events = [] } = reported ?? {};
+  return { deployment, namespace: api.namespace, revisions, pods: pods ?? [], events, hidden };
+}
+
+function undefinedIfForbidden(error: unknown): undefined {
+  if (!(error instanceof Refused) || error.status !== 403) throw error;
+}
+
+/** What the list and the view of one have, as data. Times are RFC 3339. */
+interface Head {
+  readonly name: string;
+  readonly namespace: string | null;
+  readonly state: string;
+  /** State of the latest revision. */
+  readonly revision: string | null;
+  readonly createdAt: string;
+  /** Whether the rest is about the latest change. */
+  readonly observed: boolean;
+  readonly address: string | null;
+  readonly internalUrl: string | null;
+  readonly changedBy: string | null;
+  readonly conditions: readonly object[];
+}
+
+function headOf(deployment: Deployment, namespace: string | undefined): Head {
   return {
-    name: metadata.name,
-    namespace: metadata.namespace ?? null,
-    state: metadata.deletionTimestamp ? 'AWAITING_DELETE' : (own?.state ?? null),
-    /** Whether the rest is about the latest change. */
-    observed: (own?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
-    address: own?.url ?? null,
-    internalUrl: internalUrlOf(record) ?? null,
-    image: own?.image ?? null,
-    changedBy: requesterOf(record) ?? null,
-    conditions: own?.conditions ?? [],
-    revisions: revisions.map((revision) => ({
-      name: revision.metadata.name,
-      id: revision.spec.id,
-      status: revision.status?.state ?? 'CREATING',
-      message: revision.status?.message ?? null,
-      active: revision.spec.id === own?.activeRevisionId,
-      image: imageOf(revision) ?? null,
+    name: deployment.name,
+    namespace: namespace ?? null,
+    state: deployment.status,
+    revision: deployment.phase,
+    createdAt: deployment.created_at,
+    observed: deployment.processed,
+    address: deployment.source_config.custom_url,
+    internalUrl: deployment.internal_url,
+    changedBy: deployment.changed_by,
+    conditions: deployment.conditions.map(({ last_transition_time: lastTransitionTime, ...one }) => ({
+      ...one,
+      lastTransitionTime,
     })),
-    workloads: workloads.map((workload) => ({
-      component: componentOf(workload),
-      kind: workload.kind,
-      name: workload.metadata.name,
-      wanted: workload.spec?.replicas ?? 1,
-      ready: workload.status?.readyReplicas ?? 0,
+  };
+}
+
+/** One with its parts, as data. Numbers of pods are counts. */
+function viewOf({ deployment, namespace, revisions, pods, events, hidden }: Parts): object {
+  const { active_revision_id: active, latest_revision_id: latest } = deployment;
+  const made = pods.filter(isMade);
+  return {
+    ...headOf(deployment, namespace),
+    image: revisions.find(({ id }) => id === (active ?? latest))?.image ?? null,
+    revisions: revisions.map(({ id, name, status, status_message: message, image }) => ({
+      name,
+      id,
+      status,
+      message,
+      active: id === active,
+      image,
     })),
-    pods: made.map((pod) => {
-      const { runs, startedFor } = revisionsOnPod(pod, parts);
-      return {
-        component: componentOf(pod),
-        name: pod.metadata.name,
-        state: podState(pod),
-        restarts: restartsOf(pod),
-        revisionId: runs,
-        startedForRevisionId: startedFor,
-        usage: usageIn(metrics, pod.metadata.name),
-        limits: limitsOf(pod.spec),
-        problem: podFailure([pod]) ?? null,
-      };
-    }),
+    pods: made.map(podView),
     /** Others have its labels, and nothing that makes pods has made them. */
     foreignPods: pods.length - made.length,
-    events: events.map((event) => ({
-      time: lastTime(event, now) ?? null,
-      type: event.type ?? 'Normal',
-      reason: event.reason ?? null,
-      object: `${event.involvedObject?.kind}/${event.involvedObject?.name}`,
-      times: timesOf(event),
-      message: event.message ?? '',
+    events: events.map(({ last_at: time, type, reason, object, count: times, message, over }) => ({
+      time,
+      type,
+      reason,
+      object,
+      times,
+      message,
       /** A warning of a pod that has become ready since. */
-      over: isOfThePast(event, pods, now),
+      over,
     })),
     notShown: hidden,
   };
 }
 
-/** Null where it is not known. */
-function usageIn(metrics: Parts['metrics'], pod: string): Amounts | null {
-  const found = metrics?.get(pod);
-  return found ? usageOf(found) : null;
+function podView(pod: DeploymentPod): object {
+  return {
+    component: pod.part,
+    name: pod.name,
+    state: podState(pod),
+    restarts: pod.restarts,
+    revisionId: pod.revision_id,
+    startedForRevisionId: pod.started_for_revision_id,
+    usage: pod.usage && amountsOf(pod.usage),
+    limits: amountsOf(pod.limits),
+    problem: pod.problem,
+  };
 }

@@ -1,41 +1,32 @@
-// The parts of one deployment as a tree, each with its state and, if something is wrong, the reason. Pure.
+// One deployment with its parts as a tree, each with its state and, if something is wrong, the reason. Pure.
 
-import type { Pod, Workload } from '../deployments/assess/observed.ts';
-import { podFailure } from '../deployments/assess/pod-failures.ts';
-import { isScaledToZero } from '../deployments/record/moving-database.ts';
-import { names } from '../deployments/record/names.ts';
-import { requesterOf } from '../deployments/record/requester.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
-import { revisionIdOnPods } from '../deployments/record/shared-pods.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DeploymentEvent, DeploymentPod } from '../deployments/http/events/payloads.ts';
+import type { Deployment } from '../deployments/http/payloads.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
-import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
-import type { BuildStatus } from '../schema/build.ts';
-import { lastTime } from '../schema/event-time.ts';
 import { listedEvents, runsBeside } from '../schema/listed-events.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
-import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
-import type { Condition } from '../schema/primitives.ts';
+import { ROLES, STORE_PARTS } from '../schema/meta.ts';
+import { type Amounts, usageWords } from '../schema/pod-usage.ts';
 import { shortened } from '../schema/text.ts';
 import { isWorker } from '../schema/worker-parts.ts';
-import { type ClusterEvent, isNews, isOfThePast, timesOf } from './events.ts';
 import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
 
+/** What the HTTP API answers about a deployment. */
 export interface Parts {
-  readonly record: AppDeployment;
-  readonly revisions: readonly AppRevision[];
-  /** Deployments and StatefulSets of the record. */
-  readonly workloads: readonly Workload[];
-  readonly pods: readonly Pod[];
-  /** By pod; none where the cluster has no metrics of pods, or the caller may not list them. */
-  readonly metrics?: ReadonlyMap<string, PodMetrics>;
-  /** About these objects, newest first. */
-  readonly events?: readonly ClusterEvent[];
-  /** Resources that the caller may not list. */
-  readonly hidden?: readonly string[];
+  readonly deployment: Deployment;
+  /** The tenant's, where it is known. */
+  readonly namespace: string | undefined;
+  /** Newest first. */
+  readonly revisions: readonly Revision[];
+  readonly pods: readonly DeploymentPod[];
+  /** Newest first. */
+  readonly events: readonly DeploymentEvent[];
+  /** What the caller may not list. */
+  readonly hidden: readonly string[];
 }
+
+type Condition = Deployment['conditions'][number];
 
 interface Branch {
   readonly text: string;
@@ -44,7 +35,7 @@ interface Branch {
 
 /** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
-/** Maximum number of listed pods of a workload, those with a trouble first; the others are counted. */
+/** Maximum number of listed pods of a part, those with a trouble first; the others are counted. */
 const PODS_SHOWN = 20;
 /** Maximum number of listed events, the newest. */
 const EVENTS_SHOWN = { most: 8, mostOfRuns: 2 };
@@ -70,45 +61,42 @@ const OF_PARTS = [
 /** They summarize the others, and True means of two of them that something is not in order. */
 const SUMMARIES = ['Ready', 'Available', 'Reconciling', 'Stalled'];
 
-/** Lines without line ends. `revisions` newest first. `now` in milliseconds, for ages. */
+/** Lines without line ends. `now` in milliseconds, for ages. */
 export function treeOf(parts: Parts, now = Date.now()): string[] {
-  const { record, revisions, workloads, pods, events = [], hidden = [] } = parts;
-  const { metadata, status } = record;
-  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
-  const internal = internalUrlOf(record);
-  const changedBy = requesterOf(record);
-  const scale = isScaledToZero(record) ? '  (scaled to zero)' : '';
+  const { deployment, namespace, revisions, pods, events, hidden } = parts;
+  const { name, status, source_config: config, internal_url: internal, changed_by: changedBy } = deployment;
+  const ready = deployment.conditions.find(({ type }) => type === 'Ready');
+  const scale = config.resource_spec.max_scale === 0 ? '  (scaled to zero)' : '';
+  const made = pods.filter(isMade);
   const lines = [
-    `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
+    `${namespace === undefined ? '' : `${namespace}/`}${name}  ${status}${underWay(deployment)}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
-    ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
-    ...(changedBy === undefined ? [] : [`  changed by  ${changedBy}`]),
-    ...(status?.url ? [`  address  ${status.url}${scale}`] : []),
-    ...(internal === undefined ? [] : [`  in the cluster  ${internal}${scale}`]),
+    ...(deployment.processed ? [] : [`  ${deployment.status_message}`]),
+    ...(changedBy === null ? [] : [`  changed by  ${changedBy}`]),
+    ...(config.custom_url ? [`  address  ${config.custom_url}${scale}`] : []),
+    ...(internal === null ? [] : [`  in the cluster  ${internal}${scale}`]),
     ...drawn([
-      ...heading('conditions', conditionsOf(record)),
-      ...heading('revisions', revisionsOf(record, revisions)),
-      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, parts)),
+      ...heading('conditions', conditionsOf(deployment)),
+      ...heading('revisions', revisionsOf(deployment, revisions)),
+      ...partsIn(made).map((part) => partOf(part, pods)),
       ...heading(
         'events',
         listedEvents(events.filter(isNews), ofRuns(pods), EVENTS_SHOWN).map((event) => ({
-          text: eventText(event, isOfThePast(event, pods, now), now),
+          text: eventText(event, now),
         })),
       ),
     ]),
     ...(hidden.length > 0
-      ? [`Not shown: ${hidden.join(', ')}. You may not list them in ${metadata.namespace}; ClusterRole view allows it.`]
+      ? [`Not shown: ${hidden.join(', ')}. You may not list them; ClusterRole view allows it.`]
       : []),
   ];
-  return saidOnce(lines, messagesOf(record, revisions)).map(withShortIds);
+  return saidOnce(lines, messagesOf(deployment, revisions)).map(withShortIds);
 }
 
-function messagesOf({ status }: AppDeployment, revisions: readonly AppRevision[]): string[] {
+function messagesOf({ conditions }: Deployment, revisions: readonly Revision[]): string[] {
   const all = [
-    ...(status?.conditions ?? []).map(({ message }) => message),
-    ...revisions.flatMap(({ status: own }) => [own?.message ?? '', own?.build?.message ?? '']),
+    ...conditions.map(({ message }) => message),
+    ...revisions.map(({ status_message: message }) => message ?? ''),
   ];
   return [...new Set(all)].filter((message) => message.length > LONG_MESSAGE);
 }
@@ -126,9 +114,8 @@ function saidOnce(lines: readonly string[], messages: readonly string[]): string
 }
 
 /** The state of the latest revision, if the status does not say as much. */
-function underWay(status: AppDeployment['status']): string {
-  const { phase } = status ?? {};
-  return phase === undefined || phase === 'DEPLOYED' ? '' : `, latest revision ${phase}`;
+function underWay({ phase }: Deployment): string {
+  return phase === null || phase === 'DEPLOYED' ? '' : `, latest revision ${phase}`;
 }
 
 /** Empty if the branch has no children. */
@@ -136,8 +123,7 @@ function heading(text: string, under: readonly Branch[]): Branch[] {
   return under.length > 0 ? [{ text, under }] : [];
 }
 
-function conditionsOf({ status }: AppDeployment): Branch[] {
-  const all = status?.conditions ?? [];
+function conditionsOf({ conditions: all }: Deployment): Branch[] {
   const ready = all.find(({ type }) => type === 'Ready');
   const summaries = all.filter((condition) => isWorthSaying(condition, ready));
   const others = all.filter(({ type }) => !SUMMARIES.includes(type) && !OF_PARTS.includes(type)).filter(isTrouble);
@@ -170,81 +156,70 @@ function saying({ type, status, reason, message }: Condition): string {
   return `${mark} ${type}: ${reason}${message ? `. ${message}` : ''}`;
 }
 
-function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[]): Branch[] {
-  const shown = revisions.slice(0, REVISIONS_SHOWN).map((revision) => {
-    const { spec, status: own } = revision;
-    const marks = spec.id === status?.activeRevisionId ? ', active' : '';
-    const image = imageOf(revision) ?? 'no image yet';
-    const isLatest = revision === revisions[0];
-    const asShown = (text: string): string => (isLatest ? text : shortened(text, LONGEST_OF_OLDER));
-    const build = own?.build && own.build.phase !== 'Built' ? [buildOf(own.build, asShown)] : [];
-    const why = own?.state === 'DEPLOYED' || !own?.message || build.length > 0 ? '' : `. ${asShown(own.message)}`;
-    return {
-      text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}`,
-      under: [...build, ...migrationOf(own?.migration)],
-    };
+function revisionsOf({ active_revision_id: active }: Deployment, revisions: readonly Revision[]): Branch[] {
+  const shown = revisions.slice(0, REVISIONS_SHOWN).map(({ id, name, status, status_message: message, image }, at) => {
+    const marks = id === active ? ', active' : '';
+    const why =
+      status === 'DEPLOYED' || !message ? '' : `. ${at === 0 ? message : shortened(message, LONGEST_OF_OLDER)}`;
+    return { text: `${name}  ${status}${marks}  ${image ?? 'no image yet'}${why}` };
   });
   const more = revisions.length - shown.length;
   return more > 0 ? [...shown, { text: `and ${more} older` }] : shown;
 }
 
-/** A migration that has not succeeded. Why it failed stands in the revision's own line. */
-function migrationOf(migration: MigrationStatus | undefined): Branch[] {
-  if (!migration || migration.phase === 'Succeeded') return [];
-  return [{ text: `migration  ${migration.phase === 'Failed' ? '!! ' : ''}${migration.phase}  Job ${migration.job}` }];
-}
-
-/** The step of a build that runs, and why one has ended without an image. */
-function buildOf({ phase, reason, message }: BuildStatus, asShown: (text: string) => string): Branch {
-  const mark = phase === 'Failed' ? '!! ' : '';
-  return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${asShown(message)}` : ''}` };
-}
-
 /** Whether an event is about one of these pods, of a run. */
-function ofRuns(pods: readonly Pod[]): (event: ClusterEvent) => boolean {
-  const names = new Set(pods.filter((pod) => runsBeside(componentOf(pod))).map(({ metadata }) => metadata.name));
-  return ({ involvedObject: { kind, name = '' } = {} }) => kind === 'Pod' && names.has(name);
+function ofRuns(pods: readonly DeploymentPod[]): (event: DeploymentEvent) => boolean {
+  const runs = new Set(pods.filter(({ part }) => runsBeside(part)).map(({ name }) => `Pod/${name}`));
+  return ({ object }) => runs.has(object);
 }
 
-function workloadOf(workload: Workload, parts: Parts): Branch {
-  const component = componentOf(workload);
-  const wanted = workload.spec?.replicas ?? 1;
-  const labelled = parts.pods.filter((pod) => componentOf(pod) === component);
-  const own = labelled.filter((pod) => isMadeBy(workload, pod));
+/** The parts of these pods, without runs, in their order: workers come after the executor, by name. */
+function partsIn(pods: readonly DeploymentPod[]): string[] {
+  const order: readonly string[] = [...ROLES, 'a worker', ...STORE_PARTS.toReversed()];
+  const placeOf = (part: string): number => order.indexOf(isWorker(part) ? 'a worker' : part);
+  const parts = new Set(pods.map(({ part }) => part).filter((part) => isWorker(part) || order.includes(part)));
+  return [...parts].toSorted((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1));
+}
+
+function partOf(part: string, pods: readonly DeploymentPod[]): Branch {
+  const labelled = pods.filter((pod) => pod.part === part);
+  const own = labelled.filter(isMade);
   const foreign = labelled.length - own.length;
   const shown = own
-    .map((pod) => ({ pod, rank: podFailure([pod]) ? 0 : 1 }))
-    .toSorted((a, b) => a.rank - b.rank || byName(a.pod, b.pod))
-    .slice(0, PODS_SHOWN)
-    .map(({ pod }) => pod);
+    .toSorted((a, b) => Number(a.problem === null) - Number(b.problem === null) || byName(a, b))
+    .slice(0, PODS_SHOWN);
   const more = own.length - shown.length;
   return {
-    text: `${component}  ${workload.kind} ${workload.metadata.name}  ${workload.status?.readyReplicas ?? 0}/${wanted} ready`,
+    text: `${part}  ${own.filter(({ ready }) => ready).length}/${own.length} ready`,
     under: [
-      ...shown.toSorted(byName).map((pod) => podOf(pod, parts)),
+      ...shown.toSorted(byName).map(podOf),
       ...(more > 0 ? [{ text: `and ${more} more` }] : []),
       ...(foreign > 0 ? [{ text: `and ${foreign} with its labels that it has not made` }] : []),
     ],
   };
 }
 
-/** Anybody may give a pod these labels, and `kubectl debug --copy-to` does. A Deployment makes its pods by ReplicaSets of its name. */
-function isMadeBy({ kind, metadata: { name } }: Workload, pod: Pod): boolean {
-  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
-  if (kind === 'Deployment') return owner?.kind === 'ReplicaSet' && owner.name.startsWith(`${name}-`);
-  return owner?.kind === kind && owner.name === name;
+/** Anybody may give a pod the labels of a deployment, and `kubectl debug --copy-to` does. */
+export function isMade({ made_by: maker }: DeploymentPod): boolean {
+  return maker !== null;
 }
 
-function byName(a: KubeObject, b: KubeObject): number {
-  return a.metadata.name < b.metadata.name ? -1 : 1;
+function byName(a: DeploymentPod, b: DeploymentPod): number {
+  return a.name < b.name ? -1 : 1;
 }
 
-/** `2m  !! BackOff pod/shop-1: ...`. */
-function eventText(event: ClusterEvent, isPast: boolean, now: number): string {
-  const { type, reason = '', message = '', involvedObject: { kind = '', name = '' } = {} } = event;
-  const times = timesOf(event) > 1 ? ` (${timesOf(event)} times)` : '';
-  const mark = isPast ? 'over: ' : type === 'Warning' ? '!! ' : '';
-  return `${ageOf(lastTime(event, now), now)}  ${mark}${oneLine(reason)}  ${oneLine(kind)} ${name}${times}: ${oneLine(message)}`;
+/** Kinds whose events tell, unless they are warnings, what the pods and their conditions show. */
+const CHATTY: ReadonlySet<string | undefined> = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'Job', 'Pod']);
+
+function isNews({ type, object }: DeploymentEvent): boolean {
+  return type !== 'Normal' || !CHATTY.has(object.split('/')[0]);
+}
+
+/** `2m  !! BackOff  Pod shop-1 (4 times): ...`. */
+function eventText({ type, reason, message, object, count, last_at: at, over }: DeploymentEvent, now: number): string {
+  const times = count > 1 ? ` (${count} times)` : '';
+  const mark = over ? 'over: ' : type === 'Warning' ? '!! ' : '';
+  return `${ageOf(at, now)}  ${mark}${oneLine(reason)}  ${oneLine(object.replace('/', ' '))}${times}: ${oneLine(message)}`;
 }
 
 /** Whoever may create events writes them, and no part of one may look like a line of its own. */
@@ -252,76 +227,32 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** URL for pods of the same cluster. Undefined before there is an image, and for a record that another cluster runs. */
-export function internalUrlOf({ metadata, spec, status }: AppDeployment): string | undefined {
-  if (status?.image === undefined || metadata.deletionTimestamp || spec.sourceConfig.listenerId) return undefined;
-  return `http://${names(metadata.name).service}.${metadata.namespace}.svc`;
-}
-
-export function podState(pod: Pod): 'ending' | 'ready' | 'not ready' {
-  const statuses = pod.status?.containerStatuses ?? [];
-  // After a node has stopped reporting, its containers are shown as they were last.
-  const isCutOff = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') === true;
-  const ready = !isCutOff && statuses.length > 0 && statuses.every((container) => container.ready);
-  return pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
-}
-
-/** Restarts of all containers of a pod. */
-export function restartsOf({ status }: Pod): number {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
-}
-
-export interface PodRevisions {
-  /** Id of the revision that runs on the pod. Null for a store. */
-  readonly runs: string | null;
-  /** Id of the one for which it was started, as its label has it: another one where a later revision has the same template. */
-  readonly startedFor: string | null;
-}
-
-export function revisionsOnPod(pod: Pod, { record, revisions }: Pick<Parts, 'record' | 'revisions'>): PodRevisions {
-  const id = pod.metadata.labels?.[REVISION_LABEL];
-  if (id === undefined) return { runs: null, startedFor: null };
-  const runs = revisionIdOnPods(revisions, record.status?.activeRevisionId, { component: componentOf(pod), id });
-  return { runs, startedFor: id };
+export function podState({ ending, ready }: DeploymentPod): 'ending' | 'ready' | 'not ready' {
+  return ending ? 'ending' : ready ? 'ready' : 'not ready';
 }
 
 /** `revision 3f0c9b1e`, and for which one the pod was started where that is another one. */
-function revisionWords({ runs, startedFor }: PodRevisions): string {
+function revisionWords({ revision_id: runs, started_for_revision_id: startedFor }: DeploymentPod): string {
   if (runs === null || startedFor === null) return '';
   const started = startedFor === runs ? '' : `, started for ${startedFor.slice(0, 8)}`;
   return `revision ${runs.slice(0, 8)}${started}`;
 }
 
-function podOf(pod: Pod, parts: Parts): Branch {
-  const restarts = restartsOf(pod);
-  const trouble = podFailure([pod]);
-  const measured = parts.metrics?.get(pod.metadata.name);
-  const usage = measured ? usageWords(usageOf(measured), limitsOf(pod.spec)) : '';
+function podOf(pod: DeploymentPod): Branch {
+  const { name, restarts, usage, limits, problem } = pod;
   const words = [
-    pod.metadata.name,
+    name,
     podState(pod),
-    revisionWords(revisionsOnPod(pod, parts)),
+    revisionWords(pod),
     restarts === 0 ? '' : `${restarts} restart${restarts === 1 ? '' : 's'}`,
-    usage,
-    trouble ? `!! ${trouble.reason}. ${trouble.message}` : '',
+    usage ? usageWords(amountsOf(usage), amountsOf(limits)) : '',
+    problem ? `!! ${problem.reason}. ${problem.message}` : '',
   ];
   return { text: words.filter((word) => word !== '').join('  ') };
 }
 
-export function componentOf({ metadata }: KubeObject): string {
-  return metadata.labels?.[COMPONENT_LABEL] ?? '';
-}
-
-function byComponent(a: KubeObject, b: KubeObject): number {
-  const [one, other] = [componentOf(a), componentOf(b)];
-  return placeOf(one) - placeOf(other) || (one < other ? -1 : 1);
-}
-
-/** Workers come after the executor, by name. */
-function placeOf(component: string): number {
-  const order: readonly string[] = [...ROLES, '', ...STORE_PARTS.toReversed()];
-  return order.indexOf(isWorker(component) ? '' : component);
+export function amountsOf({ cpu, memory_mb: memoryMb }: DeploymentPod['limits']): Amounts {
+  return { cpu, memoryMb };
 }
 
 function drawn(branches: readonly Branch[]): string[] {

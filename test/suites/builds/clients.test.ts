@@ -137,7 +137,7 @@ describe.skipIf(!machine.ok)('clients', { timeout: 2 * BUILT_WITHIN_MS }, () => 
       const running = davit('deploy', await folderOf(NAME, 'built on its own', ['RUN echo asleep && sleep 12']));
       await eventually(async () => expect(running.printed()).toMatch(/^#\d+ [\d.]+ asleep$/m), BUILT_WITHIN_MS, 200);
       const status = await davit('status', NAME).ended;
-      expect(status.out).toMatch(/agent--[0-9a-f]{8} {2}BUILDING[^\n]*\n[^\n]*build {2}Building/);
+      expect(status.out).toMatch(/agent--[0-9a-f]{8} {2}BUILDING {2}no image yet\. /);
       running.child.kill('SIGINT');
       const { code, out } = await running.ended;
       expect(code, out).toBe(130);

@@ -1,7 +1,7 @@
 // GET /v2/deployments/{id}/events over an in-memory API server.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeploymentEvents } from '../../../src/deployments/http/events/payloads.ts';
+import { DeploymentEvents, type DeploymentPod } from '../../../src/deployments/http/events/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
 import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../src/lib/kube/api-resources.ts';
@@ -80,9 +80,12 @@ it('has the pods with their restarts and last exit', async () => {
     part: 'server',
     revision_id: revision,
     started_for_revision_id: revision,
+    made_by: null,
     phase: 'Running',
+    ending: false,
     ready: true,
     restarts: 5,
+    problem: { reason: 'ContainerCrashed', message: expect.stringContaining('more than its memory limit') },
     last_exit: { container: 'server', exit_code: 137, reason: 'OOMKilled', at: at(4) },
     usage: null,
     limits: { cpu: null, memory_mb: null },
@@ -96,6 +99,32 @@ it('has the pods with their restarts and last exit', async () => {
     ]),
   ).toContainEqual(['shop--redis-0', false, 0, null]);
   expect(body.pods).toHaveLength(2);
+});
+
+it('has pods with a problem first, and last those that a person made', async () => {
+  const failing = {
+    phase: 'Running',
+    containerStatuses: [{ name: 'server', lastState: { terminated: { exitCode: 3 } } }],
+  };
+  const made = (name: string, status: object): void => {
+    const { metadata, ...rest } = pod(name, status);
+    const ownerReferences = [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f', uid: 'r', controller: true },
+    ];
+    facade.kube.seed(PODS, { ...rest, metadata: { ...metadata, ownerReferences } } as KubeObject);
+  };
+  pod('copy', failing);
+  made('fine', { phase: 'Running' });
+  made('failing', failing);
+  const { body } = await call();
+  expect(DeploymentEvents.parse(body)).toEqual(body);
+  expect(
+    body.pods.map(({ name, made_by, problem }: DeploymentPod) => [name, made_by, problem?.reason ?? null]),
+  ).toEqual([
+    ['failing', 'ReplicaSet/shop-5f', 'ContainerCrashed'],
+    ['fine', 'ReplicaSet/shop-5f', null],
+    ['copy', null, 'ContainerCrashed'],
+  ]);
 });
 
 it('has the revision that runs on a pod, also where the pod was started for an earlier one', async () => {

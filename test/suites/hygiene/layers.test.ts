@@ -58,7 +58,7 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     plan: { values: ['assess', 'record'], types: ['children'] },
     cluster: { values: ['plan', 'children', 'assess', 'record'] },
     '.': { values: ['cluster', 'plan', 'children', 'assess', 'database-server', 'record'] },
-    http: { values: ['record'] },
+    http: { values: ['assess', 'record'] },
   },
   databases: { '.': { values: [] }, http: { values: [] } },
   builds: {

@@ -67,7 +67,7 @@ it('waits, shows the tree, and rolls back', async () => {
   expect(status.code).toBe(0);
   expect(status.out).toMatch(/^cli\/shop {2}READY\n {2}ok Ready: The latest revision is deployed and serving/);
   expect(status.out).toMatch(/DEPLOYED, active {2}registry\.example\/app:2\n.*DEPLOYED {2}registry\.example\/app:1/);
-  expect(status.out).toMatch(/─ postgres {2}StatefulSet shop--postgres {2}1\/1 ready/);
+  expect(status.out).toMatch(/─ postgres {2}1\/1 ready/);
   expect((await plugin('status', '-n', namespace)).out).toMatch(/shop\s+READY/);
 
   const back = await plugin('rollback', 'shop', '-n', namespace);
@@ -124,6 +124,8 @@ it('decides the same by a certificate, as somebody else, and by an address and a
       err: '',
       out: expect.stringContaining(`door is being rolled back to ${first} `),
     });
+    expect((await plugin('status', 'door', ...flags)).out).toMatch(/^(?:cli\/)?door {2}\w+/);
+    expect((await plugin('status', ...flags)).out).toMatch(/^door +\w+/m);
     expect(await plugin('tasks', 'door', '-o', 'json', ...flags)).toMatchObject({ code: 0, err: '', out: '[]\n' });
     expect((await plugin('export', 'door', ...flags)).out).toMatch(/^name: door$/m);
   }
@@ -279,7 +281,11 @@ it.each([
 });
 
 it.each([
-  ['is not there', () => ['-n', 'nowhere'], /^There is no namespace nowhere\. Name another one with --namespace\.\n$/],
+  [
+    'is not there',
+    () => ['-n', 'nowhere'],
+    /^Namespace nowhere is not there, is no tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
+  ],
   [
     'is none of the caller',
     () => ['-n', tenant.namespace, '--as', 'nobody@example.com'],

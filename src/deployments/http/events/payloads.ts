@@ -49,9 +49,23 @@ const DeploymentPod = z.object({
     .describe(
       'Revision for which it was started, as its label davit.dev/revision has it: an earlier one where a later revision has the same pod template.',
     ),
+  made_by: z
+    .string()
+    .nullable()
+    .describe(
+      'Kind and name of what made it, such as ReplicaSet/shop-5f4d7c9b8. null: a person did, as with kubectl debug.',
+    ),
   phase: z.string().describe('Pending, Running, Succeeded, Failed or Unknown.'),
+  ending: z.boolean().describe('Whether it is being deleted.'),
   ready: z.boolean().describe('Whether it is ready.'),
   restarts: z.int().min(0).describe('How often its containers were restarted.'),
+  problem: z
+    .object({
+      reason: z.string().describe('A code for programs. docs/reference.md lists them.'),
+      message: z.string().describe('What is wrong and what to do.'),
+    })
+    .nullable()
+    .describe('What keeps it from running well. null: nothing is known to.'),
   last_exit: LastExit.nullable().describe('The newest exit of a container that was restarted or has ended.'),
   usage: Amounts.nullable().describe(
     'What its containers use now. null where the cluster serves no metrics of pods (metrics.k8s.io), has none of this pod yet, or the caller may not list them.',
@@ -71,7 +85,9 @@ export const DeploymentEvents = z
     pods: z
       .array(DeploymentPod)
       .nullable()
-      .describe(`Its pods, newest first, at most ${MOST_PODS}. null for callers who may not list pods.`),
+      .describe(
+        `Its pods, those with a problem first, then the newest, at most ${MOST_PODS}. null for callers who may not list pods.`,
+      ),
     truncated: z
       .boolean()
       .describe('Whether the namespace has more events than were read, so that some may be missing.'),
@@ -97,9 +113,16 @@ export const DeploymentEvents = z
             part: 'server',
             revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
             started_for_revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+            made_by: 'ReplicaSet/shop-5f4d7c9b8',
             phase: 'Running',
+            ending: false,
             ready: false,
             restarts: 3,
+            problem: {
+              reason: 'ContainerCrashed',
+              message:
+                'Container server exited (Error, exit code 1): no licence. Read its log, and deploy a corrected revision.',
+            },
             last_exit: { container: 'server', exit_code: 1, reason: 'Error', at: '2026-07-01T12:04:30Z' },
             usage: { cpu: 0.012, memory_mb: 48 },
             limits: { cpu: 0.5, memory_mb: 512 },

@@ -1,41 +1,16 @@
 // Events and pods of the cluster as the API shows them. Pure.
 
-import type { KubeObject } from '../../../lib/kube/client.ts';
 import type { EventObject } from '../../../lib/kube/event-object.ts';
 import { isOver } from '../../../schema/event-over.ts';
 import { lastTime } from '../../../schema/event-time.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
 import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
+import type { ContainerStatus, Pod } from '../../assess/observed.ts';
+import { isReadyPod, podFailure } from '../../assess/pod-failures.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
 
-interface Terminated {
-  readonly exitCode?: number;
-  readonly reason?: string;
-  readonly finishedAt?: string | null;
-}
-interface ContainerStatus {
-  readonly name: string;
-  readonly restartCount?: number;
-  readonly state?: { readonly terminated?: Terminated };
-  readonly lastState?: { readonly terminated?: Terminated };
-}
-/** The used part of a Pod. */
-export interface PodObject extends KubeObject {
-  readonly spec?: Parameters<typeof limitsOf>[0];
-  readonly status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly lastTransitionTime?: string;
-    }[];
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-    readonly containerStatuses?: readonly ContainerStatus[];
-  };
-}
-
 /** `pods`: those of the deployment, as far as the caller may see them. `now` in milliseconds since 1970. */
-export function presentEvent(event: EventObject, pods: readonly PodObject[], now: number): DeploymentEvent {
+export function presentEvent(event: EventObject, pods: readonly Pod[], now: number): DeploymentEvent {
   const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount } = event;
   const at = lastTime(event, now);
   return {
@@ -53,23 +28,24 @@ export function presentEvent(event: EventObject, pods: readonly PodObject[], now
 export type RevisionOf = (component: string, id: string) => string;
 
 /** `metrics` are those of the pod, if there are any. */
-export function presentPod(
-  { metadata, spec, status = {} }: PodObject,
-  metrics: PodMetrics | undefined,
-  revisionOf: RevisionOf,
-): DeploymentPod {
-  const { phase = 'Unknown', conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+export function presentPod(pod: Pod, metrics: PodMetrics | undefined, revisionOf: RevisionOf): DeploymentPod {
+  const { metadata, spec, status = {} } = pod;
+  const { phase = 'Unknown', initContainerStatuses = [], containerStatuses = [] } = status;
   const containers = [...initContainerStatuses, ...containerStatuses];
   const exits = containers.flatMap(exitOf).toSorted((a, b) => ((a.at ?? '') < (b.at ?? '') ? 1 : -1));
+  const maker = metadata.ownerReferences?.find(({ controller }) => controller === true);
   const { [COMPONENT_LABEL]: part = '', [REVISION_LABEL]: startedFor } = metadata.labels ?? {};
   return {
     name: metadata.name,
     part,
     revision_id: startedFor === undefined ? null : revisionOf(part, startedFor),
     started_for_revision_id: startedFor ?? null,
+    made_by: maker === undefined ? null : `${maker.kind}/${maker.name}`,
     phase,
-    ready: conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    ending: metadata.deletionTimestamp !== undefined,
+    ready: isReadyPod(pod),
     restarts: containers.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    problem: podFailure([pod]) ?? null,
     last_exit: exits[0] ?? null,
     usage: metrics ? presentAmounts(usageOf(metrics)) : null,
     limits: presentAmounts(limitsOf(spec)),
@@ -85,6 +61,6 @@ function presentAmounts({ cpu, memoryMb }: Amounts): DeploymentPod['limits'] {
 function exitOf({ name, state, lastState }: ContainerStatus): NonNullable<DeploymentPod['last_exit']>[] {
   return [state?.terminated, lastState?.terminated].flatMap((one) => {
     if (one === undefined || (one.exitCode === 0 && one === state?.terminated)) return [];
-    return [{ container: name, exit_code: one.exitCode ?? 0, reason: one.reason ?? null, at: one.finishedAt ?? null }];
+    return [{ container: name, exit_code: one.exitCode, reason: one.reason ?? null, at: one.finishedAt ?? null }];
   });
 }

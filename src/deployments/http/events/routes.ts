@@ -13,14 +13,15 @@ import { lastTimeMs } from '../../../schema/event-time.ts';
 import { listedEvents, runsBeside } from '../../../schema/listed-events.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
 import type { PodMetrics } from '../../../schema/pod-usage.ts';
+import type { Pod } from '../../assess/observed.ts';
 import { shownRevisionIds } from '../../record/api-view.ts';
 import { names } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { revisionIdOnPods } from '../../record/shared-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
-import { DeploymentEvents, MOST_EVENTS, MOST_EVENTS_OF_RUNS, MOST_PODS } from './payloads.ts';
-import { type PodObject, presentEvent, presentPod, type RevisionOf } from './presenter.ts';
+import { DeploymentEvents, type DeploymentPod, MOST_EVENTS, MOST_EVENTS_OF_RUNS, MOST_PODS } from './payloads.ts';
+import { presentEvent, presentPod, type RevisionOf } from './presenter.ts';
 
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
@@ -55,14 +56,21 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const revisions = revisionsOf(record, deployments.revisionsOf(record));
       const { active } = shownRevisionIds(record, revisions);
       const revisionOf: RevisionOf = (component, id) => revisionIdOnPods(revisions, active, { component, id });
-      const shown = pods?.slice(0, MOST_PODS);
+      const shown = pods
+        ?.map((pod) => presentPod(pod, metrics.get(pod.metadata.name), revisionOf))
+        .toSorted((a, b) => placeAmongPods(a) - placeAmongPods(b));
       return {
         resources: listed.map((event) => presentEvent(event, pods ?? [], now)),
-        pods: shown?.map((pod) => presentPod(pod, metrics.get(pod.metadata.name), revisionOf)) ?? null,
+        pods: shown?.slice(0, MOST_PODS) ?? null,
         truncated: !isWhole,
       };
     },
   });
+}
+
+/** Copies that people have made come last: they say nothing about the deployment. */
+function placeAmongPods({ made_by: maker, problem }: DeploymentPod): number {
+  return maker === null ? 2 : problem === null ? 1 : 0;
 }
 
 /** By pod. None where the cluster serves no metrics, or not now, or not to this caller: the rest of the answer is worth having. */
@@ -82,10 +90,10 @@ async function listMetrics(kube: KubeClient, { metadata }: AppDeployment): Promi
 }
 
 /** Newest first. Undefined for a caller who may not list pods. */
-async function listPods(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly PodObject[] | undefined> {
+async function listPods(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly Pod[] | undefined> {
   const { namespace = '' } = metadata;
   try {
-    const { items } = await kube.list<PodObject>(PODS, {
+    const { items } = await kube.list<Pod>(PODS, {
       namespace,
       labelSelector: selectorOf(metadata),
       limit: PAGE,
@@ -121,7 +129,7 @@ async function eventsIn(
 }
 
 /** Whether an event is about a run beside the deployment: its pod, the Job that made that, or what makes the Jobs of backups. */
-function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly PodObject[]): (event: EventObject) => boolean {
+function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly Pod[]): (event: EventObject) => boolean {
   const runs = pods.filter(({ metadata }) => runsBeside(metadata.labels?.[COMPONENT_LABEL]));
   const uids = new Set(
     runs.flatMap(({ metadata }) => [metadata.uid, ...(metadata.ownerReferences ?? []).map((owner) => owner.uid)]),
@@ -132,7 +140,7 @@ function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly PodObject[
 }
 
 /** Whether an event is about the record, one of its pods, what made these, or a child. An event of an earlier record is not. */
-function ownedBy(record: AppDeployment, pods: readonly PodObject[], now: number): (event: EventObject) => boolean {
+function ownedBy(record: AppDeployment, pods: readonly Pod[], now: number): (event: EventObject) => boolean {
   const { name, uid = '', creationTimestamp = '' } = record.metadata;
   const uids = new Set([
     uid,
