@@ -112,37 +112,41 @@ export function readRevision(api: HttpApi, deploymentId: string, revisionId: str
   return api.patiently('GET', `/v2/deployments/${deploymentId}/revisions/${revisionId}`);
 }
 
-/**
- * The log of one build, from its beginning. Each call resolves to the lines that are new. `isQuiet`: without what is no step of the build,
- * the plan and the look for its cache.
- */
+type LogLine = LogPage['logs'][number];
+
+/** A log from its beginning: each call resolves to the lines that are new. `query`: which lines of those at `path`. */
+export function openLog(api: HttpApi, path: string, query: object = {}): () => Promise<LogLine[]> {
+  /** Null: it has ended. */
+  let position: string | null | undefined;
+  return async () => {
+    const lines: LogLine[] = [];
+    for (let hasMore = true; hasMore && position !== null; ) {
+      const body = { ...query, order: 'asc', limit: LINES_OF_PAGE, ...(position !== undefined && { position }) };
+      // oxlint-disable-next-line no-await-in-loop -- one page after the other
+      const page = await api.patiently<LogPage>('POST', path, body);
+      lines.push(...page.logs);
+      position = page.position;
+      hasMore = page.next_offset !== null;
+    }
+    return lines;
+  };
+}
+
+/** The same of one build. `isQuiet`: without what is no step of the build, the plan and the look for its cache. */
 export function openBuildLog(
   api: HttpApi,
   deploymentId: string,
   revisionId: string,
   isQuiet = false,
 ): () => Promise<string[]> {
-  const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`;
-  /** Null: it has ended. */
-  let position: string | null | undefined;
+  const more = openLog(api, `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`);
   let cacheStep = '';
-  function isNoise({ container, message }: LogPage['logs'][number]): boolean {
+  function isNoise({ container, message }: LogLine): boolean {
     const step = /^#\d+ /.exec(message)?.[0] ?? '';
     if (message.startsWith('importing cache manifest', step.length)) cacheStep = step;
     return container === 'plan' || (step !== '' && step === cacheStep);
   }
-  return async () => {
-    const lines: string[] = [];
-    for (let hasMore = true; hasMore && position !== null; ) {
-      const body = { order: 'asc', limit: LINES_OF_PAGE, ...(position !== undefined && { position }) };
-      // oxlint-disable-next-line no-await-in-loop -- one page after the other
-      const page = await api.patiently<LogPage>('POST', path, body);
-      lines.push(...page.logs.filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message));
-      position = page.position;
-      hasMore = page.next_offset !== null;
-    }
-    return lines;
-  };
+  return async () => (await more()).filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message);
 }
 
 /** Lines of a log that are printed after a failure. */

@@ -24,11 +24,7 @@ function deletedWords(job: string): string {
   return `Job ${job} was deleted before its end.`;
 }
 
-/** The conditions that are true. Throws JobDeleted if it is gone. */
-export async function conditionsOfJob(kubectl: Kubectl, job: string): Promise<readonly ObservedCondition[]> {
-  return trueConditions(await readJob(kubectl, job));
-}
-
+/** Throws JobDeleted if it is gone. */
 async function readJob(kubectl: Kubectl, job: string): Promise<Job> {
   try {
     return JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
@@ -127,7 +123,7 @@ function goneJob(error: unknown): { readonly is: 'deleted' } {
   return { is: 'deleted' };
 }
 
-export async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
+async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
   const text = await kubectl(['get', 'pods', '--selector', `batch.kubernetes.io/job-name=${job}`, '-o', 'json']);
   return (JSON.parse(text) as { readonly items: Pod[] }).items;
 }

@@ -140,7 +140,6 @@ describe('a namespace whose deployments the caller may not read', () => {
   it.each(
     [
       ['logs', 'shop'],
-      ['run', 'shop', '--', 'true'],
       ['exec', 'shop', '--', 'true'],
       ['clone', 'shop', '--to', 'shop-2'],
       ['backups', 'shop'],
@@ -154,6 +153,7 @@ describe('a namespace whose deployments the caller may not read', () => {
   it.each([
     [['status']],
     [['status', 'shop']],
+    [['run', 'shop', '--', 'true']],
     [['wait', 'shop']],
     [['delete', 'shop', '--yes']],
     [['env', 'shop', 'list']],

@@ -10,6 +10,7 @@ import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
+  JOB_NAME_LABEL,
   REVISION_LABEL,
   TASK,
   TASK_LABEL,
@@ -22,27 +23,31 @@ export interface LogTarget {
   readonly revisions: readonly AppRevision[];
   readonly revisionId?: string | undefined;
   readonly task?: string | null | undefined;
+  /** Name of the Job of a run. */
+  readonly run?: string | null | undefined;
 }
 
 /** Resolves to whether lines may be missing because of a limit or a node that did not answer. */
 export async function readTargetLogs(kube: KubeClient, target: LogTarget, reading: Reading): Promise<boolean> {
-  const { record, revisions, revisionId, task } = target;
-  const pods = task
-    ? { namespace: record.metadata.namespace ?? '', labelSelector: selectorOf(target, TASK) }
-    : podsOf(record, podIdsIn(revisions, revisionId));
+  const { record, revisions, revisionId, task, run } = target;
+  const pods =
+    (task ?? run)
+      ? { namespace: record.metadata.namespace ?? '', labelSelector: selectorOf(target, TASK) }
+      : podsOf(record, podIdsIn(revisions, revisionId));
   const items = await listPods(kube, pods, reading.signal);
   if (task || revisionId !== undefined)
     await readKept(kube, target, new Set(items.map(({ metadata }) => metadata.name)), reading);
   return (await readPods(kube, pods, items, reading)) === true;
 }
 
-function selectorOf({ record: { metadata }, revisionId, task }: LogTarget, component?: string): string {
+function selectorOf({ record: { metadata }, revisionId, task, run }: LogTarget, component?: string): string {
   const labels = {
     [DEPLOYMENT_LABEL]: metadata.name,
     [DEPLOYMENT_UID_LABEL]: metadata.uid,
     [COMPONENT_LABEL]: component,
     [REVISION_LABEL]: revisionId?.toLowerCase(),
     [TASK_LABEL]: task ?? undefined,
+    [JOB_NAME_LABEL]: run ?? undefined,
   };
   return Object.entries(labels)
     .flatMap(([label, value]) => (value === undefined ? [] : [`${label}=${value}`]))

@@ -89,8 +89,14 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
         const revision = revisionId?.toLowerCase();
         return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
       }
-      const target = { record, revisions: deployments.revisionsOf(record), revisionId, task: query.task };
-      const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
+      const target = {
+        record,
+        revisions: deployments.revisionsOf(record),
+        revisionId,
+        task: query.task,
+        run: query.run,
+      };
+      const reading = { page, budget, tenant: admitted.tenant.namespace, signal, fromStart: Boolean(query.run) };
       return page.done(await readTargetLogs(admitted.caller.kube, target, reading));
     } finally {
       giveBack();

@@ -34,6 +34,12 @@ export const DeployLogsQuery = z
       .regex(/^[a-z0-9-]+$/, 'must be the name of a task')
       .nullish()
       .describe('Only lines of the runs of this task. Without it there are none of tasks.'),
+    run: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9-]+$/, 'must be the name of a run')
+      .nullish()
+      .describe('Only lines of this run of a command or a task, the name of its Job, from its beginning.'),
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
     offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),

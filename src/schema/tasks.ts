@@ -255,7 +255,7 @@ export const Tasks = z
   .max(20)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 
-export function taskSecondsOf({ timeoutSeconds = TASK_SECONDS }: Readonly<Task>): number {
+export function taskSecondsOf({ timeoutSeconds = TASK_SECONDS }: Pick<Task, 'timeoutSeconds'>): number {
   return timeoutSeconds;
 }
 

@@ -19,7 +19,15 @@ import { type Entry, fail, pass, unknown } from './entry.ts';
 import { hasEnded, type Job, jobEnd, runsOf } from './jobs.ts';
 import { missedRun } from './missed-run.ts';
 import { withMissingStores } from './missing-stores.ts';
-import { childOf, isOurs, type Observed, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
+import {
+  type ContainerState,
+  childOf,
+  isOurs,
+  type Observed,
+  type ObservedChildren,
+  type ObservedCondition,
+  type Pod,
+} from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
 
 /** The used part of batch/v1 CronJob. */
@@ -167,8 +175,15 @@ function taskStateOf(
 
 function taskRunOf(observed: ObservedChildren, job: Job, active: AppRevision, before: TaskRun | undefined): TaskRun {
   if (before !== undefined && before.state !== 'Running') return before;
+  const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === job.metadata.name);
+  return runOfJob(job, pods, active.spec.requested, before);
+}
+
+type Requested = AppRevision['spec']['requested'];
+
+/** `pods`: those of the Job. `before`: as it was reported last. */
+export function runOfJob(job: Job, pods: readonly Pod[], requested: Requested, before?: TaskRun): TaskRun {
   const { metadata, status } = job;
-  const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === metadata.name);
   const revisionId = metadata.labels?.[REVISION_LABEL];
   const run = {
     job: metadata.name,
@@ -183,13 +198,13 @@ function taskRunOf(observed: ObservedChildren, job: Job, active: AppRevision, be
   const failed = jobEnd(job, 'Failed');
   // The pod has ended, and the cache of pods does not show it yet.
   const isShown = pods.every((pod) => !isUnended(pod) || pod.metadata.deletionTimestamp !== undefined);
-  if (!failed || !isShown) return { ...run, state: 'Running', ...whyItWaits(pods, active) };
+  if (!failed || !isShown) return { ...run, state: 'Running', ...whyItWaits(pods, requested) };
   const { lastTransitionTime: finishedAt } = failed;
   return {
     ...run,
     state: 'Failed',
     ...(finishedAt !== undefined && { finishedAt }),
-    ...end(job, failed, pods, active, before),
+    ...end(job, failed, pods, requested, before),
   };
 }
 
@@ -198,7 +213,7 @@ function end(
   { spec }: Job,
   failed: ObservedCondition,
   pods: readonly Pod[],
-  active: AppRevision,
+  requested: Requested,
   before: TaskRun | undefined,
 ): Pick<TaskRun, 'exitCode' | 'reason' | 'message'> {
   const reason = failed.reason ?? 'Failed';
@@ -207,7 +222,7 @@ function end(
     const message = `It took longer than ${seconds} s (timeout_seconds) and was ended.`;
     return { reason, message: bounded([message, before?.message].filter(Boolean).join(' ')) };
   }
-  const trouble = withMissingStores(podFailure(pods), active.spec.requested);
+  const trouble = withMissingStores(podFailure(pods), requested);
   const exitCode = exitCodeAmong(pods);
   return {
     ...(exitCode !== undefined && { exitCode }),
@@ -216,15 +231,27 @@ function end(
   };
 }
 
-function whyItWaits(pods: readonly Pod[], active: AppRevision): Pick<TaskRun, 'reason' | 'message'> {
-  const trouble = withMissingStores(podFailure(pods.filter(isUnended)), active.spec.requested);
+function whyItWaits(pods: readonly Pod[], requested: Requested): Pick<TaskRun, 'reason' | 'message'> {
+  const trouble = withMissingStores(podFailure(pods.filter(isUnended)), requested);
   return trouble ? { reason: trouble.reason, message: bounded(trouble.message) } : {};
 }
 
+/** Reasons of the kubelet for a container of which no process ran; its exit code is not that of a command. */
+const NOT_STARTED: ReadonlySet<string | undefined> = new Set(['StartError', 'ContainerCannotRun']);
+
 function exitCodeAmong(pods: readonly Pod[]): number | undefined {
-  return pods
-    .flatMap(({ status }) => status?.containerStatuses ?? [])
-    .find(({ name, state }) => name === TASK_CONTAINER && state?.terminated)?.state?.terminated?.exitCode;
+  const ended = pods.map((pod) => stateOfCommand(pod)?.terminated).find((one) => one !== undefined);
+  return NOT_STARTED.has(ended?.reason) ? undefined : ended?.exitCode;
+}
+
+function stateOfCommand({ status }: Pod): ContainerState | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === TASK_CONTAINER)?.state;
+}
+
+/** Whether the command of a run has begun in this pod, so that it has a log. */
+export function hasBegun(pod: Pod): boolean {
+  const { running, terminated } = stateOfCommand(pod) ?? {};
+  return running !== undefined || (terminated !== undefined && !NOT_STARTED.has(terminated.reason));
 }
 
 function bounded(text: string): string {

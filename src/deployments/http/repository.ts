@@ -20,7 +20,7 @@ import { cachedRevisions, findRecord, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
 import { shownSecretValues } from './secret-values.ts';
-import { startTask } from './task-runs/start.ts';
+import { type Asked, startRun } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
@@ -53,8 +53,8 @@ export interface Deployments {
   change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
   /** Starts the deletion, which continues after the answer. */
   remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
-  /** Runs a task of the active revision now. `key`: digest of the request's Idempotency-Key. Throws as `startTask` does. */
-  runTask(admitted: RequestContext, record: AppDeployment, task: string, key: string | undefined): Promise<TaskRun>;
+  /** Runs a command, or a task of the active revision. `key`: digest of the request's Idempotency-Key. Throws as `startRun` does. */
+  run(admitted: RequestContext, record: AppDeployment, asked: Asked, key: string | undefined): Promise<TaskRun>;
   /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
   /** Ends all waits. */
@@ -114,9 +114,9 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
       return gate.run(admitted.tenant.namespace, () => removeRecord(admitted.caller, cached, id, removing));
     },
 
-    runTask({ caller, tenant }, record, task, key) {
-      const start = { record, revisions: revisionsOfRecord(record), task, key, suffix: options.randomSuffix() };
-      return gate.run(tenant.namespace, () => startTask(caller.kube, start));
+    run({ caller, tenant }, record, asked, key) {
+      const start = { record, revisions: revisionsOfRecord(record), asked, key, suffix: options.randomSuffix() };
+      return gate.run(tenant.namespace, () => startRun(caller.kube, start));
     },
 
     patch: (admitted, id, payload, revision, precondition) =>

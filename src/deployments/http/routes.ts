@@ -33,7 +33,7 @@ import type { Deployments } from './repository.ts';
 import { registerRestart } from './restart-route.ts';
 import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
-import { registerTaskRuns } from './task-runs/routes.ts';
+import { registerRuns, registerTaskRuns } from './task-runs/routes.ts';
 
 export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now'> {
   readonly deployments: Deployments;
@@ -82,6 +82,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerRevisions(app, { auth, deployments, presentChanged });
   registerEvents(app, { auth, deployments });
   registerTaskRuns(app, { auth, deployments, now });
+  registerRuns(app, { auth, deployments });
 }
 
 function registerList(app: App, { auth, deployments, listedText }: Routes): void {

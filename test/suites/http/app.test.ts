@@ -72,6 +72,8 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'get /v2/deployments/{deployment_id}/events',
     'get /v2/deployments/{deployment_id}/tasks',
     'post /v2/deployments/{deployment_id}/tasks/{task_name}/runs',
+    'post /v2/deployments/{deployment_id}/runs',
+    'get /v2/deployments/{deployment_id}/runs/{run_name}',
     'post /v2/deployments/{deployment_id}/operations',
     'get /v2/deployments/{deployment_id}/operations',
     'get /v2/deployments/{deployment_id}/operations/{operation_name}',

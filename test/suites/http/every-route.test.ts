@@ -53,6 +53,7 @@ function withId(path: string, id: string): string {
     .replaceAll('{secret_name}', 'KEY')
     .replaceAll('{task_name}', 'clean')
     .replaceAll('{operation_name}', 'shop-1')
+    .replaceAll('{run_name}', 'shop--run-1')
     .replaceAll(/\{\w+\}/g, id);
 }
 /** Whose answer has many of one kind. */
@@ -337,12 +338,13 @@ describe.each(ofTenants)('$name', (route) => {
 
 const CLONE = '/v2/deployments/{deployment_id}/clone';
 const RUN_TASK = '/v2/deployments/{deployment_id}/tasks/{task_name}/runs';
+const RUN = '/v2/deployments/{deployment_id}/runs';
 const OPERATE = '/v2/deployments/{deployment_id}/operations';
-const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE, RUN_TASK, OPERATE]);
+const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE, RUN_TASK, RUN, OPERATE]);
 
 /** What a write needs a right to. */
 function resourceOf(path: string): string {
-  if (path === RUN_TASK) return '"jobs" in API group "batch"';
+  if (path === RUN_TASK || path === RUN) return '"jobs" in API group "batch"';
   if (path === OPERATE) return '"datastoreoperations" in API group "davit.dev"';
   return `"${path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments'}" in API group "davit.dev"`;
 }
@@ -365,7 +367,8 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
 
 describe.each(ofOne)('the id of $name', (route) => {
   // The least body that is valid.
-  const least = { [CLONE]: '{"name":"copy"}', [OPERATE]: '{"action":"Backup"}' }[route.path] ?? '{}';
+  const least =
+    { [CLONE]: '{"name":"copy"}', [RUN]: '{"command":["ls"]}', [OPERATE]: '{"action":"Backup"}' }[route.path] ?? '{}';
   const payload = route.operation.requestBody && { payload: route.method === 'PUT' ? '{"value":"1"}' : least };
   const ids = [...route.path.matchAll(/\{(\w+_id)\}/g)].map(([, name]) => name);
 

@@ -1,9 +1,9 @@
 // /v2/deployments/{id}/tasks over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { TaskRunResponse, TaskStatusList } from '../../../src/deployments/http/task-runs/payloads.ts';
+import { RunResponse, TaskRunResponse, TaskStatusList } from '../../../src/deployments/http/task-runs/payloads.ts';
 import { AlreadyExists, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
-import { JOBS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { TaskStatus } from '../../../src/schema/tasks.ts';
@@ -255,6 +255,70 @@ describe('a run of a task now', () => {
       body: { detail: expect.stringContaining('kubectl davit run shop') },
     });
     expect(jobs()).toEqual([]);
+  });
+
+  it('may have another time than the task', async () => {
+    seedServer();
+    const path = `/v2/deployments/${id}/tasks/clean/runs`;
+    expect((await facade.call('POST', path, { timeout_seconds: 5 }, SOMEBODY)).status).toBe(201);
+    expect(jobs()).toMatchObject([{ spec: { activeDeadlineSeconds: 5 } }]);
+  });
+
+  describe('of a command', () => {
+    const command = (body: object): ReturnType<Facade['call']> =>
+      facade.call('POST', `/v2/deployments/${id}/runs`, body, SOMEBODY);
+    const seen = (name: string): ReturnType<Facade['call']> => facade.call('GET', `/v2/deployments/${id}/runs/${name}`);
+
+    it('is a Job like the server that is no run of a task', async () => {
+      seedServer();
+      const { status, body } = await command({ command: ['ls', '-l'] });
+      expect([status, body]).toMatchObject([201, { state: 'Running', revision_id: revisionId }]);
+      expect(jobs()).toMatchObject([
+        {
+          metadata: { name: body.job, labels: { 'davit.dev/component': 'task' } },
+          spec: { activeDeadlineSeconds: 3600, template: { spec: { containers: [{ command: ['ls', '-l'] }] } } },
+        },
+      ]);
+      expect(jobs()[0]?.metadata.labels).not.toHaveProperty('davit.dev/task');
+    });
+
+    it('is seen until its end, with its pod when the command has begun', async () => {
+      seedServer();
+      const { job } = (await command({ command: ['ls'], timeout_seconds: 5 })).body;
+      expect((await seen(job)).body).toMatchObject({ job, state: 'Running', pod: null });
+      const [made] = jobs();
+      const pod = (state: object, phase: string): unknown =>
+        facade.kube.seed(PODS, {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: {
+            name: `${job}-x`,
+            namespace: TENANT.namespace,
+            labels: { 'batch.kubernetes.io/job-name': job },
+          },
+          status: { phase, containerStatuses: [{ name: 'davit-task', state }] },
+        } as KubeObject);
+      pod({ running: {} }, 'Running');
+      expect((await seen(job)).body).toMatchObject({ state: 'Running', pod: `${job}-x` });
+      const conditions = [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded' }];
+      facade.kube.seed(JOBS, { ...made, status: { conditions } } as KubeObject);
+      // Its pod ends first, and the API may not show that yet.
+      expect((await seen(job)).body).toMatchObject({ state: 'Running' });
+      pod({ terminated: { exitCode: 3 } }, 'Failed');
+      const { status, body } = await seen(job);
+      expect([status, body]).toMatchObject([200, { job, state: 'Failed', exit_code: 3, pod: `${job}-x` }]);
+      expect(RunResponse.parse(body)).toEqual(body);
+    });
+
+    it('is not found under the name of another Job', async () => {
+      facade.kube.seed(JOBS, {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'other', namespace: TENANT.namespace, labels: { 'davit.dev/component': 'task' } },
+      } as KubeObject);
+      for (const name of ['other', 'gone'])
+        expect(await seen(name)).toMatchObject({ status: 404, body: { detail: `shop has no run ${name}.` } });
+    });
   });
 
   it('of another tenant is not found', async () => {

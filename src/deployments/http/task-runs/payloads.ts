@@ -4,9 +4,11 @@ import { z } from 'zod';
 import { toSnake } from '../../../lib/http/casing.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import { nextRunText } from '../../../schema/next-run.ts';
+import { DNS_LABEL_PATTERN } from '../../../schema/primitives.ts';
 import { Task, TaskRun, TaskStatus } from '../../../schema/tasks.ts';
 import { response } from '../components.ts';
 import { DeploymentPath } from '../payloads.ts';
+import type { SeenRun } from './read.ts';
 
 export const TaskPath = DeploymentPath.extend({
   task_name: Task.shape.name.describe('Name of a task of the active revision.'),
@@ -29,7 +31,33 @@ export const TaskRunResponse = response(TaskRun).meta({
   description: 'A run of a task. null: not known, or not yet.',
   examples: [EXAMPLE],
 });
-type TaskRunResponse = z.output<typeof TaskRunResponse>;
+export type TaskRunResponse = z.output<typeof TaskRunResponse>;
+
+export const RunPath = DeploymentPath.extend({
+  run_name: z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Name of its Job.'),
+});
+
+export const RunResponse = TaskRunResponse.extend({
+  pod: z.string().nullable().describe('Pod in which its command has begun, and whose log it is. null: not yet.'),
+}).meta({
+  id: 'Run',
+  description: 'A run of a command or a task.',
+  examples: [{ ...EXAMPLE, pod: 'shop--clean-29701620-x2x7k' }],
+});
+export type RunResponse = z.output<typeof RunResponse>;
+
+const timeout = Task.shape.timeoutSeconds.unwrap().nullish();
+
+export const RunTaskBody = z
+  .object({ timeout_seconds: timeout.describe('Seconds after which it is ended. Default: the time of the task.') })
+  .meta({ id: 'RunTask', examples: [{}] });
+
+export const RunCommandBody = z
+  .object({
+    command: Task.shape.command.describe('The command with its arguments. No shell reads it.'),
+    timeout_seconds: timeout.describe('Seconds after which it is ended. Default: 3600.'),
+  })
+  .meta({ id: 'RunCommand', examples: [{ command: ['python', 'manage.py', 'clearsessions'] }] });
 
 const TaskStatusResponse = z
   .object({
@@ -79,4 +107,8 @@ export function presentTaskRuns(tasks: readonly TaskStatus[] = [], now: number):
 
 export function presentTaskRun(run: TaskRun): TaskRunResponse {
   return toSnake(TaskRun, run);
+}
+
+export function presentRun({ run, pod }: SeenRun): RunResponse {
+  return { ...presentTaskRun(run), pod: pod ?? null };
 }

@@ -1,4 +1,4 @@
-// /v2/deployments/{id}/tasks: what the record's status says of its tasks, and a run of one of them now.
+// /v2/deployments/{id}/tasks and /runs: what the record's status says of its tasks, and runs of tasks and commands now.
 
 import { JOBS } from '../../../lib/kube/api-resources.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
@@ -8,8 +8,19 @@ import { requestKey } from '../../../organization/facade/request-key.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
-import { NoFields } from '../revisions/payloads.ts';
-import { presentTaskRun, presentTaskRuns, TaskPath, TaskRunResponse, TaskStatusList } from './payloads.ts';
+import {
+  presentRun,
+  presentTaskRun,
+  presentTaskRuns,
+  RunCommandBody,
+  RunPath,
+  RunResponse,
+  RunTaskBody,
+  TaskPath,
+  TaskRunResponse,
+  TaskStatusList,
+} from './payloads.ts';
+import { readRun } from './read.ts';
 
 export interface TaskRunRoutesOptions {
   readonly auth: Auth;
@@ -43,7 +54,7 @@ export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRo
       summary: 'Run a task of the active revision now',
       isKeyed: true,
       params: TaskPath,
-      body: NoFields.prefault({}),
+      body: RunTaskBody.prefault({}),
       response: { 201: TaskRunResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
@@ -51,9 +62,52 @@ export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRo
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
       auth.concerns(request, record.metadata.name);
-      const run = await deployments.runTask(admitted, record, task, requestKey(request, admitted.caller.username));
+      const asked = { task, seconds: request.body.timeout_seconds ?? undefined };
+      const run = await deployments.run(admitted, record, asked, requestKey(request, admitted.caller.username));
       reply.code(201);
       return presentTaskRun(run);
+    },
+  });
+}
+
+export function registerRuns(app: App, { auth, deployments }: Omit<TaskRunRoutesOptions, 'now'>): void {
+  app.post('/v2/deployments/:deployment_id/runs', {
+    onRequest: auth.as('create', JOBS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'runCommand',
+      summary: 'Run a command once, in a pod like those of the active revision',
+      params: DeploymentPath,
+      body: RunCommandBody,
+      response: { 201: TaskRunResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      const admitted = auth.admitted(request);
+      const record = await deployments.find(admitted, request.params.deployment_id);
+      auth.concerns(request, record.metadata.name);
+      const { command, timeout_seconds: seconds } = request.body;
+      reply.code(201);
+      return presentTaskRun(
+        await deployments.run(admitted, record, { command, seconds: seconds ?? undefined }, undefined),
+      );
+    },
+  });
+
+  app.get('/v2/deployments/:deployment_id/runs/:run_name', {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'getRun',
+      summary: 'Get a run of a command or a task, until its Job is deleted, an hour after its end',
+      params: RunPath,
+      response: { 200: RunResponse, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const { deployment_id: id, run_name: name } = request.params;
+      const admitted = auth.admitted(request);
+      const record = await deployments.find(admitted, id);
+      const seen = await readRun(admitted.caller.kube, { record, revisions: deployments.revisionsOf(record) }, name);
+      return presentRun(seen);
     },
   });
 }

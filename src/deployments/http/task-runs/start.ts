@@ -1,4 +1,4 @@
-// Runs a task now: creates its Job with the caller's token, as `kubectl davit run NAME --task TASK` does.
+// Runs a command or a task now: creates its Job with the caller's token.
 
 import { AlreadyExists } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
@@ -14,7 +14,7 @@ import {
   REVISION_LABEL,
   TASK_LABEL,
 } from '../../../schema/meta.ts';
-import type { TaskRun } from '../../../schema/tasks.ts';
+import { type TaskRun, taskSecondsOf } from '../../../schema/tasks.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
@@ -29,16 +29,23 @@ import {
   templateOf,
 } from '../../record/one-off-job.ts';
 
-export interface TaskStart {
+/** What is asked for. `seconds`: after which it is ended. */
+export type Asked = ({ readonly command: readonly string[] } | { readonly task: string }) & {
+  readonly seconds: number | undefined;
+};
+
+export interface RunStart {
   readonly record: AppDeployment;
   readonly revisions: readonly AppRevision[];
-  readonly task: string;
+  readonly asked: Asked;
   /** Digest of the request's Idempotency-Key. */
   readonly key: string | undefined;
   /** For a request without a key: 1 to 16 random characters of a-z and 0-9. */
   readonly suffix: string;
 }
 
+/** Time of a command for which none is asked, as of a task. */
+const RUN_SECONDS = taskSecondsOf({});
 /** Hexadecimal digits of a key in the name of a Job. */
 const KEY_DIGITS = 16;
 
@@ -46,9 +53,9 @@ const KEY_DIGITS = 16;
  * Creates the Job, or finds the one that an earlier request with this key created. Throws HttpError 404 if the active revision has no
  * such task, 409 if nothing can be run, and what the API server refuses.
  */
-export async function startTask(kube: KubeClient, start: TaskStart): Promise<TaskRun> {
-  const { record, key } = start;
-  const job = await taskJob(kube, start);
+export async function startRun(kube: KubeClient, start: RunStart): Promise<TaskRun> {
+  const { record, asked, key } = start;
+  const job = await jobOfRun(kube, start);
   try {
     return presented(await kube.create(JOBS, job, { fieldManager: FACADE_FIELD_MANAGER }));
   } catch (error) {
@@ -58,27 +65,34 @@ export async function startTask(kube: KubeClient, start: TaskStart): Promise<Tas
     const { labels = {}, annotations = {} } = earlier.metadata;
     const isOurs = labels[DEPLOYMENT_UID_LABEL] === uidOf(record) && annotations[IDEMPOTENCY_KEY_ANNOTATION] === key;
     if (!isOurs) throw error;
-    if (labels[TASK_LABEL] !== start.task) usedFor(`ran task "${labels[TASK_LABEL]}"`);
+    if (!('task' in asked) || labels[TASK_LABEL] !== asked.task) usedFor(`ran task "${labels[TASK_LABEL]}"`);
     return presented(earlier);
   }
 }
 
-async function taskJob(kube: KubeClient, { record, revisions, task, key, suffix }: TaskStart): Promise<KubeObject> {
+async function jobOfRun(kube: KubeClient, { record, revisions, asked, key, suffix }: RunStart): Promise<KubeObject> {
   const { name, namespace = '' } = record.metadata;
   if (!runsHere(record))
     throw new HttpError(
       409,
-      `${name} runs in the cluster of a Listener, where its Jobs are. With the kubeconfig of that cluster: kubectl davit run ${name} --task ${task}`,
+      `${name} runs in the cluster of a Listener, where its Jobs are. With the kubeconfig of that cluster: kubectl davit run ${name} ${'task' in asked ? `--task ${asked.task}` : '-- COMMAND'}`,
     );
   try {
     const active = activeOf(record, revisions);
-    const what = runOf({ task }, active, name);
+    const run = 'task' in asked ? asked : { command: asked.command, seconds: RUN_SECONDS };
+    const what = runOf(run, active, name);
     const labelSelector = Object.entries(serverLabels(record, active))
       .map((label) => label.join('='))
       .join(',');
     const { items } = await kube.list<ReplicaSet>(REPLICA_SETS, { namespace, labelSelector });
     const template = templateOf(items, name, 'Its status says why.');
-    const { metadata, ...job } = oneOffJob({ record, active, template, ...what });
+    const { metadata, ...job } = oneOffJob({
+      record,
+      active,
+      template,
+      ...what,
+      seconds: asked.seconds ?? what.seconds,
+    });
     const { generateName: _random, ...rest } = metadata ?? {};
     return {
       ...job,
