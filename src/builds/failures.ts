@@ -3,7 +3,6 @@
 import type { ContainerStatus } from '../deployments/assess/observed.ts';
 import { BUILD_REASONS, type BuildReason } from '../schema/build.ts';
 import { LONGEST_QUOTE, quoted, shortened } from '../schema/text.ts';
-import { BASE_IMAGE_UNREACHABLE, unreachableBaseImage } from './base-images.ts';
 
 export interface BuildFailure {
   /** One of BUILD_REASONS, or a reason of the plan step (docs/builds.md). */
@@ -56,6 +55,10 @@ interface Kind {
   readonly todo: string;
 }
 
+/** A sign of an image that could not be asked for, though it may exist. */
+const BASE_IMAGE_UNREACHABLE =
+  /(?:failed to (?:resolve source metadata|load metadata)|httpReadSeeker).*(?:connection refused|connection reset|timeout|deadline exceeded|no such host|failure in name resolution|no route to host|network is unreachable|server misbehaving|proxyconnect|\bEOF\b|x509: |tls: |: 50[0-4] |: 429 |toomanyrequests)/i;
+
 /** Kinds of failures in BuildKit's output. The first one whose `sign` matches is taken. */
 const KINDS: readonly Kind[] = [
   // The disk of a registry may be full, too.
@@ -72,7 +75,7 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'BaseImageUnreachable',
     sign: BASE_IMAGE_UNREACHABLE,
-    // It depends on the cause (base-images.ts).
+    // It depends on the cause (unreachableBaseImage).
     todo: '',
   },
   {
@@ -219,4 +222,22 @@ function causeIn(output: readonly string[]): { readonly cause: string; readonly 
     cause: quoted(found?.trim().replace(/^(?:ERROR|error): /, ''), 400),
     rest: lastOf(others, 600),
   };
+}
+
+const BASE_IMAGE_ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
+  [/x509: |tls: /, 'Builds must trust the certificate of this registry: have its authority added to caBundle.'],
+  [/^(?:50[0-4]|429) |toomanyrequests/, 'Try it again later, or have the platform mirror the image.'],
+];
+const BASE_IMAGE_REACH =
+  'Name an image that builds can reach, such as one that kubectl davit platform prints, have the platform mirror it, or have builds let through to this host (settings.builds.egress, settings.proxy). Then ask for a new revision.';
+
+/** The sentences of a failure with the sign of an unreachable base image. `error`: BuildKit's, of one line. */
+function unreachableBaseImage(error: string): string {
+  const [, image = ''] = /metadata for (\S+): /.exec(error) ?? [];
+  const [, host = '', cause = ''] = /https?:\/\/([^/"\s]+)\S*: (.*)$/.exec(error) ?? [];
+  const words = quoted(cause || error.replace(/^.*metadata for \S+: /, ''), 400);
+  const isAnswer = /^[45]\d\d /.test(words);
+  const of = image === '' ? '' : ` for ${quoted(image, 300)}`;
+  const who = isAnswer ? `${host} answers` : `The builder cannot reach ${host || 'the registry'}`;
+  return `${who}${of}: ${words}. ${BASE_IMAGE_ADVICE.find(([sign]) => sign.test(words))?.[1] ?? BASE_IMAGE_REACH}`;
 }

@@ -1,12 +1,12 @@
 // What a person can have changed: each dialog sends one request of the API and shows its answer in the API's words.
 
 import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { partsOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
-import { RunTask } from './run-task.tsx';
 import { Scale, Sizes } from './sizes.tsx';
 import { short } from './text.ts';
 import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
@@ -170,6 +170,35 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
         <label for="confirm">Type the name to confirm</label>
         <Word id="confirm" name="name" required />
       </div>
+    </Dialog>
+  );
+}
+
+/** Sends the same key until it is closed, so that a run whose answer was lost is not begun twice. */
+function RunTask({
+  api,
+  deployment,
+  task,
+  isRunning,
+  onDone,
+  onClose,
+}: ActionProps & { readonly task: string; readonly isRunning: boolean }): VNode {
+  const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join('-'));
+  return (
+    <Dialog
+      title={`Run ${task} now`}
+      action="Run now"
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async () => {
+        const { job } = await api.runTask(deployment.id, task, key);
+        return `Job ${job} runs ${task} of ${deployment.name}.`;
+      }}
+    >
+      <p>
+        Its command runs once, with the image and the variables of the active revision. The schedule stays as it is.
+      </p>
+      {isRunning && <p>Its last run goes on. The new one runs beside it.</p>}
     </Dialog>
   );
 }

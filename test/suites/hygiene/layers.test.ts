@@ -94,7 +94,6 @@ const PURE = [
   'databases/step.ts',
   'builds/planner/',
   'builds/job/',
-  'builds/base-images.ts',
   'builds/failures.ts',
   'builds/observed-job.ts',
   'builds/observed.ts',

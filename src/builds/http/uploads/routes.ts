@@ -12,7 +12,6 @@ import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { type BuildContext, type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
-import { gzipContent } from './content.ts';
 import { isSigned, type Upload, uploadSignature } from './upload-url.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -23,6 +22,9 @@ const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const ARTIFACT_TYPE = 'application/vnd.davit.source.v1';
 /** Concurrent uploads, grouped by tenant. Each holds at most a megabyte in memory. */
 const SLOTS = { most: 8, mostOfGroup: 3, always: 0, mostWaiting: 16, mostWaitingOfGroup: 4 };
+
+/** RFC 1952: the magic bytes of gzip, and its only compression method. */
+const GZIP = Buffer.from([0x1f, 0x8b, 0x08]);
 
 const UploadUrlRequest = z
   .object({ supports_upload_headers: z.boolean().nullish().describe('Whether upload_headers will be sent.') })
@@ -235,4 +237,24 @@ function tookTooLong(): HttpError {
 
 function tooManyUploads(): never {
   throw new HttpError(429, 'Too many uploads are running. Try again in 5 s.', { 'retry-after': '5' });
+}
+
+/** The request's body. Throws 422 if it does not begin with a gzip header; the rest of the body then remains unread. */
+async function* gzipContent(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  let begun = Buffer.alloc(0);
+  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    if (begun.length >= GZIP.length) {
+      yield piece;
+      continue;
+    }
+    begun = Buffer.concat([begun, piece]);
+    if (!begun.subarray(0, GZIP.length).equals(GZIP.subarray(0, begun.length))) throw notGzip();
+    if (begun.length >= GZIP.length) yield begun;
+  }
+  if (begun.length < GZIP.length) throw notGzip();
+}
+
+function notGzip(): HttpError {
+  const msg = 'must be a tar archive compressed with gzip';
+  return new HttpError(422, [{ loc: ['body'], msg, type: 'value_error' }]);
 }
