@@ -363,11 +363,15 @@ describe('delete', () => {
       /\nIts archive will stay in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
     ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project will be deleted/],
-    [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from will be deleted too/],
+    [
+      {},
+      { ...mine, databaseNumber: 1 },
+      /volume shop---pg1 .*\nThe databases that shop used before will be deleted too/,
+    ],
     [
       { databaseDeletionPolicy: 'Retain' },
       { ...mine, databaseNumber: 1 },
-      /\nWhat is left .* will stay too\. .* forget-old shop\n/,
+      /\nThe databases that shop used before will stay too\. .* delete-previous shop --number N\n/,
     ],
   ])('says of %j %j: %s', async (spec, status, words) => {
     const { err } = await held(spec, status).run(['delete', 'shop'], { answers: ['no'] });

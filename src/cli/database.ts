@@ -1,104 +1,127 @@
-// Moves the database of a deployment to another driver, goes back, and deletes what a move has left.
+// The acts on the database of a deployment that stop it or delete something: each is an operation, which Davit carries out.
 
-import { databaseNumberOfRevisions } from '../deployments/record/database-move.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { conditionOf } from '../schema/conditions.ts';
-import type { DatabaseDriver } from '../schema/database.ts';
-import { DATABASE_DRIVERS } from '../schema/database-names.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { databaseText } from '../deployments/record/database-move.ts';
+import { isBackupName } from '../schema/database-names.ts';
+import type { OperationAction } from '../schema/operation-phases.ts';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Flags,
+  Misuse,
+  OUTPUT,
+  ownTimeoutFlag,
+  tell,
+} from './command.ts';
 import { askForName, YES } from './confirm.ts';
-import { databasesHeld } from './databases-held.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { carryOut, type Operation, type OperationRequest } from './operation.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord, readRevisions } from './records.ts';
+
+interface Act {
+  readonly action: OperationAction;
+  /** What it does to the deployment, for people who are asked. */
+  readonly does: string;
+}
+
+const ACTS = {
+  restore: {
+    action: 'Restore',
+    does: 'is stopped until its next database has the backup. The present database is kept.',
+  },
+  move: {
+    action: 'Move',
+    does: 'is stopped until a Cluster of CloudNativePG has all that its database has. The present database is kept.',
+  },
+  upgrade: {
+    action: 'Upgrade',
+    does: 'is stopped until a database of the newer PostgreSQL has all that its database has. The present database is kept.',
+  },
+  return: {
+    action: 'Return',
+    does: 'is stopped until it uses the database before again, with the data that it had then. What was written since stays in the present database, which is kept.',
+  },
+  'delete-previous': {
+    action: 'DeletePrevious',
+    does: 'loses a database that it does not use any more, with all of its data.',
+  },
+} as const satisfies Readonly<Record<string, Act>>;
+type Word = keyof typeof ACTS;
 
 export const databaseCommand: Command = {
   name: 'database',
-  purpose: 'move its database to a Cluster or a newer PostgreSQL, go back, or delete what a move has left',
-  words: [{ word: 'ACTION', names: 'action', choices: ['move', 'upgrade', 'back', 'forget-old'] }, DEPLOYMENT],
+  purpose: 'restore, move or upgrade its database, return to the one before, or delete that',
+  words: [{ word: 'ACTION', names: 'action', choices: Object.keys(ACTS) }, DEPLOYMENT],
   flags: [
-    { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
+    { name: 'backup', value: 'BACKUP', help: 'restore: the backup of this name (PROGRAM backups NAME)' },
+    { name: 'number', value: 'N', help: 'delete-previous: the number of the database (PROGRAM status NAME)' },
     YES,
-    { name: 'go-on', help: 'go on with a move that somebody else has begun, or end it' },
-    timeoutFlag(3600, undefined, 1),
+    ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
     OUTPUT,
+    ...API_FLAGS,
   ],
-  about: `move stops all pods, makes a backup, loads it into a Cluster of CloudNativePG (from driver pod to cloudnative-pg), and starts the pods on it.
-It says for how long nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move continues. upgrade does the
-same within the driver, to the newer major version of PostgreSQL that the platform has by now.
+  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. The command is not needed for that: an operation continues
+when the command ends, and its deletion cancels it (kubectl delete dsop).
 
-back returns to the database of before the last move or upgrade, with the data that it had then; what was written since is not in it. It also ends a move
-that was interrupted. forget-old deletes databases that are not used any more.
+restore gives the deployment a new database with one of its backups. move gives it a Cluster of CloudNativePG, and upgrade the newer PostgreSQL of the
+platform, each with all of its data. return goes back to the database before, with the data that it had then. The deployment is stopped meanwhile, and
+the database that it leaves is kept until delete-previous deletes it. restore, return and delete-previous need the verb restore on the deployment, which
+davit-admin has.
 
-  PROGRAM database move shop --driver cloudnative-pg
+  PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
+  PROGRAM database move shop
   PROGRAM database upgrade shop
-  PROGRAM database back shop
-  PROGRAM database forget-old shop`,
+  PROGRAM database return shop
+  PROGRAM database delete-previous shop --number 0`,
   changes: {
     nothing: 'Nothing was changed.',
-    by: ['patch', 'delete', 'replace'],
-    sent: ([action, name]) => `It is not finished. To go on: ${PROGRAM} database ${action} ${name}`,
+    sent: ([, name = '']) => `The operation continues. To see its end: kubectl get dsop, and ${PROGRAM} status ${name}`,
   },
   async run(context) {
-    const {
-      words: [action, name = ''],
-      flags,
-    } = context;
-    const driver = flags.text('driver') as DatabaseDriver | undefined;
-    if (action !== 'move' && driver !== undefined) throw new Misuse('--driver is for move.');
-    if (action === 'forget-old') return forgetOld(context, name);
-    const { goBack, move, upgrade } = await import('./move-database.ts');
-    if (action === 'back') return goBack(context, name);
-    if (action === 'upgrade') return upgrade(context, name);
-    if (driver === undefined)
-      throw new Misuse(`--driver must be the driver of the next database: ${DATABASE_DRIVERS.join(', ')}.`);
-    return move(context, name, driver);
+    const [word = '', name = ''] = context.words;
+    const { action, does } = ACTS[word as Word];
+    const request = { action, ...memberOf(word as Word, context.flags) };
+    context.warn(`${name} ${does}`);
+    await askForName(context, {
+      name,
+      asks: 'Continue? Type the name of the deployment: ',
+      refusal: 'Nothing was changed.',
+      nobody: `Nobody can be asked here: ${PROGRAM} database ${word} ${name} --yes`,
+    });
+    return tellEnd(context, name, await carryOut(context, name, request));
   },
 };
 
-async function forgetOld(context: Context, name: string): Promise<number> {
-  const { kubectl, warn } = context;
-  const { record, old } = await unused(kubectl, name);
-  const result = { name, deleted: old };
-  if (old.length === 0) {
-    tell(context, { says: `${name} has no database that it does not use.`, result });
-    return 0;
+function memberOf(word: Word, flags: Flags): Omit<OperationRequest, 'action'> {
+  const backup = flags.text('backup');
+  const number = flags.number('number');
+  if (word !== 'restore' && backup !== undefined) throw new Misuse('--backup is for restore.');
+  if (word !== 'delete-previous' && number !== undefined) throw new Misuse('--number is for delete-previous.');
+  if (word === 'restore') {
+    if (backup === undefined || !isBackupName(backup))
+      throw new Misuse('restore needs --backup with the name of a backup, such as 20260701T010000Z-7f9a2a3e.');
+    return { restore: { backup } };
   }
-  needServing(record);
-  for (const object of old) warn(`${object} will be deleted, with all that is in it.`);
-  await askForName(context, {
-    name,
-    asks: 'Delete what the database was moved from? Type the name of the deployment: ',
-    refusal: 'Nothing was deleted.',
-    nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
-  });
-  // Somebody may have moved the database while the question was open: what was unused then may be in use now.
-  const after = await unused(kubectl, name);
-  needServing(after.record);
-  if (after.old.join() !== old.join())
-    throw new Failure(
-      `Nothing was deleted: the databases of ${name} changed while the question was open. Run the command again to see which are unused now.`,
-    );
-  await kubectl(['delete', ...old, '--wait=false']);
-  tell(context, { says: `Deleted: ${old.join(', ')}. ${name} keeps its present database.`, result });
-  return 0;
+  if (word !== 'delete-previous') return {};
+  if (number === undefined) throw new Misuse('delete-previous needs --number with the number of the database.');
+  return { delete_previous: { number } };
 }
 
-/** The objects of databases that the deployment does not use. */
-async function unused(
-  kubectl: Kubectl,
+function tellEnd(
+  context: Context,
   name: string,
-): Promise<{ readonly record: AppDeployment; readonly old: readonly string[] }> {
-  const record = await readRecord(kubectl, name);
-  const now = databaseNumberOfRevisions(await readRevisions(kubectl, record));
-  const held = await databasesHeld(kubectl, record);
-  return { record, old: held.filter(({ number }) => number !== now).map(({ object }) => object) };
-}
-
-function needServing({ metadata: { name, generation = 0 }, status }: AppDeployment): void {
-  const ready = conditionOf(status?.conditions, 'Ready');
-  if (ready?.status !== 'True' || ready.reason === 'ScaledToZero' || (status?.observedGeneration ?? 0) < generation)
-    throw new Failure(
-      `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
-    );
+  { name: operation, message, move, downtime_seconds: downtime }: Operation,
+): number {
+  tell(context, {
+    says: `${message}`,
+    result: {
+      name,
+      operation,
+      database: move && databaseText(move.to),
+      previousDatabase: move && databaseText(move.from),
+      backup: move?.backup ?? null,
+      downtimeSeconds: downtime,
+    },
+  });
+  return 0;
 }

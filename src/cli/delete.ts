@@ -148,8 +148,8 @@ function backupsLeft(
 
 function movedFrom(name: string, isKept: boolean): string {
   return isKept
-    ? `What is left of the databases that ${name} was moved from will stay too. To delete it: ${PROGRAM} database forget-old ${name}`
-    : `What is left of the databases that ${name} was moved from will be deleted too, with all data.`;
+    ? `The databases that ${name} used before will stay too. To delete one of them: ${PROGRAM} database delete-previous ${name} --number N`
+    : `The databases that ${name} used before will be deleted too, with all data.`;
 }
 
 interface UntilGoneOptions {

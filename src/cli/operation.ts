@@ -1,6 +1,8 @@
 // An operation on the database of a deployment: begun over the HTTP API, and followed to its end. It does not need the command: whoever
 // presses Ctrl-C leaves it working.
 
+import type { DatabaseOfRecord } from '../deployments/record/database-move.ts';
+import type { OperationAction, OperationPhase } from '../schema/operation-phases.ts';
 import { type Deployment, needDeployment } from './build-log.ts';
 import type { Context } from './command.ts';
 import type { HttpApi } from './http-api.ts';
@@ -10,12 +12,18 @@ import { timeLimit } from './time-limit.ts';
 
 export interface Operation {
   readonly name: string;
-  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+  readonly phase: OperationPhase;
   readonly reason: string | null;
   readonly message: string | null;
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly work: string | null;
+  readonly downtime_seconds: number | null;
+  readonly move: {
+    readonly from: DatabaseOfRecord;
+    readonly to: DatabaseOfRecord;
+    readonly backup: string | null;
+  } | null;
   readonly backup: {
     readonly name: string | null;
     readonly taken_at: string;
@@ -24,8 +32,10 @@ export interface Operation {
 }
 
 export interface OperationRequest {
-  readonly action: 'Backup';
+  readonly action: OperationAction;
   readonly backup?: { readonly archive: true };
+  readonly restore?: { readonly backup: string };
+  readonly delete_previous?: { readonly number: number };
 }
 
 const EVERY_MS = 1000;

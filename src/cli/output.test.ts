@@ -126,6 +126,11 @@ const DEPLOYMENT = {
 };
 const REVISIONS = { resources: [{ id: 'r', name: 'shop--r', status: 'DEPLOYED', status_message: null }] };
 const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null, position: null };
+const MOVE = {
+  from: { driver: 'pod', number: 0 },
+  to: { driver: 'cloudnative-pg', number: 1 },
+  backup: '20260202T000000Z-0123abcd',
+};
 const BACKUP = { name: '20260202T000000Z-0123abcd', taken_at: '2026-02-02T00:00:00Z', size_bytes: 2 };
 async function answer(method: string, path: string, body?: object): Promise<unknown> {
   if (method === 'PATCH' && JSON.stringify(body ?? {}).startsWith('{"source_config":{"env"'))
@@ -134,7 +139,8 @@ async function answer(method: string, path: string, body?: object): Promise<unkn
     return { ...DEPLOYMENT, source_config: { ...DEPLOYMENT.source_config, resource_spec: { queue_max_scale: 0 } } };
   if (path.includes('/restart')) return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
-  if (path.endsWith('/operations')) return { name: 'shop-1', phase: 'Succeeded', message: null, backup: BACKUP };
+  if (path.endsWith('/operations'))
+    return { name: 'shop-1', phase: 'Succeeded', message: null, backup: BACKUP, move: MOVE, downtime_seconds: 71 };
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
   if (path.endsWith('/upload-url'))
     return { upload_url: 'http://u', object_path: 'uploads/1', upload_headers: {}, max_bytes: 1_000_000 };
@@ -215,7 +221,19 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   clone: [
     [['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', archive: false, notes: expect.any(Array) as unknown }],
   ],
-  database: [[['forget-old', 'shop'], { name, deleted: [] }]],
+  database: [
+    [
+      ['move', 'shop', '--yes'],
+      {
+        name,
+        operation: 'shop-1',
+        database: 'cloudnative-pg/1',
+        previousDatabase: 'pod/0',
+        backup: '20260202T000000Z-0123abcd',
+        downtimeSeconds: 71,
+      },
+    ],
+  ],
   scale: [
     [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],
     [

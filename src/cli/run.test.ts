@@ -105,11 +105,6 @@ describe('a command line', () => {
     ['a configuration elsewhere', ['deploy', '.', '--no-file', '--config', '../x'], /^--config \.\.\/x is not in /],
     ['a folder to begin with', ['init', '/nonexist'], /^There is no folder /],
     ['no time to run', ['run', 'shop', '--timeout', '0', '--', 'x'], /^--timeout must be at least 1, not 0\.$/],
-    [
-      'no time to move a database, which would only stop the pods',
-      ['database', 'move', 'shop', '--driver', 'pod', '--timeout', '0'],
-      /^--timeout must be at least 1, not 0\.$/,
-    ],
     ['too many pods', ['scale', 'shop', 'server=999999'], /^server=999999: a part has at most 100 pods\.$/],
     [
       'too long a time',

@@ -1,6 +1,6 @@
 // What is said of a deployment that is scaled to zero, where somebody asks for a pod of it.
 
-import { isScaledToZero, stoppedForMoveWords } from '../deployments/record/moving-database.ts';
+import { isScaledToZero } from '../deployments/record/revisions.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { STORE_PARTS } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
@@ -16,6 +16,5 @@ export function commandToStart(name: string): string {
 export function needScale(record: AppDeployment, component: string): void {
   if (!isScaledToZero(record) || !isPart(component) || STORE_PARTS.some((part) => part === component)) return;
   const { name } = record.metadata;
-  const todo = stoppedForMoveWords(record) ?? `To start it: ${commandToStart(name)}`;
-  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. ${todo}`);
+  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. To start it: ${commandToStart(name)}`);
 }

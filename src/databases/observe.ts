@@ -1,19 +1,22 @@
 // Fills observed.ts from the watch caches. Base backups are read live: their kind is not watched.
 
 import { hasEnded, type Job } from '../deployments/assess/jobs.ts';
-import type { Pod } from '../deployments/assess/observed.ts';
+import { isOurs, type Pod } from '../deployments/assess/observed.ts';
 import { pausedBy } from '../deployments/assess/pause.ts';
+import { writersAmong } from '../deployments/assess/pod-failures.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deployments/record/metadata.ts';
-import { names } from '../deployments/record/names.ts';
+import { databaseNumberIn, names } from '../deployments/record/names.ts';
+import { revisionsOf } from '../deployments/record/revisions.ts';
 import { undefinedIfNotFound } from '../lib/errors.ts';
 import { BASE_BACKUPS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type DatastoreOperation, ENDED_PHASES } from '../schema/datastore-operation.ts';
-import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../schema/meta.ts';
+import { type DatastoreOperation } from '../schema/datastore-operation.ts';
+import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, PROOF, RESTORE } from '../schema/meta.ts';
+import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { BaseBackup, ObservedOperation } from './observed.ts';
 
@@ -25,9 +28,7 @@ export function workName(operation: DatastoreOperation): string {
 /** The operations of one deployment that have not ended: the oldest first, by uid where they are equally old. */
 export function unfinishedOf(operations: readonly DatastoreOperation[]): DatastoreOperation[] {
   const orderOf = ({ metadata }: DatastoreOperation): string => `${metadata.creationTimestamp} ${metadata.uid}`;
-  return operations
-    .filter(({ status }) => status?.phase === undefined || !ENDED_PHASES.has(status.phase))
-    .toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+  return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
 }
 
 export async function observeOperation(
@@ -49,6 +50,10 @@ export async function observeOperation(
   return {
     operation,
     record,
+    revisions: record ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) : [],
+    used: record ? databasesOf(record, caches).map(({ number }) => number) : [],
+    running: record && runningOf(record, caches),
+    images: settings.images,
     unfinished: unfinishedOf(operations),
     paused: record && pausedBy(record, settings),
     source: { dump: record !== undefined && cronJobOf(record, caches) !== undefined, base: schedule !== undefined },
@@ -57,6 +62,53 @@ export async function observeOperation(
     base,
     ...(other && { otherBackup: `Job ${other.metadata.name}` }),
   };
+}
+
+export interface DatabaseObject {
+  readonly number: number;
+  readonly object: KubeObject;
+}
+
+/** The volumes, Clusters and passwords of all databases of the record. */
+export function databasesOf(record: AppDeployment, caches: Caches): readonly DatabaseObject[] {
+  const { namespace = '', name } = record.metadata;
+  return ['PersistentVolumeClaim', 'Cluster', 'Secret'].flatMap((kind) =>
+    (caches.children.get(kind)?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? []).flatMap((object) => {
+      const number = isOurs(object, { record }) ? databaseNumberIn(name, object.metadata.name) : undefined;
+      return number === undefined ? [] : [{ number, object }];
+    }),
+  );
+}
+
+/** Source: Kubernetes, "Deployments: Deployment status". */
+interface Workload extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly replicas?: number; readonly observedGeneration?: number };
+}
+
+/** A workload counts until its controller has seen that it has no replicas: before that it may still create a pod. */
+function runningOf(record: AppDeployment, caches: Caches): string | undefined {
+  const { namespace = '', name } = record.metadata;
+  const workloads = (caches.children.get('Deployment')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ??
+    []) as readonly Workload[];
+  const busy = workloads.find(
+    (one) =>
+      isOurs(one, { record }) &&
+      ((one.spec?.replicas ?? 1) > 0 ||
+        (one.status?.replicas ?? 0) > 0 ||
+        (one.status?.observedGeneration ?? 0) < (one.metadata.generation ?? 0)),
+  );
+  const [pod] = writersAmong(caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name));
+  if (pod) return `pod ${pod.metadata.name}`;
+  const jobs = (caches.children.get('Job')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? []) as readonly Job[];
+  const job = jobs.find((one) => isOurs(one, { record }) && mayWrite(one) && !hasEnded(one));
+  return busy ? `Deployment ${busy.metadata.name}` : job && `Job ${job.metadata.name}`;
+}
+
+/** A migration, a task or a run: its pod may come any moment. */
+function mayWrite({ metadata, spec }: Job): boolean {
+  const component = metadata.labels?.[COMPONENT_LABEL] ?? '';
+  return ![BACKUP, PROOF, RESTORE].includes(component) && spec?.suspend !== true;
 }
 
 /** The CronJob of the record's dumps. */

@@ -4,7 +4,9 @@ import type { Job } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatastoreOperation } from '../schema/datastore-operation.ts';
+import type { Settings } from '../schema/settings.ts';
 
 /** The used part of postgresql.cnpg.io/v1 Backup. */
 export interface BaseBackup extends KubeObject {
@@ -33,6 +35,14 @@ export interface ObservedOperation {
   readonly pods: readonly Pod[];
   /** The base backup that was made for it. */
   readonly base?: BaseBackup | undefined;
+  /** The revisions of the record, newest first. */
+  readonly revisions: readonly AppRevision[];
+  /** Numbers of the databases of the record whose objects are there. */
+  readonly used: readonly number[];
+  /** What of the deployment may still write to the database, for people: a workload, or a pod. */
+  readonly running?: string | undefined;
+  /** Images of new databases. */
+  readonly images: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
   /** Name of another backup of the same database that is being made. */
   readonly otherBackup?: string | undefined;
 }

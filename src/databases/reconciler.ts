@@ -14,7 +14,7 @@ import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation, ENDED_PHASES } from '../schema/datastore-operation.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../schema/datastore-operation.ts';
 import {
   API_VERSION,
   BACKUP,
@@ -23,8 +23,9 @@ import {
   FIELD_MANAGER,
   OPERATION_FINALIZER,
 } from '../schema/meta.ts';
+import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
-import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
+import { cronJobOf, databasesOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
 
@@ -50,11 +51,12 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const { status, act, kind, requeueAfterMs } = nextOperationStep(observed, now());
     try {
       if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
+      if (act === 'delete-database') await deleteDatabase(observed, within);
       if (act === 'hold') await hold(observed, within);
       if (act === 'start' && kind) await start(observed, kind, within);
       if (act === 'cancel') await removeWork(observed, within);
       if (act === 'release') await release(operation, within);
-      if (status?.phase !== undefined && ENDED_PHASES.has(status.phase)) await prune(siblings, within);
+      if (status && isEnded({ status })) await prune(siblings, within);
     } catch (error) {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
@@ -69,7 +71,7 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
   const wakeOf = (namespace: string | undefined, deployment: string | undefined): void => {
     if (deployment === undefined) return;
     for (const operation of caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment))
-      if (!isEnded(operation)) wake(operation);
+      if (!isOver(operation)) wake(operation);
   };
   const ofChild = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
     if (metadata.labels?.[COMPONENT_LABEL] === BACKUP) wakeOf(metadata.namespace, metadata.labels[DEPLOYMENT_LABEL]);
@@ -86,12 +88,12 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
     ),
     caches.pods.onChange(ofChild),
   ];
-  for (const operation of caches.operations.list()) if (!isEnded(operation)) wake(operation);
+  for (const operation of caches.operations.list()) if (!isOver(operation)) wake(operation);
   return endAll(subscriptions);
 }
 
-function isEnded({ metadata, status }: DatastoreOperation): boolean {
-  return metadata.deletionTimestamp === undefined && status?.phase !== undefined && ENDED_PHASES.has(status.phase);
+function isOver(operation: DatastoreOperation): boolean {
+  return operation.metadata.deletionTimestamp === undefined && isEnded(operation);
 }
 
 /** Its deletion cancels it from now on, and it goes with its record. */
@@ -177,25 +179,35 @@ function baseBackup(operation: DatastoreOperation, record: AppDeployment, { cach
   } as KubeObject;
 }
 
-async function removeWork({ job, base }: ObservedOperation, { client, caches }: Cluster): Promise<void> {
-  for (const [resource, object] of [
-    [JOBS, job],
-    [BASE_BACKUPS, base],
-  ] as const) {
-    if (!object) continue;
-    const { uid = '' } = object.metadata;
-    const options = { uid, propagationPolicy: 'Background' } as const;
-    // oxlint-disable-next-line no-await-in-loop -- one of the two
-    const left = await client.remove(resource, placeOf(object), options).catch(undefinedIfNotFound);
-    if (left) overlayWrite(caches, left);
-    else caches.children.get(object.kind)?.overlayDeleted(uid, object.metadata.resourceVersion ?? '');
+/** Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. */
+async function deleteDatabase({ operation, record }: ObservedOperation, home: Cluster): Promise<void> {
+  if (!record) return;
+  const { number } = operation.spec.deletePrevious ?? {};
+  for (const { object } of databasesOf(record, home.caches).filter((one) => one.number === number)) {
+    if (object.metadata.deletionTimestamp !== undefined) continue;
+    // oxlint-disable-next-line no-await-in-loop -- three at most
+    await removeObject(object, home);
   }
+}
+
+async function removeObject(object: KubeObject, { client, caches, registry }: Cluster): Promise<void> {
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const resource = registry.resourceOf(object);
+  const options = { uid, propagationPolicy: 'Background' } as const;
+  const left = await client.remove(resource, placeOf(object), options).catch(undefinedIfNotFound);
+  if (left) overlayWrite(caches, left);
+  else caches.children.get(object.kind)?.overlayDeleted(uid, resourceVersion);
+}
+
+async function removeWork({ job, base }: ObservedOperation, home: Cluster): Promise<void> {
+  // oxlint-disable-next-line no-await-in-loop -- one of the two
+  for (const object of [job, base]) if (object) await removeObject(object, home);
 }
 
 /** Deletes the oldest of a deployment that have ended, beyond those that are kept. */
 async function prune(siblings: readonly DatastoreOperation[], { client, caches }: Cluster): Promise<void> {
   // The one that ends now is kept too. `siblings` were read before its end was written.
-  for (const operation of youngestFirst(siblings.filter(isEnded)).slice(KEPT - 1)) {
+  for (const operation of youngestFirst(siblings.filter(isOver)).slice(KEPT - 1)) {
     const { uid = '' } = operation.metadata;
     // oxlint-disable-next-line no-await-in-loop -- one, as a rule
     const left = await client.remove(DATASTORE_OPERATIONS, placeOf(operation), { uid }).catch(undefinedIfNotFound);

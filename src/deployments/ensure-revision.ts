@@ -13,14 +13,14 @@ import { makeTracingProject } from './children/tracing-project.ts';
 import { makeOnce, makeRevisionOnce, withAppliedDigest } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
+import { scaleInForce } from './observe.ts';
 import type { Ended, ReconcilerOptions } from './pass.ts';
 import { dataThere } from './plan/adoption.ts';
 import { digestsInstead, type Rotation, rotationOf } from './plan/rotation.ts';
 import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
-import { databaseNumberOf, moveAsked } from './record/database-move.ts';
+import { databaseNumberOf, moveOf } from './record/database-move.ts';
 import { names } from './record/names.ts';
-import { scaledBy } from './record/scaled.ts';
 import { type DataThere, type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
 import type { DryRunResult } from './send-dry-runs.ts';
 
@@ -60,7 +60,7 @@ export async function ensureRevision(
   if ('reason' in revision) return keepNewest(observed, [...failures, revision], newest);
   // What was observed is of the database before.
   if (isMove) return { ended: { latest: revision, refusals: failures, requeueAfterMs: 1 } };
-  const latest = scaledBy(record.spec, revision, settings);
+  const latest = scaleInForce(observed, revision, settings);
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
   return ofKnownContract({ latest, rotation, dryRuns, failures }, newest);
@@ -93,13 +93,13 @@ function wantedNow(
 ): WantedNow {
   const { settings, pushedCommit, codeFile } = options;
   const data = dataOfWanted({ record, revisions, ...observed });
-  const pushed = pushedCommit(record);
-  const first = wantedRevision(record, revisions, settings, data, contract, { pushed });
+  const found = { pushed: pushedCommit(record), move: moveOf(observed.operation, revisions) };
+  const first = wantedRevision(record, revisions, settings, data, contract, found);
   if ('none' in first) return { waits: [] };
   if (!('needs' in first)) return first;
   const file = codeFile(record, first.needs);
   if ('waits' in file) return { waits: [unread({ record, ...observed }, file.waits)] };
-  const wanted = wantedRevision(record, revisions, settings, data, contract, { pushed, file });
+  const wanted = wantedRevision(record, revisions, settings, data, contract, { ...found, file });
   if ('none' in wanted || 'needs' in wanted) throw new TypeError(`${file.path} is not the file that was needed`);
   return wanted;
 }
@@ -108,7 +108,7 @@ function wantedNow(
 function dataOfWanted(observed: Observed): DataThere {
   const { record, revisions } = observed;
   const data = dataThere(observed);
-  const move = moveAsked(record, revisions);
+  const move = moveOf(observed.operation, revisions);
   if (!move) return data;
   const there = dataThere({ ...observed, names: names(record.metadata.name, move.to.number) });
   const [newest] = revisions;

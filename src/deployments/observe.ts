@@ -3,7 +3,10 @@
 
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
+import { holds } from '../schema/operation-phases.ts';
+import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import {
   type ActionFailure,
@@ -23,13 +26,14 @@ import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupStoreIn } from './cluster/archives.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
+import { operationOn } from './cluster/operation.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
 import { canBuild } from './record/build-source.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
-import { scaledBy, scaledTo } from './record/scaled.ts';
+import { scaledBy, scaledTo, stopped } from './record/scaled.ts';
 import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
@@ -60,8 +64,10 @@ export function observeCaches(
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
   const children = childrenNamed(home.caches, namespace, name);
+  const operation = operationOn(record, caches);
   return {
     record,
+    operation,
     names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
@@ -72,7 +78,7 @@ export function observeCaches(
     archives: archivesIn(record, home, settings),
     cloudNativePgOff: home.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
-    revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
+    revisions: revisions.map((revision) => scaleInForce({ record, operation }, revision, settings)),
     children,
     pods: home.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
@@ -82,10 +88,20 @@ export function observeCaches(
   };
 }
 
+/** A revision at the scale that is in force: none while an operation holds the record. */
+export function scaleInForce(
+  { record, operation }: Pick<Observed, 'record' | 'operation'>,
+  revision: AppRevision,
+  settings: Settings,
+): AppRevision {
+  return holds(operation) ? stopped(revision) : scaledBy(record.spec, revision, settings);
+}
+
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */
 export function atScaleInForce(observed: Observed, { policy, paused }: Preconditions): Observed {
   const reported = observed.record.status;
-  if ((policy.is === 'pass' && paused === undefined) || reported?.resourceSpec === undefined) return observed;
+  const isAsked = policy.is === 'pass' && paused === undefined;
+  if (isAsked || reported?.resourceSpec === undefined || holds(observed.operation)) return observed;
   return { ...observed, revisions: observed.revisions.map((revision) => scaledTo(reported, revision)) };
 }
 

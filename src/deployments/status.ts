@@ -4,10 +4,13 @@ import type { AppDeploymentStatus, State } from '../schema/app-deployment.ts';
 import { type ConditionType, isFailure, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../schema/conditions.ts';
+import { type DatastoreOperation } from '../schema/datastore-operation.ts';
+import { holds } from '../schema/operation-phases.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { backupStatusOf } from './assess/backup.ts';
 import { isInCluster } from './assess/database-cluster.ts';
+import { keptDatabases } from './assess/database-move.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled, unfinished } from './assess/entry.ts';
 import {
@@ -27,7 +30,7 @@ import { runsHere } from './record/listener-assignment.ts';
 import { changedBy } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
-import { asksForNothing, scaledToZeroWords, stateFrom } from './record/state.ts';
+import { asksForNothing, stateFrom } from './record/state.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { stalledReasonSince } from './stalled-since.ts';
 
@@ -57,6 +60,9 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const archive = archiveStatusOf(observed);
   const proof = proofStatusOf(observed);
   const restore = restoreStatusOf(observed, now);
+  const kept = keptDatabases(observed);
+  // The scale that the record has again afterwards.
+  const isHeld = holds(observed.operation);
   const tasks = active && taskStatuses(observed, active);
   const wanted = [
     ...conditionsOf(inputs, state, active),
@@ -74,16 +80,18 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
       ...latestRevisionGeneration(record, observed.revisions, latest),
-      resourceSpec: observedNumbers(observed, latest),
+      resourceSpec: (isHeld && record.status?.resourceSpec) || observedNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
-    ...workersOf(observed, latest),
+    ...(isHeld ? workersBefore(record.status) : workersOf(observed, latest)),
     ...(observed.names.databaseNumber > 0 && { databaseNumber: observed.names.databaseNumber }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
     ...(inputs.offers && { databaseDrivers: inputs.offers }),
+    ...(kept && { databasesKept: kept }),
+    ...operationSeen(observed.operation),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(archive !== undefined && { databaseArchive: archive }),
     ...(proof !== undefined && { databaseProof: proof }),
@@ -92,6 +100,16 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(tasks && { tasks }),
     conditions,
   };
+}
+
+function workersBefore(status: AppDeploymentStatus | undefined): Pick<AppDeploymentStatus, 'workers'> {
+  return status?.workers ? { workers: status.workers } : {};
+}
+
+/** How far the operation is that this pass has followed. */
+function operationSeen(operation: DatastoreOperation | undefined): Pick<AppDeploymentStatus, 'databaseOperation'> {
+  const { phase } = operation?.status ?? {};
+  return operation && phase ? { databaseOperation: { name: operation.metadata.name, phase } } : {};
 }
 
 /** The state of the newest revision as this pass reports it. */
@@ -165,9 +183,11 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
   const { policy, database, redis } = assessment;
   return stateFrom({
     isLeaving: observed.namespaceTerminating,
-    runsNothing: latest
-      ? latest.spec.resolved.server.maxScale === 0 && !isServing(observed)
-      : asksForNothing(observed.record.spec),
+    runsNothing: holds(observed.operation)
+      ? false
+      : latest
+        ? latest.spec.resolved.server.maxScale === 0 && !isServing(observed)
+        : asksForNothing(observed.record.spec),
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
     storesAnswer: [database, redis].every(({ is, serving }) => is === 'pass' || serving === true),
@@ -272,6 +292,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
         policy,
         paused === undefined ? undefined : stalled('Paused', paused),
         runsHere(record) ? undefined : ELSEWHERE,
+        assessment.operation,
         failure && entryOf(failure),
         latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
         references,
@@ -282,7 +303,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
       ]),
     ) ??
     (runsNothing
-      ? pass('ScaledToZero', scaledToZeroWords(record))
+      ? pass('ScaledToZero', 'Scaled to zero.')
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
 }

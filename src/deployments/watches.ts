@@ -21,6 +21,7 @@ export function enqueueOnChange(
   const subscriptions = [
     caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
     caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),
+    caches.operations.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.spec.deployment)),
     caches.revisions.onChange(wakeOwner),
     caches.pods.onChange(wakeOwner),
     ...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),

@@ -66,7 +66,7 @@ it('says since when the data of a record or its service is in trouble, also of o
     ...ready('moved', [condition('Available', 'False', 'ScaledToZero')]),
     spec: aRecord({ sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } }).spec,
   };
-  const moving = JSON.stringify({ move: 'pod/0 to cloudnative-pg/1', stoppedAt: AT });
+  const held = ready('moving', [condition('Available', 'False', 'OperationRunning')]);
   const { records } = censusOfEach(
     [
       ready('a-well', [condition('BackupReady', 'True', 'BackedUp'), condition('DatabaseReady', 'True', 'Answering')]),
@@ -74,10 +74,7 @@ it('says since when the data of a record or its service is in trouble, also of o
       ready('c-thin', [condition('DatabaseReady', 'True', 'InstancesMissing')]),
       ready('d-no-password', [condition('DatabaseReady', 'True', 'PasswordMissing')]),
       stopped,
-      {
-        ...stopped,
-        metadata: { ...stopped.metadata, name: 'moving', annotations: { 'davit.dev/moving-database': moving } },
-      },
+      { ...held, status: { ...held.status, state: 'AWAITING_DATABASE' } },
     ],
     10,
   );
@@ -85,7 +82,7 @@ it('says since when the data of a record or its service is in trouble, also of o
     'b-stale': [{ condition: 'BackupReady', reason: 'BackupStale', at }],
     'c-thin': [{ condition: 'DatabaseReady', reason: 'InstancesMissing', at }],
     'd-no-password': [{ condition: 'DatabaseReady', reason: 'PasswordMissing', at }],
-    moving: [{ condition: 'Available', reason: 'ScaledToZero', at }],
+    moving: [{ condition: 'Available', reason: 'OperationRunning', at }],
     'a-well': [],
     moved: [],
   });

@@ -1,6 +1,5 @@
 // Since when a record with a deployed revision does not serve, or lacks some of its pods, although somebody wants it to.
 
-import { stoppedForMove } from '../deployments/record/moving-database.ts';
 import { type AppDeployment, deploymentTypeMeant } from '../schema/app-deployment.ts';
 import { isFailure, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
@@ -10,14 +9,12 @@ import { reasonLabel } from './outcomes.ts';
 const WITHOUT_SERVICE: readonly string[] = ['UNUSED', 'AWAITING_DELETE'];
 const NOT_HERE: readonly string[] = ['Paused', 'ListenerSilent'] satisfies Reason[];
 
-/** `at`: seconds since 1970. A scale of zero for a move of the database, which is not finished, is nobody's wish. */
-export function unavailable(record: AppDeployment): { readonly reason: string; readonly at: number } | undefined {
-  const { status } = record;
+/** `at`: seconds since 1970. */
+export function unavailable({ status }: AppDeployment): { readonly reason: string; readonly at: number } | undefined {
   const available = conditionOf(status?.conditions, 'Available');
   if (available?.status !== 'False' || status?.activeRevisionId === undefined) return undefined;
   if (NOT_HERE.includes(available.reason)) return undefined;
-  const isStopped = status.state === 'UNUSED' && stoppedForMove(record) !== undefined;
-  if (WITHOUT_SERVICE.includes(status.state ?? '') && !isStopped) return undefined;
+  if (WITHOUT_SERVICE.includes(status.state ?? '')) return undefined;
   return { reason: reasonLabel(available.reason, REASONS), at: Date.parse(available.lastTransitionTime) / 1000 };
 }
 

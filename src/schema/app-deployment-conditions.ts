@@ -87,14 +87,13 @@ export const REASONS = {
       'The database was made with a driver that this version of Davit does not have. Nothing of the deployment is changed.',
     todo: 'Reference the database as an external one, as the message says.',
   },
-  DatabaseMoveWaits: {
-    meaning: 'The database is moved when nothing can write to it any more.',
-    todo: 'Wait, or follow the message (docs/database-moves.md).',
+  OperationRunning: {
+    meaning: 'An operation on the database has stopped the deployment: a restore, a move, an upgrade or a return.',
+    todo: 'Wait. kubectl get dsop shows how far it is; its deletion cancels it.',
   },
-  DatabaseMoveRefused: {
-    meaning:
-      'The database cannot be moved to where the record or its annotation asks for. Nothing of the database is changed.',
-    todo: 'Read the message. It has the command that takes the request back; until then nothing else of the record takes effect.',
+  DatabaseDriverInUse: {
+    meaning: 'An operation has moved the database, and the record asks for the driver that it had before.',
+    todo: 'Read the message. Set source_config.database.driver to the driver in use.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   MinimumIsOne: {
@@ -513,6 +512,8 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'ProofWithoutCounts',
   'Restored',
   'Restoring',
+  'OperationRunning',
+  'DatabaseDriverInUse',
 ]);
 
 /** Whether something has failed, also where it is tried again. A new reason is a failure until it is listed in CALM. */

@@ -14,9 +14,11 @@ import {
   DatabaseRestoreStatus,
   ONE_POD_MESSAGE,
 } from './database.ts';
-import { DATABASE_DRIVERS } from './database-names.ts';
+import { DATABASE_DRIVERS, MOST_KEPT } from './database-names.ts';
+import { DatabaseOfDeployment } from './datastore-operation.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { SECRET_KEY_PATTERN } from './name-patterns.ts';
+import { OPERATION_PHASES } from './operation-phases.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
@@ -426,22 +428,35 @@ export const AppDeploymentStatus = z.object({
     .min(1)
     .max(9999)
     .describe(
-      'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only a move makes another.',
+      'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only an operation makes another.',
     )
     .optional(),
   databaseDriver: z
     .enum(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL, which only a move changes. Absent where it is one pod, or there is none yet.',
+      'What runs the own PostgreSQL, which only an operation changes. Absent where it is one pod, or there is none yet.',
     )
     .optional(),
   databaseDrivers: z
     .array(DatabaseOffer)
     .max(DATABASE_DRIVERS.length)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['driver'] })
+    .describe('The drivers that this platform has for the next database. Absent where no database can be moved.')
+    .optional(),
+  databasesKept: z
+    .array(DatabaseOfDeployment)
+    .max(MOST_KEPT)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['number'] })
     .describe(
-      'The drivers that this platform has for the next database, which kubectl davit database move and upgrade read before they stop anything. Absent where no database can be moved.',
+      'The databases that the deployment does not use any more, and that are kept. Action DeletePrevious of a DatastoreOperation deletes one.',
     )
+    .optional(),
+  databaseOperation: z
+    .object({
+      name: z.string().max(253).describe('Name of the DatastoreOperation.'),
+      phase: z.enum(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
+    })
+    .describe('The operation on the database that works now. The deployment is stopped until it has phase Starting.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),

@@ -248,7 +248,7 @@ export const AppRevisionSpec = z
       .int()
       .min(1)
       .max(Number.MAX_SAFE_INTEGER)
-      .describe('Of revisions that a push made: their number among those of the same generation.')
+      .describe('Of revisions that a push or an operation made: their number among those of the same generation.')
       .optional(),
     commit: z
       .string()

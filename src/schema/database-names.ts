@@ -11,6 +11,9 @@ export function isBackupName(text: string): boolean {
   return BACKUP_NAME.test(text);
 }
 
+/** Databases of a deployment that its status lists: the newest. */
+export const MOST_KEPT = 100;
+
 /** Databases of a record that were moved from before they had their data: far more than anybody moves in vain. */
 export const MOST_NEVER_LOADED = 100;
 

@@ -246,7 +246,7 @@ function spread(name: string, most: number): number {
 
 /** A driver that the platform has, for the next database of a record. */
 export const DatabaseOffer = z.object({
-  driver: z.enum(DATABASE_DRIVERS).describe('Driver that kubectl davit database can move the database to.'),
+  driver: z.enum(DATABASE_DRIVERS).describe('Driver that a DatastoreOperation can move the database to.'),
   postgresVersion: z
     .int()
     .min(1)

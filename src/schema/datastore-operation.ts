@@ -1,22 +1,45 @@
-// DatastoreOperation: one act on the database of a deployment, such as a backup. A person creates it, and the controller carries it out.
-// It is in the namespace of the deployment.
+// DatastoreOperation: one act on the database of a deployment, such as a backup or a restore. A person creates it, and the controller
+// carries it out. It is in the namespace of the deployment.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
+import { OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
 import { Conditions, celRules, ObjectName, Time } from './primitives.ts';
 
-export const OPERATION_ACTIONS = ['Backup'] as const;
+export const ACTION_DESCRIPTION =
+  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup of this deployment, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. All but Backup and DeletePrevious stop the deployment meanwhile; the database before is kept.';
 
-export const OPERATION_PHASES = ['Pending', 'Running', 'Succeeded', 'Failed'] as const;
-export type OperationPhase = (typeof OPERATION_PHASES)[number];
+export const OperationRestore = z
+  .object({
+    backup: z
+      .string()
+      .max(64)
+      .regex(new RegExp(BACKUP_NAME_PATTERN))
+      .describe('Name of a backup of this deployment, such as 20260701T010000Z-7f9a2a3e.'),
+  })
+  .describe('What action Restore loads.');
 
-/** Phases in which nothing is done any more. */
-export const ENDED_PHASES: ReadonlySet<OperationPhase> = new Set(['Succeeded', 'Failed']);
+export const OperationDeletePrevious = z
+  .object({
+    number: z
+      .int()
+      .min(0)
+      .max(9999)
+      .describe('Number of the database, as databasesKept in the status of the deployment lists it.'),
+  })
+  .describe('What action DeletePrevious deletes.');
+
+/** One of the databases of a record. */
+export const DatabaseOfDeployment = z.object({
+  driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
+  number: z.int().min(0).max(9999).describe('Its number among the databases of the deployment. The first one has 0.'),
+});
 
 export const DatastoreOperationSpec = z
   .object({
     deployment: ObjectName.describe('Name of the AppDeployment whose database it is.'),
-    action: z.enum(OPERATION_ACTIONS).describe('What is done. Backup: a backup of the database is made now.'),
+    action: z.enum(OPERATION_ACTIONS).describe(ACTION_DESCRIPTION),
     backup: z
       .object({
         archive: z
@@ -26,6 +49,8 @@ export const DatastoreOperationSpec = z
       })
       .describe('How action Backup makes it.')
       .optional(),
+    restore: OperationRestore.optional(),
+    deletePrevious: OperationDeletePrevious.optional(),
     requestedBy: z
       .string()
       .max(253)
@@ -39,6 +64,18 @@ export const DatastoreOperationSpec = z
         rule: 'self == oldSelf',
         message: 'an operation cannot be changed; delete it to cancel it, and create another',
       },
+      {
+        rule: "(self.action == 'Restore') == has(self.restore)",
+        message: 'action Restore needs restore.backup, and no other action has restore',
+      },
+      {
+        rule: "(self.action == 'DeletePrevious') == has(self.deletePrevious)",
+        message: 'action DeletePrevious needs deletePrevious.number, and no other action has deletePrevious',
+      },
+      {
+        rule: "self.action == 'Backup' || !has(self.backup)",
+        message: 'only action Backup has backup',
+      },
     ]),
   );
 export type DatastoreOperationSpec = z.infer<typeof DatastoreOperationSpec>;
@@ -47,6 +84,17 @@ export const DatastoreOperationStatus = z.object({
   phase: z.enum(OPERATION_PHASES).describe('How far it is.').optional(),
   conditions: Conditions.optional(),
   startedAt: Time.describe('When its work began.').optional(),
+  stoppedAt: Time.describe('When no pod of the deployment ran any more.').optional(),
+  servingAt: Time.describe('When the deployment served again.').optional(),
+  downtimeSeconds: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Seconds for which nothing served.').optional(),
+  move: z
+    .object({
+      from: DatabaseOfDeployment.describe('The database that the deployment had.'),
+      to: DatabaseOfDeployment.describe('The database that takes its place.'),
+      backup: z.string().max(64).describe('The backup with which that begins. Absent where it has data.').optional(),
+    })
+    .describe('Which database takes the place of which. Absent for actions Backup and DeletePrevious.')
+    .optional(),
   endedAt: Time.describe('When it ended.').optional(),
   work: z
     .string()

@@ -129,14 +129,6 @@ export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 export const USED_LAST_ANNOTATION = 'davit.dev/used-last';
 /** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
-/** On a record: which of its databases another one takes the place of, and the backup with which that begins (record/database-move.ts). */
-export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
-/** On the same: who asks for that, for the generation that his write makes (record/requester.ts). */
-export const MOVE_DATABASE_BY_ANNOTATION = 'davit.dev/move-database-by';
-/** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */
-export const MOVING_ANNOTATION = 'davit.dev/moving-database';
-/** On the same: who has begun that, for the time at which it was begun (deployments/record/requester.ts). */
-export const MOVING_BY_ANNOTATION = 'davit.dev/moving-database-by';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a PostgreSQL volume: role of the application. Absent: it is the superuser. */

@@ -7,11 +7,13 @@ import { toSnake } from '../../lib/http/casing.ts';
 import { time } from '../../organization/facade/payload-fields.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import {
+  ACTION_DESCRIPTION,
   type DatastoreOperation,
   DatastoreOperationStatus,
-  OPERATION_ACTIONS,
-  OPERATION_PHASES,
+  OperationDeletePrevious,
+  OperationRestore,
 } from '../../schema/datastore-operation.ts';
+import { OPERATION_ACTIONS, OPERATION_PHASES } from '../../schema/operation-phases.ts';
 import { ObjectName } from '../../schema/primitives.ts';
 
 export const OperationPath = DeploymentPath.extend({
@@ -20,7 +22,7 @@ export const OperationPath = DeploymentPath.extend({
 
 export const CreateOperation = z
   .object({
-    action: z.enum(OPERATION_ACTIONS).describe('What is done. Backup: a backup of the database is made now.'),
+    action: z.enum(OPERATION_ACTIONS).describe(ACTION_DESCRIPTION),
     backup: z
       .object({
         archive: z
@@ -30,6 +32,8 @@ export const CreateOperation = z
       })
       .optional()
       .describe('How action Backup makes it.'),
+    restore: OperationRestore.optional(),
+    delete_previous: OperationDeletePrevious.optional(),
   })
   .meta({ id: 'CreateOperation', examples: [{ action: 'Backup' }] });
 export type CreateOperation = z.output<typeof CreateOperation>;
@@ -62,7 +66,11 @@ export const OperationResponse = z
   .object({
     name: z.string().describe('Name of the DatastoreOperation.'),
     action: z.enum(OPERATION_ACTIONS).describe('What is done.'),
-    phase: z.enum(OPERATION_PHASES).describe('How far it is. Succeeded and Failed are final.'),
+    phase: z
+      .enum(OPERATION_PHASES)
+      .describe(
+        'How far it is. Succeeded and Failed are final. From Stopping until Starting no pod of the deployment runs.',
+      ),
     reason: z
       .string()
       .nullable()

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { DeploymentPath } from '../../deployments/http/payloads.ts';
 import type { Deployments } from '../../deployments/http/repository.ts';
 import { backupToMake } from '../../deployments/record/backup-request.ts';
+import { revisionsOf } from '../../deployments/record/revisions.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { youngestFirst } from '../../lib/kube/youngest-first.ts';
@@ -16,6 +17,7 @@ import type { App } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import { decideMove, isMove, type Known, whyNotDeleted } from '../decide-move.ts';
 import { CreateOperation, OperationList, OperationPath, OperationResponse, presentOperation } from './payloads.ts';
 
 export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix'> {
@@ -94,7 +96,7 @@ function registerCreation(app: App, { auth, deployments, randomSuffix }: Operati
     schema: {
       tags: ['deployments'],
       operationId: 'createOperation',
-      summary: 'Begin an operation on the database of a deployment, such as a backup',
+      summary: 'Begin an operation on the database of a deployment, such as a backup or a restore',
       isKeyed: true,
       params: DeploymentPath,
       body: CreateOperation,
@@ -105,8 +107,9 @@ function registerCreation(app: App, { auth, deployments, randomSuffix }: Operati
       const record = await deployments.find(admitted, request.params.deployment_id);
       auth.concerns(request, record.metadata.name);
       const { body } = request;
-      const decided = backupToMake(record, body.backup?.archive === true);
-      if ('refused' in decided) throw new HttpError(409, decided.refused);
+      needMembers(body);
+      const refused = whyRefused({ record, own: revisionsOf(record, deployments.revisionsOf(record)) }, body);
+      if (refused !== undefined) throw new HttpError(409, refused);
       const key = requestKey(request, admitted.caller.username);
       const made = await create(
         admitted,
@@ -132,9 +135,40 @@ async function operationOf(
   return found;
 }
 
+const MEMBERS = { Restore: 'restore', DeletePrevious: 'delete_previous' } as const;
+
+/** Throws HttpError 422 where an action lacks what it needs, or has what is another's. */
+function needMembers(body: CreateOperation): void {
+  for (const [action, member] of Object.entries(MEMBERS) as [
+    keyof typeof MEMBERS,
+    (typeof MEMBERS)[keyof typeof MEMBERS],
+  ][]) {
+    const isThere = body[member] !== undefined;
+    if ((body.action === action) === isThere) continue;
+    const msg = isThere ? `only action ${action} has it: leave it out` : `action ${action} needs it`;
+    throw new HttpError(422, [{ loc: ['body', member], msg, type: isThere ? 'value_error' : 'missing' }]);
+  }
+  if (body.backup !== undefined && body.action !== 'Backup')
+    throw new HttpError(422, [
+      { loc: ['body', 'backup'], msg: 'only action Backup has it: leave it out', type: 'value_error' },
+    ]);
+}
+
+/** Why the operation could only fail. What comes up later, its status says. */
+function whyRefused({ record, own }: Omit<Known, 'used'>, body: CreateOperation): string | undefined {
+  const { action } = body;
+  const used = (record.status?.databasesKept ?? []).map(({ number }) => number);
+  const known = { record, own, used };
+  if (action === 'DeletePrevious') return whyNotDeleted(known, body.delete_previous?.number ?? -1);
+  const decided = isMove(action)
+    ? decideMove(known, { deployment: record.metadata.name, action, ...(body.restore && { restore: body.restore }) })
+    : backupToMake(record, body.backup?.archive === true);
+  return 'refused' in decided ? decided.refused : undefined;
+}
+
 function asked(
   { metadata: { name, namespace = '' } }: AppDeployment,
-  { action, backup }: CreateOperation,
+  { action, backup, restore, delete_previous: deletePrevious }: CreateOperation,
   { key, suffix, by }: { readonly key: string | undefined; readonly suffix: string; readonly by: string | undefined },
 ): DatastoreOperation {
   return {
@@ -145,6 +179,8 @@ function asked(
       deployment: name,
       action,
       ...(backup && { backup }),
+      ...(restore && { restore }),
+      ...(deletePrevious && { deletePrevious }),
       ...(by !== undefined && { requestedBy: by }),
       ...(key !== undefined && { key }),
     },

@@ -1,7 +1,9 @@
 // All that is wrong with a record, judged once a pass: it decides what may be done, and what is reported of the record.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import type { StorePart } from '../../schema/meta.ts';
+import { COPIES, holds } from '../../schema/operation-phases.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
@@ -51,6 +53,8 @@ export interface Assessment extends Preconditions {
   readonly proof: Entry | undefined;
   /** Undefined if the record does not begin with a backup. */
   readonly restore?: Entry | undefined;
+  /** Which operation has stopped the deployment, unless its database has a trouble that the operation does not end. */
+  readonly operation?: Entry;
 }
 
 export function checkPreconditions(observed: Observed, settings: Settings): Preconditions {
@@ -95,13 +99,15 @@ export function assess(
     return entry.is === 'stalled' ? { ...entry, is: 'fail' } : entry;
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
+  const operation = heldByOperation(observed, database);
   const rollout = rolloutOf(latest, { workloads, database, redis }, failures);
   const held = isServing(observed)
     ? unreachable(observed, preconditions)
     : checkHeld(observed, latest, [database, redis], failures);
   return {
     ...preconditions,
-    database,
+    database: operation ?? database,
+    ...(operation && { operation }),
     redis,
     workloads,
     ...(held && held.is !== 'pass' && { down: held }),
@@ -114,6 +120,17 @@ export function assess(
     proof,
     restore: checkRestore(observed, latest, failures),
   };
+}
+
+/** `database`: what is wrong with the database that the record has. */
+function heldByOperation({ operation, names }: Observed, database: Entry): Entry | undefined {
+  const { metadata, spec, status } = operation ?? {};
+  if (!metadata || !spec || !holds(operation)) return undefined;
+  // Whatever is wrong with a database that is being left.
+  const isLeft = status?.move?.from.number === names.databaseNumber && !COPIES.has(spec.action);
+  if (database.is === 'stalled' && !isLeft) return undefined;
+  const { message = '' } = conditionOf(status?.conditions, 'Complete') ?? {};
+  return fail('OperationRunning', `${spec.action} ${metadata.name} has stopped the deployment. ${message}`);
 }
 
 /** A person has deleted the Service of pods that run, and Davit may not make it again. */

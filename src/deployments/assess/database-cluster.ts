@@ -6,7 +6,6 @@ import type { DatabaseDriver } from '../../schema/database.ts';
 import { CNPG_CLUSTER_LABEL, CNPG_ROLE_LABEL, HIBERNATION_ANNOTATION } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { moveAsked } from '../record/database-move.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import {
   type ActionFailure,
@@ -72,12 +71,12 @@ export function isHibernated({ metadata }: Pick<PostgresClusterSeen, 'metadata'>
 
 /**
  * Clusters that the record was moved from and that still run, once its present database serves. CloudNativePG ends their pods and keeps
- * their volumes. A move back writes the opposite with the Cluster.
+ * their volumes. Action Return writes the opposite with the Cluster.
  */
-export function clustersToRest(observed: ObservedChildren): readonly PostgresClusterSeen[] {
-  const { record, names, revisions, children } = observed;
+export function clustersToRest(observed: Observed): readonly PostgresClusterSeen[] {
+  const { record, names, revisions, children, operation } = observed;
   const isDeployed = revisions[0]?.status?.state === 'DEPLOYED';
-  if (!isDeployed || !isServing(observed) || moveAsked(record, revisions) !== undefined) return [];
+  if (!isDeployed || !isServing(observed) || operation !== undefined) return [];
   return children.filter((child): child is PostgresClusterSeen => {
     const number = databaseNumberIn(record.metadata.name, child.metadata.name);
     const isLeft = number !== undefined && number !== names.databaseNumber && isOurs(child, observed);

@@ -6,6 +6,7 @@ import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deploy
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import type { DatastoreOperation } from '../../schema/datastore-operation.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
@@ -47,6 +48,8 @@ export interface ObservedSecrets {
 
 /** Everything on which decisions about a record depend. */
 export interface Observed extends ObservedChildren, ObservedSecrets {
+  /** The operation on the database that works now, and does more than a backup. */
+  readonly operation?: DatastoreOperation | undefined;
   /** uid of the record's namespace; undefined if the namespace is not a tenant. */
   readonly tenantId: string | undefined;
   /** The tenant's annotation with the hosts that it may claim. */

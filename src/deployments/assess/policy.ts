@@ -21,7 +21,7 @@ import { type NamesSecrets, namesExternalPostgres, referencesOf } from '../recor
 import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
-import { checkDriver, checkUnfollowedMove } from './database-move.ts';
+import { checkDriver, checkDriverInUse } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
@@ -42,7 +42,6 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   integrationNotFound,
   databaseUnknown,
   ownDatabaseForbidden,
-  // Why a move is refused comes before what a database needs that is there.
   checkDriver,
   instancesIgnored,
   apiTokenNotOffered,
@@ -50,7 +49,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   podPolicyViolated,
   foreignImageNamed,
   // Holds nothing up, so whatever does comes before.
-  checkUnfollowedMove,
+  checkDriverInUse,
 ];
 
 export function checkPolicy(observed: Observed, settings: Settings): Entry {
@@ -60,7 +59,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Entry {
   );
 }
 
-/** The first rule that a record breaks whose revision is made. A move of the database is judged apart from it. */
+/** The first rule that a record breaks whose revision is made. */
 export function checkDeployed(observed: Observed, settings: Settings): Entry | undefined {
   const rules = CHECKS.filter((check) => check !== checkDriver);
   return firstOf(rules, { observed, settings, isNew: false });

@@ -3,20 +3,15 @@
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { rollingBack } from '../record/revision-request.ts';
-import { checkDriver } from './database-move.ts';
 import type { Observed } from './observed.ts';
 import { checkDeployed, inForce } from './policy.ts';
 import { heldRevision, servedBefore } from './workloads.ts';
 
-/**
- * The pods that serve must break no rule themselves, or Davit would make pods that the platform refuses. Nothing is repaired while a move
- * of the database is asked for.
- */
+/** The pods that serve must break no rule themselves, or Davit would make pods that the platform refuses. */
 export function mayRepair(observed: Observed, settings: Settings): boolean {
   const { record, revisions } = observed;
   const [newest] = revisions;
-  const driver = checkDriver({ observed, settings });
-  if (newest === undefined || (driver && driver.reason !== 'DatabaseDriverFixed')) return false;
+  if (newest === undefined) return false;
   // A pass makes pods of the newest revision, or of the one that serves until the newest can be rolled out.
   return [newest, heldRevision(observed, newest), servedBefore(observed, newest)].every(
     (made) => !made || !checkDeployed({ ...observed, record: asItRuns(record, made) }, settings),

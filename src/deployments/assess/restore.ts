@@ -190,14 +190,15 @@ function hasFailed({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'failed') return undefined;
   const { names, record } = observed;
   const { lastFailure = '' } = restoreStatusOf(observed, new Date(0)) ?? {};
-  const { name, namespace } = record.metadata;
+  const { namespace } = record.metadata;
+  // An operation returns to the database before.
   const others =
     names.databaseNumber > 0
-      ? `To go back to the database before the move, which is as it was: kubectl davit database back ${name} -n ${namespace}.`
-      : 'A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.';
+      ? ''
+      : ' A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.';
   return stalled(
     'RestoreFailed',
-    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${namespace}. ${others}`,
+    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${namespace}.${others}`,
   );
 }
 

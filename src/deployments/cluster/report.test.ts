@@ -48,6 +48,8 @@ const NORMAL: readonly Reason[] = [
   'BackupPending',
   'Restored',
   'Restoring',
+  'OperationRunning',
+  'DatabaseDriverInUse',
 ];
 
 function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {

@@ -49,7 +49,12 @@ export function accessOf(postgres: MadeFor): DatabaseAccess {
   return driverOf(postgres) === 'pod' && postgres.user === undefined ? SUPERUSER : OWNER;
 }
 
+/** What a record asks for that an operation has overtaken. */
+export function driverInUseMessage(name: string, has: DatabaseDriver, asked: DatabaseDriver): string {
+  return `The database of ${name} has driver ${has}, and source_config.database.driver asks for ${asked}, which has no effect since an operation moved the database. Set it to ${has}.`;
+}
+
 /** Why a driver is not changed, and the way to the other one. */
 export function driverFixedMessage(name: string, has: DatabaseDriver, asked: DatabaseDriver): string {
-  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}.${asked === 'cloudnative-pg' ? ` To move it: kubectl davit database move ${name} --driver ${asked}.` : ''}`;
+  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}.${asked === 'cloudnative-pg' ? ` To move it: kubectl davit database move ${name}.` : ''}`;
 }

@@ -1,12 +1,11 @@
-// What the annotation of a move may say, when it holds, and with what a database begins.
+// When an operation asks for another database, and with what a database begins.
 
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../../test/support/builders.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import type { Database } from '../../schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
-import { databaseOf, moveAsked, moveIn, moveNamed, moveText, restoreIdOf, restoreOf } from './database-move.ts';
+import type { DatastoreOperation } from '../../schema/datastore-operation.ts';
+import type { OperationPhase } from '../../schema/operation-phases.ts';
+import { moveOf, restoreIdOf, restoreOf } from './database-move.ts';
 import { databaseNumberIn, names, restoreNumberIn } from './names.ts';
 
 const BACKUP = '20260201T020000Z-0000000a';
@@ -16,63 +15,41 @@ function revised(resolved: object): AppRevision {
   return { ...revision, spec: { ...revision.spec, resolved: { ...revision.spec.resolved, ...resolved } } };
 }
 
-function asking(move: string, database: Database): AppDeployment {
-  const record = aRecord({ sourceConfig: { database } });
-  const { uid, generation } = record.metadata;
-  const by = { [MOVE_DATABASE_BY_ANNOTATION]: `${uid} ${generation} anna` };
-  return { ...record, metadata: { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: move, ...by } } };
-}
-
 const MOVED = { number: 2, backup: BACKUP };
 const without = { postgres: undefined };
 
-describe('the annotation of a move', () => {
-  it.each([
-    `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-    `cloudnative-pg/12 to pod/9999 with ${BACKUP}`,
-    'cloudnative-pg/1 to pod/0',
-  ])('is read as it is written: %s', (text) => {
-    const move = moveIn(text);
-    expect(move && moveText(move)).toBe(text);
+describe('the move that an operation asks for', () => {
+  const [from, to] = [
+    { driver: 'pod', number: 0 },
+    { driver: 'cloudnative-pg', number: 2 },
+  ] as const;
+  const operation = (phase: OperationPhase): DatastoreOperation => ({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'DatastoreOperation',
+    metadata: { name: 'up', namespace: 'team', uid: 'operation' },
+    spec: { deployment: 'shop', action: 'Move', requestedBy: 'anna' },
+    status: { phase, move: { from, to, backup: BACKUP } },
+  });
+  const [first, second] = [revised({}), revised({ movedDatabase: MOVED })];
+
+  it('is of its phase, and spent when the newest revision has the database', () => {
+    const asked = { from, to, backup: BACKUP, operation: 'operation', requestedBy: 'anna' };
+    expect(moveOf(operation('Loading'), [first])).toEqual(asked);
+    expect(moveOf(operation('Loading'), [second, first])).toBeUndefined();
+    expect(moveOf(operation('Loading'), [revised(without)])).toBeUndefined();
+    expect(moveOf(operation('Loading'), [])).toBeUndefined();
+    for (const phase of ['Stopping', 'Running', 'Starting', 'Succeeded', 'Failed'] as const)
+      expect(moveOf(operation(phase), [first])).toBeUndefined();
   });
 
-  it.each([
-    '',
-    'pod to cloudnative-pg',
-    'pod/0 to cloudnative-pg/10000',
-    'pod/00 to cloudnative-pg/1',
-    'pod/0 to mysql/1',
-    'pod/0 to cloudnative-pg/1 with',
-    'pod/0 to cloudnative-pg/1 with newest',
-    ` pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-    `pod/0 to cloudnative-pg/1 with ${BACKUP}\n`,
-  ])('is no move: %j', (text) => {
-    expect(moveIn(text)).toBeUndefined();
-  });
-
-  it('holds for the database and the driver that it names, and for no other', () => {
-    const move = `pod/0 to cloudnative-pg/1 with ${BACKUP}`;
-    const now = revised({});
-    expect(databaseOf(now)).toEqual({ driver: 'pod', number: 0 });
-    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [now])).toEqual(moveIn(move));
-    expect(moveAsked(asking(move, { driver: 'pod' }), [now])).toBeUndefined();
-    expect(moveAsked(asking(move, {}), [now])).toBeUndefined();
-    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [])).toBeUndefined();
-    // An external database, and another one of the record.
-    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [revised(without)])).toBeUndefined();
-    expect(moveAsked(asking(move, { driver: 'cloudnative-pg' }), [revised({ movedDatabase: MOVED })])).toBeUndefined();
-    // Without who asks, and after another's change.
-    const record = asking(move, { driver: 'cloudnative-pg' });
-    const { annotations: { [MOVE_DATABASE_ANNOTATION]: text = '' } = {}, generation = 0 } = record.metadata;
-    for (const metadata of [
-      { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: text } },
-      { ...record.metadata, generation: generation + 1 },
-    ]) {
-      expect(moveAsked({ ...record, metadata }, [now])).toBeUndefined();
-      expect(moveNamed({ ...record, metadata }, [now])).toEqual(moveIn(move));
-    }
-    // To itself.
-    expect(moveAsked(asking('pod/0 to pod/0', { driver: 'pod' }), [now])).toBeUndefined();
+  it('leads back without a backup', () => {
+    expect(moveOf(operation('Returning'), [second, first])).toEqual({
+      from: to,
+      to: from,
+      operation: 'operation',
+      requestedBy: 'anna',
+    });
+    expect(moveOf(operation('Returning'), [first])).toBeUndefined();
   });
 });
 

@@ -1,18 +1,15 @@
-// The databases that a record has, one after the other. A move makes another one beside, under names of its own, and lets go of the one
+// The databases that a record has, one after the other. An operation makes another one under names of its own, and lets go of the one
 // before, whose volume and password stay. Each has a number, which stands in the revision. Imports no zod at run time, because
 // kubectl-davit bundles it.
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
-import { DATABASE_DRIVERS, isBackupName } from '../../schema/database-names.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
+import type { DatastoreOperation } from '../../schema/datastore-operation.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { type Names, names } from './names.ts';
-import { moveRequesterOf } from './requester.ts';
-import { namesExternalPostgres } from './secret-references.ts';
 
 /** One of the databases of a record. */
 export interface DatabaseOfRecord {
@@ -24,7 +21,7 @@ export interface DatabaseMove {
   readonly from: DatabaseOfRecord;
   readonly to: DatabaseOfRecord;
   /** The record's own backup with which the new one begins. Absent: back to one that is kept, with the data that it has. */
-  readonly backup?: string;
+  readonly backup?: string | undefined;
 }
 
 type Snapshot = Pick<AppRevision, 'spec'>;
@@ -59,53 +56,35 @@ export function postgresVersionOf(revision: Snapshot | undefined): number | unde
   return image === undefined ? undefined : majorVersion(image);
 }
 
-/** For people, and in the annotation: pod/0. */
+/** For people: pod/0. */
 export function databaseText({ driver, number }: DatabaseOfRecord): string {
   return `${driver}/${number}`;
 }
 
-/** Value of the annotation: `pod/0 to cloudnative-pg/1 with 20260201T020000Z-0000000a`, or back: `cloudnative-pg/1 to pod/0`. */
-export function moveText({ from, to, backup }: DatabaseMove): string {
-  return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
-}
-
-const DATABASE = `(${DATABASE_DRIVERS.join('|')})/([0-9]|[1-9][0-9]{1,3})`;
-const MOVE = new RegExp(`^${DATABASE} to ${DATABASE}(?: with (\\S{1,64}))?$`);
-
-/** Undefined if it is none. */
-export function moveIn(text: string): DatabaseMove | undefined {
-  const [, from = '', fromNumber, to = '', toNumber, backup] = MOVE.exec(text) ?? [];
-  if (fromNumber === undefined || (backup !== undefined && !isBackupName(backup))) return undefined;
-  return {
-    from: { driver: from as DatabaseDriver, number: Number(fromNumber) },
-    to: { driver: to as DatabaseDriver, number: Number(toNumber) },
-    ...(backup !== undefined && { backup }),
-  };
+/** The move that an operation asks of a revision, and for whom. */
+export interface MoveRequest extends DatabaseMove {
+  /** uid of the operation. */
+  readonly operation: string;
+  readonly requestedBy?: string;
 }
 
 /**
- * The move that a record asks for and that is not made yet. Who wrote its present generation has asked for it, and nobody has changed the
- * record since: what somebody has left in it moves nothing with another's change. `own`: the record's revisions, newest first.
+ * The database that the operation which works now wants in place of the one that the record has. Undefined where it wants none, and when
+ * the newest revision has it. `own`: the record's revisions, newest first.
  */
-export function moveAsked(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
-  return moveRequesterOf(record) === undefined ? undefined : moveNamed(record, own);
-}
-
-/**
- * The move that the annotation of a record names, whoever has set that, and that is not made yet: it names the database that the newest
- * revision has, and the driver that the record asks for. So it is spent when the next revision is made.
- * `own`: the record's revisions, newest first.
- */
-export function moveNamed(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
-  const move = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
-  const now = own[0] && databaseOf(own[0]);
-  if (!move || !now || databaseText(now) !== databaseText(move.from)) return undefined;
-  return asksFor(record, move.to) && move.to.number !== move.from.number ? move : undefined;
-}
-
-/** Whether the fields of a record ask for a database of this driver. */
-export function asksFor({ spec }: AppDeployment, { driver }: DatabaseOfRecord): boolean {
-  return !namesExternalPostgres(spec) && spec.sourceConfig.database?.driver === driver;
+export function moveOf(
+  operation: DatastoreOperation | undefined,
+  [newest]: readonly Snapshot[],
+): MoveRequest | undefined {
+  const { move, phase } = operation?.status ?? {};
+  const now = newest && databaseOf(newest);
+  if (!operation || !move || !now) return undefined;
+  const wanted: DatabaseMove | undefined =
+    phase === 'Loading' ? move : phase === 'Returning' ? { from: move.to, to: move.from } : undefined;
+  if (wanted?.from.number !== now.number || wanted.to.number === now.number) return undefined;
+  const { requestedBy } = operation.spec;
+  const { uid: of = '' } = operation.metadata;
+  return { ...wanted, operation: of, ...(requestedBy !== undefined && { requestedBy }) };
 }
 
 /** Whether the next database may begin with a backup of the one before: a newer one of its driver, or a Cluster after a pod. */
@@ -116,15 +95,6 @@ export function isWayUp({ from, to }: DatabaseMove): boolean {
 export const ONLY_UP =
   'A Cluster is not moved to a pod. If that is needed, make a dump of it with pg_dump at a scale of 0, and load that into a new deployment with pg_restore (docs/database-moves.md).';
 
-/** Takes a move back that is asked for and not made: until then nothing else of the record takes effect. */
-export function takeBackCommand({ metadata: { name, namespace } }: AppDeployment, { from }: DatabaseMove): string {
-  const patch = {
-    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null, [MOVE_DATABASE_BY_ANNOTATION]: null } },
-    spec: { sourceConfig: { database: { driver: from.driver } } },
-  };
-  return `kubectl patch appdeployment ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
-}
-
 /** Whether the database of this number was moved from before its backup was loaded. `own`: the record's revisions, newest first. */
 export function wasNeverLoaded([newest]: readonly Snapshot[], number: number): boolean {
   return newest?.spec.resolved.movedDatabase?.neverLoaded?.includes(number) === true;
@@ -132,7 +102,7 @@ export function wasNeverLoaded([newest]: readonly Snapshot[], number: number): b
 
 /** Why there is no way back to it, and what to do. */
 export function neverLoadedWords(name: string, database: DatabaseOfRecord): string {
-  return `No backup was ever loaded into database ${databaseText(database)}, so it is empty. To delete it: kubectl davit database forget-old ${name}`;
+  return `No backup was ever loaded into database ${databaseText(database)}, so it is empty. To delete it: kubectl davit database delete-previous ${name} --number ${database.number}`;
 }
 
 /** In the mark on a database that has been loaded. What an earlier move has left under the number of this one is not taken for it. */

@@ -8,12 +8,9 @@ import {
   claimOfChange,
   claimOfCreation,
   claimOfInterrupt,
-  claimOfMoveRequest,
   interrupterOf,
-  moveRequesterOf,
   requesterOf,
   revisionRequesterOf,
-  whyNobodyMoves,
 } from './requester.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
@@ -138,49 +135,5 @@ describe('a revision', () => {
     ['a claim of an earlier change', record(8, `${uid} 7 anna`), [revisionOf(7)], undefined],
   ] as const)('%s', (_reason, of, own, expected) => {
     expect(revisionRequesterOf(of, own)).toBe(expected);
-  });
-});
-
-describe('a request for another database', () => {
-  const MOVE_BY = 'davit.dev/move-database-by';
-  const asking = (generation: number, claim?: string): AppDeployment => {
-    const { metadata } = record(generation);
-    return {
-      metadata: { ...metadata, ...(claim !== undefined && { annotations: { [MOVE_BY]: claim } }) },
-    } as AppDeployment;
-  };
-
-  it.each([
-    ['of the write that made the generation', asking(7, `${uid} 7 anna`), 'anna', ''],
-    ['of nobody', asking(7), undefined, 'is missing, which says who asks for it'],
-    [
-      'that somebody has changed the record after',
-      asking(8, `${uid} 7 anna`),
-      undefined,
-      'is of generation 7, and the deployment was changed since: it has generation 8',
-    ],
-    ['of a later generation', asking(6, `${uid} 7 anna`), undefined, 'is of generation 7'],
-    [
-      'of an earlier life',
-      asking(7, '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 7 anna'),
-      undefined,
-      'is of another deployment',
-    ],
-    ['of a creation', asking(1, 'new 1 anna'), undefined, 'is of another deployment'],
-    ['of no name', asking(7, `${uid} 7 `), undefined, 'has no name that can be shown'],
-    ['in no form', asking(7, 'anna'), undefined, 'is of another deployment'],
-  ])('%s', (_reason, of, expected, why) => {
-    expect(moveRequesterOf(of)).toBe(expected);
-    if (expected === undefined) expect(whyNobodyMoves(of)).toContain(why);
-  });
-
-  it('is believed as it is written, for that write alone', () => {
-    const claim = claimOfMoveRequest(record(7), 'anna')?.[MOVE_BY];
-    expect([7, 8, 9].map((generation) => moveRequesterOf(asking(generation, claim)))).toEqual([
-      undefined,
-      'anna',
-      undefined,
-    ]);
-    expect(claimOfMoveRequest(record(7), 'an\nna')).toBeUndefined();
   });
 });

@@ -1,6 +1,5 @@
-// Who asked for a change of a record, for the end of a build or for another database, or has begun to move its database. The writer claims it
-// in an annotation, and the policies davit-requested-by, davit-interrupted-by, davit-move-requested-by and davit-moving-by let nobody claim it
-// for another user or for another write (ADR 42).
+// Who asked for a change of a record, or for the end of a build. The writer claims it in an annotation, and the policies davit-requested-by
+// and davit-interrupted-by let nobody claim it for another user or for another write (ADR 42).
 // Imports no zod at run time.
 
 import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
@@ -10,11 +9,8 @@ import {
   INTERRUPT_ANNOTATION,
   INTERRUPTED_BY_ANNOTATION,
   LONGEST_USERNAME,
-  MOVE_DATABASE_BY_ANNOTATION,
-  MOVING_BY_ANNOTATION,
   REQUESTED_BY_ANNOTATION,
 } from '../../schema/meta.ts';
-import { quoted } from '../../schema/text.ts';
 
 /** A name that is longer, or that has characters which a terminal does not print, is not shown. */
 const SHOWN = new RegExp(String.raw`^[^\p{C}\p{Zl}\p{Zp}]{1,${LONGEST_USERNAME}}$`, 'u');
@@ -54,61 +50,6 @@ export function claimOfInterrupt(
   return uid !== undefined && SHOWN.test(username)
     ? { [INTERRUPTED_BY_ANNOTATION]: `${uid} ${id.toLowerCase()} ${username}` }
     : undefined;
-}
-
-/**
- * The annotation of a write by `username` that asks for another database, and changes the spec of this very version of the record; undefined
- * for a name that is not shown. The API server rejects it in any other write.
- */
-export function claimOfMoveRequest(
-  record: AppDeployment,
-  username: string,
-): Readonly<Record<typeof MOVE_DATABASE_BY_ANNOTATION, string>> | undefined {
-  const claim = claimOfNext(record, username);
-  return claim === undefined ? undefined : { [MOVE_DATABASE_BY_ANNOTATION]: claim };
-}
-
-/**
- * Username of who asked for the move that the record names, in the write that made its present generation; undefined if that write does not
- * say it. So nobody's change carries out what another has left in the record.
- */
-export function moveRequesterOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
-  const { subject, of, username } = wordsOf(annotations?.[MOVE_DATABASE_BY_ANNOTATION]);
-  return subject === uid && of === String(generation) ? username : undefined;
-}
-
-/** Why a move that the record names is nobody's: for people, as a sentence. */
-export function whyNobodyMoves({ metadata: { uid, generation, annotations } }: AppDeployment): string {
-  const claim = annotations?.[MOVE_DATABASE_BY_ANNOTATION];
-  if (claim === undefined) return `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is missing, which says who asks for it.`;
-  const { subject, of } = wordsOf(claim);
-  if (subject !== uid) return `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is of another deployment.`;
-  return of === String(generation)
-    ? `Annotation ${MOVE_DATABASE_BY_ANNOTATION} has no name that can be shown.`
-    : `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is of generation ${quoted(of ?? '')}, and the deployment was changed since: it has generation ${generation}.`;
-}
-
-/** The annotation of the write by which `username` begins to move the database; undefined for a name that is not shown. `stoppedAt`: RFC 3339. */
-export function claimOfMove(
-  { metadata: { uid } }: AppDeployment,
-  stoppedAt: string,
-  username: string,
-): Readonly<Record<typeof MOVING_BY_ANNOTATION, string>> | undefined {
-  return uid !== undefined && SHOWN.test(username)
-    ? { [MOVING_BY_ANNOTATION]: `${uid} ${stoppedAt} ${username}` }
-    : undefined;
-}
-
-/** When the move of the database was begun that the record has a claim of, as the claim says it; undefined for another record's claim. */
-export function moveBegunAt({ metadata: { uid, annotations } }: AppDeployment): string | undefined {
-  const { subject, of } = wordsOf(annotations?.[MOVING_BY_ANNOTATION]);
-  return subject === uid ? of : undefined;
-}
-
-/** Username of who began the move of this time; undefined if the write does not say it. */
-export function moverOf({ metadata: { uid, annotations } }: AppDeployment, stoppedAt: string): string | undefined {
-  const { subject, of, username } = wordsOf(annotations?.[MOVING_BY_ANNOTATION]);
-  return subject === uid && of === stoppedAt ? username : undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 /** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if `recordUid` is not a UUID. */
 export function revisionId(
   recordUid: string,
-  name: `s${number}` | `g${number}` | `g${number}.${'p' | 'c'}${number}`,
+  name: `s${number}` | `g${number}` | `g${number}.${'p' | 'c'}${number}` | `o${string}.${number}`,
 ): string {
   const namespace = Buffer.from(recordUid.replaceAll('-', ''), 'hex');
   if (namespace.length !== 16) throw new TypeError(`A record's uid must be a uuid, not '${recordUid}'`);
@@ -24,6 +24,11 @@ export function serialRevisionId(recordUid: string, serial: number): string {
 /** Id of the revision that the `push`-th push to a branch asks for, while the record stays as it is. */
 export function pushRevisionId(recordUid: string, generation: number, push: number): string {
   return revisionId(recordUid, `g${generation}.p${push}`);
+}
+
+/** Id of the revision by which an operation gives the record the database of this number. `operation`: its uid. */
+export function operationRevisionId(recordUid: string, operation: string, database: number): string {
+  return revisionId(recordUid, `o${operation}.${database}`);
 }
 
 /** Id of the revision that an edit without a new serial (kubectl, GitOps) requests. */

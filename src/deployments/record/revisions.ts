@@ -27,3 +27,9 @@ export function runsNothing({ spec }: Pick<AppRevision, 'spec'>): boolean {
 export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
   return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);
 }
+
+/** Whether the record asks for no pod of the application. */
+export function isScaledToZero({ spec }: Pick<AppDeployment, 'spec'>): boolean {
+  const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
+  return minScale === 0 && maxScale === 0;
+}

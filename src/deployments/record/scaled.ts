@@ -50,6 +50,12 @@ export function scaledTo({ resourceSpec, workers }: Reported, revision: AppRevis
   return { ...revision, spec: { ...revision.spec, resolved: own } };
 }
 
+/** `revision` without any pod, for as long as an operation holds the record. */
+export function stopped(revision: AppRevision): AppRevision {
+  const own = withScales(revision.spec.resolved, (_part, is) => ({ ...is, minScale: 0, maxScale: 0 }));
+  return { ...revision, spec: { ...revision.spec, resolved: own } };
+}
+
 /** The same where every part stays as it is. The main service comes first. */
 function withScales(resolved: Resolved, change: (part: string, is: Scaled) => Scaled): Resolved {
   const changed = partsOf(resolved).flatMap((part) => {

@@ -1,7 +1,6 @@
 // The state of a record, as one table for the controller's report and for the facade before the first report.
 
-import type { AppDeployment, AppDeploymentSpec, State } from '../../schema/app-deployment.ts';
-import { stoppedForMoveWords } from './moving-database.ts';
+import type { AppDeploymentSpec, State } from '../../schema/app-deployment.ts';
 import { awaitsSource } from './wanted-revision.ts';
 
 /** Inputs of the table. Each is false before anything has been observed. */
@@ -25,11 +24,6 @@ export function stateFrom(seen: Seen): State {
   if (seen.isElsewhere || seen.isRefused) return 'UNKNOWN';
   if (!seen.storesAnswer) return 'AWAITING_DATABASE';
   return seen.isServing ? 'READY' : 'UNKNOWN';
-}
-
-/** What is said of a record that runs nothing because of its scale. */
-export function scaledToZeroWords(record: AppDeployment): string {
-  return stoppedForMoveWords(record) ?? 'Scaled to zero.';
 }
 
 /** For a record without a revision: whether its author intends that. */

@@ -4,8 +4,9 @@ import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployme
 import { type AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import { Settings } from '../../schema/settings.ts';
+import type { MoveRequest } from './database-move.ts';
 import { resolve } from './resolve.ts';
-import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+import { generationRevisionId, operationRevisionId, serialRevisionId } from './revision-id.ts';
 import { requestedOf, sameRequested, type WantedRevision, wantedRevision } from './wanted-revision.ts';
 
 function made(record: AppDeployment, settings = SETTINGS, earlier: readonly AppRevision[] = []): AppRevision {
@@ -399,35 +400,49 @@ describe('another database of the same driver', () => {
     status: { build: { phase: 'Built', image: 'r/a@1', commit } },
   };
   const newer = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:99' } });
-  const askedIn = (generation: number): Partial<AppDeployment['metadata']> => ({
-    generation,
-    annotations: {
-      'davit.dev/move-database': `pod/0 to pod/1 with ${backup}`,
-      'davit.dev/move-database-by': `${UID} ${generation} anna`,
-    },
-  });
+  const move: MoveRequest = {
+    from: { driver: 'pod', number: 0 },
+    to: { driver: 'pod', number: 1 },
+    backup,
+    operation: '00000001-0000-4000-8000-000000000000',
+    requestedBy: 'anna',
+  };
+  const moved = (record: AppDeployment, own: readonly AppRevision[], asked = move): ReturnType<typeof wantedRevision> =>
+    wantedRevision(record, own, newer, {}, undefined, { move: asked });
 
-  it.each([
-    ['by a generation', 2, 1, generationRevisionId(UID, 2)],
-    ['by a serial', 2, 2, serialRevisionId(UID, 2)],
-  ])('is a revision that runs what was built, and builds no newer commit: %s', (_what, generation, serial, id) => {
-    const record = aRecord({ ...source, revisionSerial: serial }, askedIn(generation));
-    expect(wantedRevision(record, [built], newer)).toMatchObject({
+  it('is a revision of the same generation that runs what was built, and builds no newer commit', () => {
+    const record = aRecord({ ...source, revisionSerial: 1 });
+    expect(moved(record, [built])).toMatchObject({
       create: {
-        id,
+        id: operationRevisionId(UID, move.operation, 1),
+        deploymentGeneration: 1,
+        pushSerial: 1,
+        requestedBy: 'anna',
         commit,
         resolved: { image: 'r/a@1', postgres: { image: 'postgres:99' }, movedDatabase: { number: 1, backup } },
       },
     });
   });
 
-  it('is none of the generation that has one, and none once it is there', () => {
-    const record = aRecord({ ...source, revisionSerial: 1 }, askedIn(1));
-    expect(wantedRevision(record, [built], newer)).toEqual({ current: built });
-    const asked = aRecord({ ...source, revisionSerial: 1 }, askedIn(2));
-    const moved = made(asked, newer, [built]);
-    const later = aRecord({ ...source, revisionSerial: 1 }, askedIn(3));
-    expect(wantedRevision(later, [built, moved], newer)).toEqual({ current: moved });
+  it.each([
+    ['by a generation', 2, 1, generationRevisionId(UID, 2)],
+    ['by a serial', 2, 2, serialRevisionId(UID, 2)],
+  ])('comes with a revision that a person asks for meanwhile: %s', (_what, generation, serial, id) => {
+    const record = aRecord(
+      { ...source, revisionSerial: serial, sourceConfig: { ...source.sourceConfig, env: [{ name: 'A', value: 'b' }] } },
+      { generation },
+    );
+    expect(moved(record, [built])).toMatchObject({
+      create: { id, resolved: { movedDatabase: { number: 1, backup } } },
+    });
+  });
+
+  it('has the driver of the operation, whatever the record asks for', () => {
+    const record = aRecord({ ...source, revisionSerial: 1 });
+    const up = { ...move, to: { driver: 'cloudnative-pg', number: 1 } } as const;
+    expect(moved(record, [built], up)).toMatchObject({
+      create: { resolved: { postgres: { driver: 'cloudnative-pg' } } },
+    });
   });
 });
 

@@ -12,14 +12,20 @@ import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './buil
 import { canonical } from './canonical.ts';
 import { type CodeFile, type FileNeed, fileBreaches, fileIn, revisionFileOf, specWith } from './code-file.ts';
 import { asksOfDatabase, driverOfRevisions } from './database-driver.ts';
-import { type DatabaseMove, databaseNumberOf, moveAsked } from './database-move.ts';
+import { databaseNumberOf, type MoveRequest } from './database-move.ts';
 import { ownRequested, withFile } from './file-values.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { withoutScale } from './requested-scale.ts';
 import { revisionRequesterOf } from './requester.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
-import { copyRevisionId, generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
+import {
+  copyRevisionId,
+  generationRevisionId,
+  operationRevisionId,
+  pushRevisionId,
+  serialRevisionId,
+} from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
 import { asksToRebuild } from './revision-request.ts';
 import { revisionsOf } from './revisions.ts';
@@ -33,8 +39,10 @@ export type WantedRevision =
   /** A revision that needs a file of the repository. */
   | { readonly needs: FileNeed };
 
-/** What was read at the code host. */
-export interface FoundAtHost {
+/** What a revision follows besides the record. */
+export interface FoundElsewhere {
+  /** What the operation that works now asks for. */
+  readonly move?: MoveRequest | undefined;
   /** The commit that the record's branch has now, if the record asks for pushes. */
   readonly pushed?: Commit | undefined;
   /** The file that an earlier answer needed. */
@@ -105,11 +113,7 @@ export function wantedRevisionId(
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
     return { id: serialRevisionId(idOf(record), serial), made: false };
   }
-  if (
-    newest !== undefined &&
-    !movesAlone(record, own) &&
-    sameRevision(requestedOf(record.spec), ownRequested(newest.spec))
-  ) {
+  if (newest !== undefined && sameRevision(requestedOf(record.spec), ownRequested(newest.spec))) {
     return { id: newest.spec.id, made: true };
   }
   const id = generationRevisionId(idOf(record), originGenerationOf(record));
@@ -117,15 +121,6 @@ export function wantedRevisionId(
   // A restored hub counts its generations again. The cluster's own generation of the copy only grows.
   const isTaken = generation > (newest?.spec.deploymentGeneration ?? 0) && own.some(({ spec }) => spec.id === id);
   return { id: isTaken ? copyRevisionId(idOf(record), originGenerationOf(record), generation) : id, made: false };
-}
-
-/**
- * Whether another database of the same driver is asked for, by which no value of a revision changes. Two revisions of one generation
- * would have no order.
- */
-function movesAlone(record: AppDeployment, own: readonly AppRevision[]): boolean {
-  const generation = record.metadata.generation ?? 0;
-  return moveAsked(record, own) !== undefined && generation > (own[0]?.spec.deploymentGeneration ?? generation);
 }
 
 /**
@@ -140,32 +135,43 @@ export function wantedRevision(
   settings: Settings,
   data: DataThere = {},
   contract = POD_CONTRACT,
-  { pushed, file }: FoundAtHost = {},
+  { pushed, file, move }: FoundElsewhere = {},
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
   const own = revisionsOf(record, revisions);
   const newest = own[0];
-  const push = pushAfter(record, own, pushed);
-  if (wanted.made && newest !== undefined && push === undefined) return { current: newest };
+  // A push waits for the operation.
+  const push = move ? undefined : pushAfter(record, own, pushed);
+  const isMove = wanted.made && move !== undefined;
+  if (wanted.made && newest !== undefined && push === undefined && !isMove) return { current: newest };
 
   const requested = requestedOf(record.spec);
   const { revisionSerial, rollbackTo } = record.spec;
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
-  const move = moveAsked(record, own);
   const deploys = isPush
     ? { commit: push.commit }
     : deployed(requested, own, rollback, { rebuilds: asksToRebuild(record.spec, own), moves: move !== undefined });
   const isTaken = rollback.is === 'taken';
-  const id = isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id;
+  const serial = isPush ? push.serial : isMove ? nextSerial(own, generation) : undefined;
+  const id = isPush
+    ? pushRevisionId(idOf(record), generation, push.serial)
+    : isMove
+      ? operationRevisionId(idOf(record), move.operation, move.to.number)
+      : wanted.id;
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
   const before = newest?.spec.resolved.movedDatabase;
   const moved = move ? movedTo(move, before, data) : (before ?? numbered(data));
-  const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
+  const today = (): Resolved =>
+    resolve(
+      onDriver(specWith(record.spec, whole), driverInForce(own, move)),
+      withDriverOf(own, data, settings),
+      contract,
+    );
   const resolved = keepDatabase(
     withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
     { ...data, ...madeOfDatabase(own, moved) },
@@ -175,7 +181,7 @@ export function wantedRevision(
   const commit = deploys.commit ?? used?.commit;
   // Nothing is deployed of a file that is wrong.
   const runs = used?.failure ? undefined : (named ?? deploys.image);
-  const requestedBy = isPush ? undefined : revisionRequesterOf(record, own);
+  const requestedBy = isPush ? undefined : isMove ? move.requestedBy : revisionRequesterOf(record, own);
   // Also where it is not built yet: the branch may have a newer commit than what a rollback names.
   const isEarlier = !isPush && (runs !== undefined || deploys.commit !== undefined);
   const branchCommit = isEarlier && commit !== undefined ? branchCommitOf(own) : undefined;
@@ -187,7 +193,7 @@ export function wantedRevision(
       deploymentGeneration: generation,
       ...(revisionSerial !== undefined && { revisionSerial }),
       ...(rollbackTo !== undefined && { rollbackTo }),
-      ...(isPush && { pushSerial: push.serial }),
+      ...(serial !== undefined && { pushSerial: serial }),
       ...commit,
       ...(branchCommit !== undefined && { branchCommit }),
       ...(requestedBy !== undefined && { requestedBy }),
@@ -317,8 +323,13 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: C
   if (commit === undefined && newest.status?.build?.phase !== 'Failed') return undefined;
   if (commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
   const generation = record.metadata.generation ?? 0;
+  return { commit: pushed, serial: nextSerial(own, generation) };
+}
+
+/** Number of a further revision of this generation. `own`: the record's revisions, of which there is one. */
+function nextSerial(own: readonly AppRevision[], generation: number): number {
   const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
-  return { commit: pushed, serial: Math.max(...serials) + 1 };
+  return Math.max(...serials) + 1;
 }
 
 /**
@@ -443,7 +454,7 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
 
 type Moved = Resolved['movedDatabase'];
 
-function movedTo({ to: { number }, backup }: DatabaseMove, before: Moved, { unloaded }: DataThere): Moved {
+function movedTo({ to: { number }, backup }: MoveRequest, before: Moved, { unloaded }: DataThere): Moved {
   const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
   return {
@@ -470,6 +481,19 @@ function withDatabase(moved: Moved, old: AppRevision, today: () => Resolved): Re
   if (!isOther || before === undefined) return old.spec.resolved;
   const { postgres } = today();
   return { ...others, ...(postgres && { postgres }) };
+}
+
+/** The driver of a database that an operation made, or is to make, whatever the record asks for. `own`: newest first. */
+function driverInForce(own: readonly AppRevision[], move: MoveRequest | undefined): DatabaseDriver | undefined {
+  if (move) return move.to.driver;
+  return own[0] !== undefined && databaseNumberOf(own[0]) > 0 ? driverOfRevisions(own) : undefined;
+}
+
+/** `instances` is of driver cloudnative-pg alone. */
+function onDriver(spec: AppDeploymentSpec, driver: DatabaseDriver | undefined): AppDeploymentSpec {
+  const { database } = spec.sourceConfig;
+  if (driver === undefined || database?.driver === driver) return spec;
+  return { ...spec, sourceConfig: { ...spec.sourceConfig, database: { ...database, driver } } };
 }
 
 /** A platform's new default leaves the driver of a database that there is, or was. `own`: newest first. */

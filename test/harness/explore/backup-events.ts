@@ -188,14 +188,8 @@ export function putStoreCredentials(scene: Scene, namespace: string): void {
   scene.put(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: CREDENTIALS, namespace } });
 }
 
-export const BACKUP_EVENTS: readonly Event[] = [
-  runBegins,
-  runEnds('as it should'),
-  runEnds('with a failure'),
-  endedPodGoes(runsIn),
-  newestGoes,
-  credentialsGo,
-];
+export const RUN_EVENTS: readonly Event[] = [runBegins, runEnds('as it should'), runEnds('with a failure')];
+export const BACKUP_EVENTS: readonly Event[] = [...RUN_EVENTS, endedPodGoes(runsIn), newestGoes, credentialsGo];
 
 /** What is wrong with what is said of backups and proofs at rest, and with the CronJobs that make them. */
 export function backupsAreWrong(scene: Scene, record: AppDeployment): string | undefined {

@@ -10,11 +10,11 @@ import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import { changeBy, deletes, interruptBy } from './authors.ts';
-import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
+import { BACKUP_EVENTS, putStoreCredentials, RUN_EVENTS } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
-import { MOVE_EVENTS, moveUp } from './database-moves.ts';
+import { MOVE_EVENTS } from './database-moves.ts';
 import { EXTERNAL_STORE_EVENTS } from './external-stores.ts';
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
@@ -358,8 +358,8 @@ export const BOUNDS: readonly Bound[] = [
   {
     name: 'moves',
     about:
-      'A database that is moved from a pod to a Cluster, back, and forgotten: loads fail, data is lost, the operator goes, the record changes and goes.',
-    history: ['somebody sets scale 0 of shop in team'],
+      'Operations on a database: restored, moved from a pod to a Cluster, returned to and deleted, cancelled at any point: loads fail, data is lost, the operator goes, the record changes and goes.',
+    history: ['a run of CronJob shop---backup begins in team', 'run shop---backup-run ends as it should in team'],
     settings: WITH_BACKUPS,
     namespaces: ['team'],
     begin(scene) {
@@ -369,8 +369,8 @@ export const BOUNDS: readonly Bound[] = [
     events: [
       ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
       ...POSTGRES_CLUSTER_EVENTS,
-      moveUp,
       ...MOVE_EVENTS,
+      ...RUN_EVENTS,
       people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
       people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
       people.image('2'),

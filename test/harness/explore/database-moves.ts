@@ -1,5 +1,5 @@
-// Moves of a database in the explorer: what people ask for, what the Job that loads a backup does, and what must hold of all databases of a
-// record.
+// Operations on a database in the explorer: what people ask for, what the Job that loads a backup does, and what must hold of all databases
+// of a record.
 
 import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import { isUnended as isUnendedPod } from '../../../src/deployments/assess/pod-failures.ts';
@@ -7,31 +7,26 @@ import {
   databaseNumberOf,
   databaseOf,
   databaseText,
-  moveAsked,
-  moveText,
   restoreOf,
 } from '../../../src/deployments/record/database-move.ts';
-import { moveBack } from '../../../src/deployments/record/moving-database.ts';
 import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
 import { DEPLOYMENTS, JOBS, PODS, POSTGRES_CLUSTERS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import type { DatabaseDriver } from '../../../src/schema/database.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
 import {
+  BACKUP,
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   EMPTY_DATABASE_ANNOTATION,
   MIGRATION,
-  MOVE_DATABASE_ANNOTATION,
-  MOVE_DATABASE_BY_ANNOTATION,
   RESTORE,
   RESTORE_CONTAINER,
   STORE_PARTS,
 } from '../../../src/schema/meta.ts';
+import { isEnded, type OperationAction } from '../../../src/schema/operation-phases.ts';
 import { isReady, podsOf, type WithTemplate } from './cluster-events.ts';
-import { databaseObjects, dataMark, hasData, holderOf, NUMBERS, noteData, numberOfPods } from './databases.ts';
+import { databaseObjects, hasData, holderOf, NUMBERS, noteData, numberOfPods } from './databases.ts';
 import type { Event } from './event.ts';
 import { controlledBy, endedPodGoes, isUnended, podOf, type Run } from './job-events.ts';
 import type { PassSeen } from './pass-seen.ts';
@@ -52,122 +47,101 @@ const alive = (scene: Scene, namespace: string): readonly AppDeployment[] =>
 const named = (scene: Scene, namespace: string, name: string): AppDeployment | undefined =>
   scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
 
-/**
- * A write that kubectl makes: the annotation and who asks, and the driver, at once. It changes the record whatever that has, because the API
- * server takes no request otherwise.
- */
-async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseDriver): Promise<void> {
+/** One that nobody has made: the store of the explorer has every backup. */
+const RESTORED = '20260202T000000Z-0000000a';
+
+const ASKS = {
+  Move: {},
+  Restore: { restore: { backup: RESTORED } },
+  Return: {},
+} as const satisfies Partial<Record<OperationAction, Partial<DatastoreOperation['spec']>>>;
+
+const operationsIn = (scene: Scene, namespace: string): readonly DatastoreOperation[] =>
+  scene.all<DatastoreOperation>(DATASTORE_OPERATIONS, namespace);
+
+/** As `kubectl create` does. Two are unfinished at most, so that one waits for the other. */
+function ask(scene: Scene, record: AppDeployment, spec: Omit<DatastoreOperation['spec'], 'deployment'>): void {
   const { namespace = '', name } = record.metadata;
-  const database = { driver, instances: driver === 'cloudnative-pg' ? 1 : null };
-  const { uid, generation = 0 } = record.metadata;
-  const by = move === null ? null : `${uid} ${generation + 1} anna`;
-  const { revisionSerial = 0 } = record.spec;
-  const patch = {
-    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: by } },
-    spec: {
-      ...(move !== null &&
-        record.spec.sourceConfig.database?.driver === driver && { revisionSerial: revisionSerial + 1 }),
-      sourceConfig: { database },
-    },
-  };
-  await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: 'person' });
+  const taken = new Set(operationsIn(scene, namespace).map(({ metadata }) => metadata.name));
+  const free = ['one', 'two'].map((one) => `${name}-${one}`).find((one) => !taken.has(one));
+  if (free === undefined) return;
+  const operation = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'DatastoreOperation',
+    metadata: { name: free, namespace, generation: 1 },
+    spec: { deployment: name, ...spec },
+  } as const;
+  scene.put(DATASTORE_OPERATIONS, operation, 'person');
 }
 
-/** The backup that a person makes before the move to the database of this number. */
-const backupFor = (number: number): string => `20260202T00${number + 10}00Z-0000000a`;
-/** One that nobody has used: docs/database-moves.md. */
-function nextNumber(scene: Scene, record: AppDeployment, own: readonly AppRevision[]): number {
+const mayAsk = (scene: Scene, namespace: string): boolean => operationsIn(scene, namespace).length < 2;
+const asks = (action: keyof typeof ASKS): Event => ({
+  name: `somebody asks for action ${action} of %`,
+  by: 'people',
+  subjects: (scene, namespace) =>
+    alive(scene, namespace)
+      .filter((record) => mayAsk(scene, namespace) && nextNumber(scene, record) < NUMBERS.length)
+      .map(({ metadata }) => metadata.name),
+  happen(scene, namespace, name) {
+    const record = named(scene, namespace, name);
+    if (record) ask(scene, record, { action, ...ASKS[action] });
+  },
+});
+function nextNumber(scene: Scene, record: AppDeployment): number {
   const { namespace = '', name } = record.metadata;
   const used = databaseObjects(scene, namespace, name).map(({ number }) => number);
-  return Math.max(...used, ...own.map(databaseNumberOf)) + 1;
+  return Math.max(...used, ...revisionsOf(scene, record).map(databaseNumberOf)) + 1;
 }
 
-export const moveUp: Event = {
-  name: 'somebody asks to move the database of % to cloudnative-pg',
+/** Of the database that is not used, or by mistake of the one that is. */
+const deletesPrevious: Event = {
+  name: 'somebody asks to delete database 0 of %',
   by: 'people',
   subjects: (scene, namespace) =>
-    alive(scene, namespace)
-      .filter((record) => {
-        const own = revisionsOf(scene, record);
-        const now = own[0] && databaseOf(own[0]);
-        return now?.driver === 'pod' && nextNumber(scene, record, own) < NUMBERS.length;
-      })
-      .map(({ metadata }) => metadata.name),
-  async happen(scene, namespace, name) {
+    mayAsk(scene, namespace) ? alive(scene, namespace).map(({ metadata }) => metadata.name) : [],
+  happen(scene, namespace, name) {
     const record = named(scene, namespace, name);
-    const own = record ? revisionsOf(scene, record) : [];
-    const from = own[0] && databaseOf(own[0]);
-    if (!record || !from) return;
-    const number = nextNumber(scene, record, own);
-    const to = { driver: 'cloudnative-pg', number } as const;
-    await ask(scene, record, moveText({ from, to, backup: backupFor(number) }), to.driver);
+    if (record) ask(scene, record, { action: 'DeletePrevious', deletePrevious: { number: 0 } });
   },
 };
 
-export const goBack: Event = {
-  name: 'somebody asks to go back to the database of before of %',
+const cancels: Event = {
+  name: 'somebody deletes operation %',
   by: 'people',
   subjects: (scene, namespace) =>
-    alive(scene, namespace)
-      .filter((record) => 'move' in moveBack(record, revisionsOf(scene, record)))
+    operationsIn(scene, namespace)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name),
   async happen(scene, namespace, name) {
-    const record = named(scene, namespace, name);
-    const decided = record && moveBack(record, revisionsOf(scene, record));
-    if (record && decided && 'move' in decided)
-      await ask(scene, record, moveText(decided.move), decided.move.to.driver);
+    const { uid = '' } = scene.get(DATASTORE_OPERATIONS, namespace, name)?.metadata ?? {};
+    await scene.kube.remove(DATASTORE_OPERATIONS, { namespace, name }, { uid });
   },
 };
 
-const isAsked = (scene: Scene, record: AppDeployment): boolean =>
-  moveAsked(record, revisionsOf(scene, record)) !== undefined;
-async function end(scene: Scene, record: AppDeployment): Promise<void> {
-  const [newest] = revisionsOf(scene, record);
-  const now = newest && databaseOf(newest);
-  if (now) await ask(scene, record, null, now.driver);
-}
-export const endMove: Event = {
-  name: 'somebody ends the move of %',
-  by: 'people',
+/** The kubelet starts the pod of a backup that an operation makes. */
+const backupBegins: Event = {
+  name: 'the pod of Job % begins',
+  by: 'cluster',
+  calm: true,
   subjects: (scene, namespace) =>
-    alive(scene, namespace)
-      .filter((record) => isAsked(scene, record))
+    scene
+      .all<Run>(JOBS, namespace)
+      .filter((job) => isBackup(job) && isUnended(job) && !scene.get(PODS, namespace, podOf(job.metadata.name)))
       .map(({ metadata }) => metadata.name),
-  async happen(scene, namespace, name) {
-    const record = named(scene, namespace, name);
-    if (record) await end(scene, record);
+  happen(scene, namespace, subject) {
+    const job = scene.get(JOBS, namespace, subject);
+    if (!job) return;
+    const { labels } = job.metadata;
+    const metadata = {
+      name: podOf(subject),
+      namespace,
+      ...(labels && { labels }),
+      ownerReferences: [controlledBy('Job', job)],
+    };
+    scene.put(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status: { phase: 'Running' } } as KubeObject);
   },
 };
-
-/** As `kubectl davit database forget-old` does, and where it does. */
-export const forgetOld: Event = {
-  name: 'somebody deletes what the database of % was moved from',
-  by: 'people',
-  subjects: (scene, namespace) =>
-    alive(scene, namespace)
-      .filter(
-        (record) =>
-          conditionOf(record.status?.conditions, 'Ready')?.reason === 'Serving' && oldOf(scene, record).length > 0,
-      )
-      .map(({ metadata }) => metadata.name),
-  async happen(scene, namespace, name) {
-    const record = named(scene, namespace, name);
-    for (const { resource, object } of record ? oldOf(scene, record) : []) {
-      const { name: of, uid = '' } = object.metadata;
-      // oxlint-disable-next-line no-await-in-loop -- one object after the other
-      await scene.kube.remove(resource, { namespace, name: of }, { uid });
-      scene.setMark(namespace, dataMark(of), undefined);
-    }
-  },
-};
-function oldOf(scene: Scene, record: AppDeployment): ReturnType<typeof databaseObjects> {
-  const [newest] = revisionsOf(scene, record);
-  const now = newest ? databaseNumberOf(newest) : 0;
-  const { namespace = '', name } = record.metadata;
-  return databaseObjects(scene, namespace, name).filter(
-    ({ object, number }) => number !== now && object.metadata.deletionTimestamp === undefined,
-  );
-}
+const isBackup = ({ metadata }: KubeObject): boolean => metadata.labels?.[COMPONENT_LABEL] === BACKUP;
 
 const restoresIn = (scene: Scene, namespace: string): readonly RestoreJob[] =>
   scene.all<RestoreJob>(JOBS, namespace).filter(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === RESTORE);
@@ -274,9 +248,12 @@ const operatorComes: Event = {
 };
 
 export const MOVE_EVENTS: readonly Event[] = [
-  goBack,
-  endMove,
-  forgetOld,
+  asks('Move'),
+  asks('Restore'),
+  asks('Return'),
+  deletesPrevious,
+  cancels,
+  backupBegins,
   restoreEnds('loads its backup'),
   restoreEnds('fails'),
   endedPodGoes(restoresIn),
@@ -285,15 +262,18 @@ export const MOVE_EVENTS: readonly Event[] = [
   operatorComes,
 ];
 
-/** What a careful person does of a move: a load that failed is tried again, and a move that Davit does not make is ended. */
-export async function mendMove(scene: Scene, record: AppDeployment): Promise<void> {
-  const { namespace = '', deletionTimestamp } = record.metadata;
-  for (const job of restoresIn(scene, namespace).filter((one) => !isUnended(one))) scene.erase(JOBS, job);
-  const { database } = record.spec.sourceConfig;
-  const [newest] = revisionsOf(scene, record);
-  const now = newest && databaseOf(newest);
-  const isOther = now !== undefined && database?.driver !== undefined && database.driver !== now.driver;
-  if (deletionTimestamp === undefined && (isAsked(scene, record) || isOther)) await end(scene, record);
+/** What a careful person does: operations of deployments that are gone go too. */
+export function mendMove(scene: Scene, record: AppDeployment): void {
+  const { namespace = '' } = record.metadata;
+  // A deployment that began with a backup which could not be loaded is helped; an operation helps itself.
+  for (const job of restoresIn(scene, namespace).filter((one) => !isUnended(one) && !ofOperation(scene, record)))
+    scene.erase(JOBS, job);
+}
+
+function ofOperation(scene: Scene, { metadata }: AppDeployment): boolean {
+  return operationsIn(scene, metadata.namespace ?? '').some(
+    (one) => one.spec.deployment === metadata.name && one.status?.move !== undefined && !isEnded(one),
+  );
 }
 
 /** A pod, or a workload, of what uses the database. */
@@ -304,10 +284,13 @@ function isOfApplication({ metadata: { name } }: AppDeployment, { metadata: { la
   );
 }
 
-/** Nothing of what is written together with a move that Davit does not make is in force. */
-export function moveIsRefused({ metadata, status }: AppDeployment): boolean {
-  const accepted = conditionOf(status?.conditions, 'PolicyAccepted');
-  return accepted?.status === 'False' && metadata.annotations?.[MOVE_DATABASE_ANNOTATION] !== undefined;
+/** At rest no operation is unfinished: each ends on its own. */
+export function operationIsStuck(scene: Scene, record: AppDeployment): string | undefined {
+  const { namespace = '', name } = record.metadata;
+  const stuck = operationsIn(scene, namespace).find(
+    (one) => one.spec.deployment === name && (!isEnded(one) || one.metadata.deletionTimestamp !== undefined),
+  );
+  return stuck && `Operation ${stuck.metadata.name} is ${stuck.status?.phase}, and nothing happens any more.`;
 }
 
 /** Whether an object of this name runs a database that the record does not use any more. */

@@ -41,8 +41,7 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
       { metadata: { annotations }, ...again },
       { fieldManager: 'person' },
     );
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await mendMove(scene, record);
+    mendMove(scene, record);
   }
 }
 

@@ -3,7 +3,15 @@
 import type { Write } from '../../support/fake-kube/fake-kube.ts';
 import type { Scene } from './scene.ts';
 
-export type Controllers = 'records' | 'builds' | 'organization' | 'listeners' | 'works' | 'lease' | 'upkeep';
+export type Controllers =
+  | 'records'
+  | 'operations'
+  | 'builds'
+  | 'organization'
+  | 'listeners'
+  | 'works'
+  | 'lease'
+  | 'upkeep';
 
 /** What a pass of the controller did, as far as a property may ask. */
 export interface PassSeen {

@@ -5,6 +5,7 @@ import type { ControllerCaches } from '../../../src/app/caches.ts';
 import { judgeCodeFile } from '../../../src/builds/code-file-judge.ts';
 import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
 import { makeSourceAccess } from '../../../src/builds/source-access.ts';
+import { makeOperationReconciler } from '../../../src/databases/reconciler.ts';
 import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
 import { digestKey } from '../../../src/deployments/children/secret-digest.ts';
 import type { Cluster } from '../../../src/deployments/cluster/cluster.ts';
@@ -21,6 +22,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { APP_TEMPLATES } from '../../../src/schema/app-template.ts';
 import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { DATASTORE_OPERATIONS } from '../../../src/schema/datastore-operation.ts';
 import { LISTENERS } from '../../../src/schema/listener.ts';
 import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
@@ -39,6 +41,7 @@ const OWN_RESOURCES = [
   TRACING_PROJECTS,
   OAUTH_PROVIDERS,
   CODE_HOST_INTEGRATIONS,
+  DATASTORE_OPERATIONS,
   LISTENERS,
   LISTENER_WORKS,
 ];
@@ -118,6 +121,7 @@ export async function runPass(
     if (cast) return cast.make(scene, controller);
     const home = openHome(scene, settings, namespaces);
     const { caches } = home;
+    if (controller === 'operations') return makeOperationReconciler({ home, settings, now });
     if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
     if (controller === 'builds') {
       const { registry } = settings.builds;

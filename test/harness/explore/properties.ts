@@ -49,7 +49,7 @@ import { authorsAreWrong } from './authors.ts';
 import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
-import { isMovedFrom, moveIsMisreported, moveIsRefused, moveIsWrong } from './database-moves.ts';
+import { isMovedFrom, moveIsMisreported, moveIsWrong, operationIsStuck } from './database-moves.ts';
 import { dataMark, holderOf, isOfDatabase, NUMBERS } from './databases.ts';
 import { externalStoresAreWrong } from './external-stores.ts';
 import type { Broken, PassSeen } from './pass-seen.ts';
@@ -387,8 +387,6 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       for (const part of runPartsOf(resolved)) {
         const most = mostOf(resolved, part);
         const there = deployment(scene, record, part)?.spec.replicas;
-        // A scale that is refused together with a move is not in force.
-        if (moveIsRefused(record)) continue;
         if (most !== undefined && there !== undefined && there > most)
           return `The ${part} of ${record.metadata.name} keeps ${there} pods, and its record allows ${most}.`;
       }
@@ -425,6 +423,13 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       isLeft(record, scene) || hasLostData(record) ? undefined : moveIsMisreported(scene, record),
   },
   {
+    name: 'every operation ends',
+    broken: (scene, record) =>
+      scene.mark('', LATER) === undefined || isLeft(record, scene) || record.metadata.deletionTimestamp !== undefined
+        ? undefined
+        : operationIsStuck(scene, record),
+  },
+  {
     name: 'what is said of external stores is true',
     broken: (scene, record) =>
       isLeft(record, scene) || record.metadata.deletionTimestamp !== undefined
@@ -439,8 +444,7 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const ready = server !== undefined && podsOf(scene, server as WithTemplate).some(isReady);
       const state = record.status?.state;
       if (state === 'READY' && !ready) return 'The state is READY, and no pod of the server is ready.';
-      const isRefused = moveIsRefused(record) && record.status?.resourceSpec?.['maxScale'] === 0;
-      if (state === 'UNUSED' && partsOf(record, settings).has('server') && !isLeft(record, scene) && !isRefused)
+      if (state === 'UNUSED' && partsOf(record, settings).has('server') && !isLeft(record, scene))
         return 'The state is UNUSED, and the record asks for a server.';
       return undefined;
     },

@@ -1,9 +1,12 @@
 // What must hold of a state at rest: as it is, and a day later.
 
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import { isEnded } from '../../../src/schema/operation-phases.ts';
 import type { Broken } from './pass-seen.ts';
 import { judgeRest, namesWhere } from './properties.ts';
 import type { Rest } from './rest.ts';
+import type { Scene } from './scene.ts';
 import type { Ground, Steps } from './steps.ts';
 import type { State } from './world.ts';
 
@@ -66,6 +69,8 @@ export async function wronglyStalled(
         (scene) => scene.get(APP_DEPLOYMENTS, namespace, name) !== undefined,
       );
       if (isThere && !ready.includes(name)) continue;
+      // Somebody has asked for another database.
+      if (machine.ask(`operated ${namespace}`, state, (scene) => isOperated(scene, namespace))) continue;
       // What another namespace has yet to do, such as to release a host, one pass of this record does not see.
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       if (await goesOnBeside(ground, steps, namespace, state)) continue;
@@ -79,6 +84,10 @@ export async function wronglyStalled(
     }
   }
   return broken;
+}
+
+function isOperated(scene: Scene, namespace: string): boolean {
+  return scene.all<DatastoreOperation>(DATASTORE_OPERATIONS, namespace).some((one) => !isEnded(one));
 }
 
 /** Whether a pass of a key of another namespace changes something. */

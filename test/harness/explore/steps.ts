@@ -5,6 +5,7 @@ import { JOBS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
 import type { Bound, Step } from './bound.ts';
 import { BUILDS } from './build-events.ts';
 import { type Event, wordsOf } from './event.ts';
@@ -115,7 +116,10 @@ function keysIn(
   const records = scene
     .all<AppDeployment>(APP_DEPLOYMENTS, namespace)
     .map(({ metadata }) => ['records', metadata.name] as const);
-  if (!canBuild(settings)) return records;
+  const operations = scene
+    .all<DatastoreOperation>(DATASTORE_OPERATIONS, namespace)
+    .map(({ metadata }) => ['operations', metadata.name] as const);
+  if (!canBuild(settings)) return [...records, ...operations];
   const revisions = scene
     .all<AppRevision>(APP_REVISIONS, namespace)
     .filter(({ spec }) => spec.requested.sourceRevisionConfig.imageUri === undefined);

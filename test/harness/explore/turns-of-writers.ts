@@ -27,8 +27,15 @@ export function makeTurnsOfWriters(registry: Registry): TurnsOfWriters {
   return (way, namespaces) => {
     const had = new Map<string, string[]>();
     const broken: Broken[] = [];
+    const isOperated = (namespace: string): boolean =>
+      registry
+        .columnsIn(namespace)
+        .filter(({ resource }) => resource.kind === 'DatastoreOperation')
+        .some((column) => way.some((state) => registry.group(registry.read(state, column)).size > 0));
     for (const [index, state] of way.entries())
-      for (const namespace of namespaces)
+      for (const namespace of namespaces) {
+        // An operation stops the deployment and starts it again, and the next one may take back what it did.
+        if (isOperated(namespace)) continue;
         for (const column of registry.columnsIn(namespace)) {
           const number = registry.read(state, column);
           const before = way[index - 1];
@@ -45,6 +52,7 @@ export function makeTurnsOfWriters(registry: Registry): TurnsOfWriters {
             had.set(id, [...earlier, content]);
           }
         }
+      }
     return broken;
   };
 }

@@ -1,11 +1,19 @@
 // I11 of databases: what a revision uses goes after its pods, no two databases of a record are used at once, and none before it has what it
 // begins with.
 
+import { names } from '../../../src/deployments/record/names.ts';
 import { MIGRATION, RESTORE, RESTORE_CONTAINER } from '../../../src/schema/meta.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
-/** On what a person deletes next: that is no loss. */
-export const FORGOTTEN = 'example.com/forgotten';
+/** Names of what operations were asked to delete: that is no loss. */
+export function deletedByOperations(history: readonly Sighting[]): ReadonlySet<string> {
+  return new Set(
+    history.flatMap(({ kind, object }) => {
+      const { deployment, deletePrevious } = kind === 'DatastoreOperation' ? object.spec : {};
+      return deletePrevious === undefined ? [] : [names(deployment, deletePrevious.number).postgres];
+    }),
+  );
+}
 
 interface Resolved {
   readonly postgres?: object;

@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../../src/lib/json-value.ts';
 import { misattributed } from './author-invariants.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
-import { FORGOTTEN, usedWrongly, userOf } from './database-invariants.ts';
+import { deletedByOperations, usedWrongly, userOf } from './database-invariants.ts';
 import type { Run } from './evidence.ts';
 import { meddlerOf } from './interference.ts';
 import { migratedWrongly } from './migration-invariants.ts';
@@ -380,6 +380,7 @@ function endsOf({ history }: Run): ReadonlyMap<string, bigint> {
 /** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */
 function lostData(run: Run): string | undefined {
   const ends = endsOf(run);
+  const deleted = deletedByOperations(run.history);
   const first = new Map<string, string>();
   for (const sighting of run.history) {
     const { kind, object, version, gone } = sighting;
@@ -390,7 +391,7 @@ function lostData(run: Run): string | undefined {
     if (record === undefined || uid === undefined) continue;
     const end = ends.get(record);
     if (end !== undefined && version >= end) continue;
-    if (object.metadata.annotations?.[FORGOTTEN] !== undefined) continue;
+    if (deleted.has(object.metadata.name)) continue;
     const what = `${kind} ${object.metadata.name}`;
     // What a person has taken away is brought back, as it was, by the same.
     const isTakenAway = meddlerOf(run.plan.fault).remade === what;

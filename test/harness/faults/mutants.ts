@@ -240,10 +240,10 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'moves',
   ),
   'a database is moved while pods use it': bug(
-    'src/deployments/assess/database-move.ts',
-    '  noCredentialsToMove,\n  stillScaled,\n  stillWriting,\n',
-    '  noCredentialsToMove,\n',
-    'moves-kept',
+    'src/databases/move-step.ts',
+    'if (!isSeen(observed) || running !== undefined) {',
+    'if (!isSeen(observed)) {',
+    'moves',
   ),
   'a retained database that was never loaded is adopted': bug(
     'src/deployments/plan/teardown.ts',

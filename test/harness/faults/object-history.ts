@@ -29,6 +29,7 @@ export interface Sighting {
 export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   AppDeployment: '/apis/davit.dev/v1alpha1/appdeployments',
   AppRevision: '/apis/davit.dev/v1alpha1/apprevisions',
+  DatastoreOperation: '/apis/davit.dev/v1alpha1/datastoreoperations',
   Listener: '/apis/davit.dev/v1alpha1/listeners',
   ListenerWork: '/apis/davit.dev/v1alpha1/listenerworks',
   TracingProject: '/apis/davit.dev/v1alpha1/tracingprojects',

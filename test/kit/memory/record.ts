@@ -58,7 +58,11 @@ export function says(kube: FakeKube, type: string, namespace = 'team', name = 's
 export function newestRevision(kube: FakeKube): AppRevision {
   const [found] = kube
     .objects<AppRevision>(APP_REVISIONS)
-    .toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration);
+    .toSorted(
+      (a, b) =>
+        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+        (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
+    );
   if (!found) throw new Error('There is no revision.');
   return found;
 }

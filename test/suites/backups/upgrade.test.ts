@@ -41,9 +41,7 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     const rows = await inPod(first, SUM);
 
     await expect(plugin('database', 'upgrade', 'shop', '--yes')).rejects.toThrow(`is PostgreSQL ${before} already`);
-    await expect(plugin('database', 'move', 'shop', '--driver', 'cloudnative-pg', '--yes')).rejects.toThrow(
-      'This platform has no CloudNativePG',
-    );
+    await expect(plugin('database', 'move', 'shop', '--yes')).rejects.toThrow('This platform has no CloudNativePG');
     await serves();
     expect(await inPod(first, SUM)).toBe(rows);
 
@@ -60,14 +58,14 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     await inPod(second, "insert into kept values (5002, 'in the newer one')");
     expect(await kubectl('get', 'pvc', 'shop--postgres', '-o', 'name')).toContain('shop--postgres');
 
-    say(await plugin('database', 'back', 'shop', '--yes'));
+    say(await plugin('database', 'return', 'shop', '--yes'));
     await serves();
     expect([await major(first), await inPod(first, SUM)]).toEqual([before, rows]);
 
-    say(await plugin('database', 'back', 'shop', '--yes'));
+    say(await plugin('database', 'return', 'shop', '--yes'));
     await serves();
     expect(await inPod(second, 'select max(n) from kept')).toBe('5002');
-    await plugin('database', 'forget-old', 'shop', '--yes');
+    await plugin('database', 'delete-previous', 'shop', '--number', '0', '--yes');
     await kubectl('wait', '--for=delete', 'pvc/shop--postgres', '--timeout=180s');
     await serves();
     expect(await inPod(second, 'select max(n) from kept')).toBe('5002');

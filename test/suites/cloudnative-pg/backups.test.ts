@@ -87,7 +87,7 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     await inPod('mover', "insert into kept values (5001, 'after the last backup')");
     const before = await inPod('mover', SUM);
 
-    say((await plugin('database', 'move', 'mover', '--driver', 'cloudnative-pg', '--yes')).trim());
+    say((await plugin('database', 'move', 'mover', '--yes')).trim());
     await stage.says('mover', 'Ready', 'True', 'Serving');
     const inCluster = async (statement: string): Promise<string> => {
       const labels = 'cnpg.io/cluster=mover---pg1,cnpg.io/instanceRole=primary';
@@ -100,7 +100,7 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     await inCluster("insert into kept values (5002, 'in the Cluster')");
     expect(await stage.kubectl('get', 'pvc', 'mover--postgres', '-o', 'name')).toContain('mover--postgres');
 
-    say((await plugin('database', 'back', 'mover', '--yes')).trim());
+    say((await plugin('database', 'return', 'mover', '--yes')).trim());
     await stage.says('mover', 'Ready', 'True', 'Serving');
     expect(await inPod('mover', SUM)).toBe(before);
     // The Cluster rests, with its volumes, and whoever goes back to it wakes it.
@@ -115,13 +115,13 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
       expect(JSON.parse(annotations)).toMatchObject({ 'cnpg.io/hibernation': 'on' });
       expect(await stage.kubectl('get', 'pods', '-l', 'cnpg.io/cluster=mover---pg1', '-o', 'name')).toBe('');
     }, LONG_MS);
-    say((await plugin('database', 'back', 'mover', '--yes')).trim());
+    say((await plugin('database', 'return', 'mover', '--yes')).trim());
     await stage.says('mover', 'Ready', 'True', 'Serving');
     expect(await inCluster('select max(n) from kept')).toBe('5002');
-    await plugin('database', 'back', 'mover', '--yes');
+    await plugin('database', 'return', 'mover', '--yes');
     await stage.says('mover', 'Ready', 'True', 'Serving');
 
-    say((await plugin('database', 'forget-old', 'mover', '--yes')).trim());
+    say((await plugin('database', 'delete-previous', 'mover', '--number', '1', '--yes')).trim());
     await stage.kubectl('wait', '--for=delete', 'clusters.postgresql.cnpg.io/mover---pg1', '--timeout=180s');
     expect(await inPod('mover', SUM)).toBe(before);
     await stage.kubectl('delete', 'appd', 'mover', '--timeout=400s');

@@ -461,8 +461,6 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   CloudNativePgMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
   InstancesMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
   DatabaseDriverFixed: 'test/suites/reconcile/cloudnative-pg.test.ts',
-  DatabaseMoveWaits: 'test/suites/reconcile/database-moves.test.ts',
-  DatabaseMoveRefused: 'test/suites/reconcile/database-moves.test.ts',
   DatabaseDriverUnknown: 'test/suites/reconcile/unknown-driver.test.ts',
   ProofFailing: 'test/suites/reconcile/proofs.test.ts',
   ProofStale: 'test/suites/reconcile/proofs.test.ts',

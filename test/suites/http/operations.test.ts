@@ -73,3 +73,40 @@ it("another deployment's operation is not found", async () => {
   const missing = await facade.call('GET', `/v2/deployments/${body.id}/operations/${name}`);
   expect([missing.status, missing.body.detail]).toEqual([404, `Deployment "shop2" has no operation "${name}".`]);
 });
+
+it.each([
+  ['a restore of no backup', { action: 'Restore' }, ['body', 'restore'], 'action Restore needs it'],
+  [
+    'a move with a backup',
+    { action: 'Move', restore: { backup: '20260201T020000Z-0000000a' } },
+    ['body', 'restore'],
+    'only action Restore has it',
+  ],
+  [
+    'a deletion of no database',
+    { action: 'DeletePrevious' },
+    ['body', 'delete_previous'],
+    'action DeletePrevious needs it',
+  ],
+  [
+    'a return with an archive',
+    { action: 'Return', backup: { archive: true } },
+    ['body', 'backup'],
+    'only action Backup has it',
+  ],
+])('%s is refused with 422, at its place', async (_what, body, loc, words) => {
+  const { status, body: answer } = await facade.call('POST', path, body);
+  expect([status, answer]).toMatchObject([422, { detail: [{ loc, msg: expect.stringContaining(words) as string }] }]);
+  expect(operations()).toEqual([]);
+});
+
+it.each([
+  [{ action: 'Restore', restore: { backup: '20260201T020000Z-0000000a' } }],
+  [{ action: 'Move' }],
+  [{ action: 'Upgrade' }],
+  [{ action: 'Return' }],
+])('%j of a deployment without a database of its own is refused with 409', async (body) => {
+  const { status, body: answer } = await facade.call('POST', path, body);
+  expect([status, JSON.stringify(answer)]).toEqual([409, expect.stringContaining('has no PostgreSQL that Davit made')]);
+  expect(operations()).toEqual([]);
+});

@@ -181,21 +181,4 @@ describe('nothing is made of it', () => {
     await leavesAlone(controller);
     expect(says(kube, 'Ready')).toBe('False PodPolicyViolated');
   });
-
-  it('where a move of the database waits', async () => {
-    const controller = await serving();
-    const { kube } = controller;
-    const { uid, generation = 0 } = record(kube).metadata;
-    const annotations = {
-      'davit.dev/move-database': 'pod/0 to cloudnative-pg/1 with 20260201T020000Z-0000000a',
-      'davit.dev/move-database-by': `${uid} ${generation + 1} anna`,
-    };
-    await edit(kube, {
-      metadata: { annotations },
-      spec: { sourceConfig: { database: { driver: 'cloudnative-pg' } } },
-    });
-    await controller.reconcile();
-    expect(says(kube, 'Ready')).toMatch(/^False (DatabaseMove|Backup)/);
-    await leavesAlone(controller);
-  });
 });

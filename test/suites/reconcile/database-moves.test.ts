@@ -2,6 +2,7 @@
 // was, and no pod ever reaches it again until a person goes back.
 
 import { describe, expect, it } from 'vitest';
+import { Unavailable } from '../../../src/lib/errors.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -17,10 +18,11 @@ import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { DatabaseDriver } from '../../../src/schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../../src/schema/meta.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { operate } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';
 import {
   aServer,
   conditionIn,
@@ -41,7 +43,7 @@ import {
   removePod,
 } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { crashed, putStoreCredentials, takeDown } from './harness.ts';
+import { crashed, gone as goneObject, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
@@ -73,34 +75,95 @@ async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<Mem
   putRecord(kube, { sourceConfig: { database: { backup: {}, ...(driver && { driver }) } } });
   const world = await aController(kube, settings);
   await rest(world);
+  // The first one shows that the store works.
+  if (settings.backups.store) {
+    ask(kube, 'first');
+    await until(world, 'first', 'Succeeded');
+    await rest(world);
+  }
   return world;
 }
 
 const scaled = (kube: FakeKube, scale: number): Promise<void> =>
   edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
-/** What a person writes who asks for a move, or takes it back: his name, for the generation that the write makes. */
-function askedBy(kube: FakeKube, move: string | null): Record<string, string | null> {
-  const { uid, generation = 0 } = record(kube).metadata;
-  const by = move === null ? null : `${uid} ${generation + 1} anna`;
-  return { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: by };
-}
-/** One write, as kubectl-davit makes it: without a minimum the scale of 0 stays, and the write makes a generation whatever else it changes. */
-const asked = (kube: FakeKube, driver: DatabaseDriver | undefined, move: string | null): Promise<void> =>
-  edit(kube, {
-    metadata: { annotations: askedBy(kube, move) },
-    spec: {
-      sourceConfig: { database: driver === undefined ? {} : { driver }, resourceSpec: { minScale: null } },
-    },
-  });
 
-/** Stopped, moved and started again. */
-async function moved(world: MemoryController, driver: DatabaseDriver, move: string): Promise<void> {
-  await scaled(world.kube, 0);
+const ACTIONS = {
+  Restore: { action: 'Restore', restore: { backup: BACKUP } },
+  Move: { action: 'Move' },
+  Upgrade: { action: 'Upgrade' },
+  Return: { action: 'Return' },
+} as const satisfies Record<string, Partial<DatastoreOperation['spec']>>;
+type Action = keyof typeof ACTIONS;
+
+/** One pass of everything: what the controllers do, and what the cluster does of it. */
+async function turn(world: MemoryController, name: string, ready = makeReady): Promise<void> {
+  const { kube } = world;
+  await world.reconcile(`team/${name}`, 'operations');
+  await world.reconcile();
+  await operate(kube);
+  for (const job of backupJobs(kube))
+    if (!('status' in job)) endBackup(kube, job, 0, JSON.stringify({ ...SENT, name: BACKUP }));
+  await ready(kube);
+  kube.collectGarbage();
+}
+
+/** Until the operation is in this phase, or has ended. */
+async function until(world: MemoryController, name: string, phase: string, ready = makeReady): Promise<string> {
+  for (let round = 0; round < 60; round += 1) {
+    const now = state(world.kube, name);
+    if (now.startsWith(phase) || /^(?:Succeeded|Failed)/.test(now)) return now;
+    await turn(world, name, ready);
+  }
+  throw new Error(`${name} is ${state(world.kube, name)}`);
+}
+
+/** The operation is carried out until the controller dies at its `at`th write. Returns how many writes it tried. */
+async function diesAt(
+  world: MemoryController,
+  name: string,
+  { when, at }: { readonly when: 'failOn' | 'failAfter'; readonly at: number },
+): Promise<number> {
+  const { kube } = world;
+  let writes = 0;
+  const fail = ({ verb }: { readonly verb: string }): Error | undefined => {
+    if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
+    writes += 1;
+    return writes >= at ? new Unavailable('gone') : undefined;
+  };
+  for (let round = 0; round < 30 && writes < at; round += 1) {
+    kube[when](fail);
+    await world.reconcile(`team/${name}`, 'operations').catch(() => undefined);
+    await world.reconcile().catch(() => undefined);
+    kube[when](undefined);
+    await operate(kube);
+    for (const job of backupJobs(kube))
+      if (!('status' in job)) endBackup(kube, job, 0, JSON.stringify({ ...SENT, name: BACKUP }));
+    await makeReady(kube);
+    kube.collectGarbage();
+    if (state(kube, name).startsWith('Succeeded')) break;
+  }
+  world.stop();
+  return writes;
+}
+
+const goneOperation = (kube: FakeKube, name: string): Promise<void> => goneObject(kube, DATASTORE_OPERATIONS, name);
+
+let asked = 0;
+
+/** From the creation of an operation to its end: its phase and reason. */
+async function carried(world: MemoryController, action: Action): Promise<string> {
+  asked += 1;
+  const name = `op-${asked}`;
+  ask(world.kube, name, ACTIONS[action]);
+  const end = await until(world, name, 'Succeeded');
   await rest(world);
-  await asked(world.kube, driver, move);
-  await rest(world);
-  await scaled(world.kube, 1);
-  await rest(world);
+  return end;
+}
+
+/** The same, of which nothing else is expected. */
+async function moved(world: MemoryController, action: Action): Promise<void> {
+  const end = await carried(world, action);
+  if (!end.startsWith('Succeeded')) throw new Error(end);
 }
 
 /** Until the record is gone. */
@@ -155,9 +218,8 @@ describe('a database that is moved', () => {
     const { kube, writes } = world;
     const before = firstData(kube);
     expect([uriIn(kube), before.length]).toEqual(['shop--postgres', 2]);
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    ask(kube, 'up', { action: 'Move', requestedBy: 'anna' });
+    expect(await until(world, 'up', 'Loading')).toBe('Loading Loading');
     // What is loaded is not loaded yet.
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
@@ -165,7 +227,12 @@ describe('a database that is moved', () => {
     expect(JSON.stringify(job)).toContain('--deployment=shop');
     // None of an earlier deployment of the name, for which the caller may have no right.
     expect(JSON.stringify(job)).toContain(`--uid=${record(kube).metadata.uid}`);
-    expect(says(kube, 'Ready')).toBe('False Restoring');
+    expect([says(kube, 'Ready'), says(kube, 'DatabaseReady'), record(kube).status?.state]).toEqual([
+      'False OperationRunning',
+      'False OperationRunning',
+      'AWAITING_DATABASE',
+    ]);
+    expect(newestRevision(kube).spec).toMatchObject({ requestedBy: 'anna', pushSerial: 1, deploymentGeneration: 1 });
     // Not even a person who scales it starts a pod meanwhile.
     await scaled(kube, 2);
     await rest(world, (one) => makeWorkloadsReady(one));
@@ -174,25 +241,36 @@ describe('a database that is moved', () => {
       .map(({ spec }) => spec.replicas);
     expect([replicas, uriIn(kube)]).toEqual([[0], 'shop--postgres']);
     await scaled(kube, 1);
+    expect(await until(world, 'up', 'Succeeded')).toBe('Succeeded Moved');
     await rest(world);
     expect([says(kube, 'Ready'), says(kube, 'DatabaseRestored'), uriIn(kube)]).toEqual([
       'True Serving',
       'True Restored',
       'shop---pg1',
     ]);
-    expect(record(kube).status).toMatchObject({ databaseNumber: 1, databaseDriver: 'cloudnative-pg' });
+    expect(record(kube).status).toMatchObject({
+      databaseNumber: 1,
+      databaseDriver: 'cloudnative-pg',
+      databasesKept: [{ driver: 'pod', number: 0 }],
+    });
+    expect(record(kube).status?.databaseOperation).toBeUndefined();
+    expect(operationIn(kube, 'up')?.status).toMatchObject({
+      move: { from: { driver: 'pod', number: 0 }, to: { driver: 'cloudnative-pg', number: 1 }, backup: BACKUP },
+      downtimeSeconds: expect.any(Number) as number,
+    });
     expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
     expect(firstData(kube)).toEqual(before);
     expect(JSON.stringify(kube.objects(CRON_JOBS))).toContain('"shop---pg1"');
     writes();
     await world.reconcile();
+    await world.reconcile('team/up', 'operations');
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
   });
 
   it('to a Cluster: it has objects and an image of its own, and no way down', async () => {
     const world = await rested();
     const { kube } = world;
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'Move');
     expect([says(kube, 'Ready'), namesOf(kube, POSTGRES_CLUSTERS), uriIn(kube)]).toEqual([
       'True Serving',
       ['shop---pg1'],
@@ -204,17 +282,25 @@ describe('a database that is moved', () => {
     expect(secret?.type).toBe('kubernetes.io/basic-auth');
     expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
     expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(SETTINGS.images.cloudNativePg);
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'pod', `cloudnative-pg/1 to pod/2 with ${BACKUP}`);
-    await rest(world);
-    expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS)]).toEqual(['False DatabaseMoveRefused', ['shop--redis']]);
-    expect(conditionIn(kube, 'Ready')?.message).toContain('A Cluster is not moved to a pod.');
-    await asked(kube, 'cloudnative-pg', null);
-    await rest(world);
-    await scaled(kube, 1);
-    await rest(world);
+    expect(await carried(world, 'Move')).toBe('Failed NotPossible');
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
+  });
+
+  it('keeps its driver whatever a repository writes that nobody has changed', async () => {
+    const world = await rested('pod');
+    const { kube } = world;
+    await moved(world, 'Move');
+    expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual(['True Serving', 'True DatabaseDriverInUse']);
+    await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), newestRevision(kube).spec.resolved.postgres?.driver]).toEqual([
+      'True Serving',
+      'shop---pg1',
+      'cloudnative-pg',
+    ]);
+    await edit(kube, { spec: { sourceConfig: { database: { driver: 'cloudnative-pg' } } } });
+    await rest(world);
+    expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual(['True Serving', 'True Accepted']);
   });
 
   it.each([undefined, 'pod'] as const)(
@@ -233,7 +319,7 @@ describe('a database that is moved', () => {
         { driver: 'pod', postgresVersion: 99 },
         { driver: 'cloudnative-pg', postgresVersion: 17 },
       ]);
-      await moved(next, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+      await moved(next, 'Upgrade');
       expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
         'True Serving',
         ['shop---pg1', 'shop--redis'],
@@ -247,7 +333,7 @@ describe('a database that is moved', () => {
         .find(({ metadata }) => metadata.name === 'shop---pg1');
       expect(service?.spec.selector).toMatchObject({ 'statefulset.kubernetes.io/pod-name': 'shop---pg1-0' });
       expect(conditionIn(kube, 'DatabaseRestored')?.status).toBe('True');
-      await moved(next, 'pod', 'pod/1 to pod/0');
+      await moved(next, 'Return');
       expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
         'True Serving',
         ['shop--postgres', 'shop--redis'],
@@ -259,77 +345,12 @@ describe('a database that is moved', () => {
     },
   );
 
-  it('of the same driver needs a write that changes something, as every request does', async () => {
-    const kube = aServer();
-    putStoreCredentials(kube);
-    putRecord(kube, {
-      sourceConfig: { database: { backup: {}, driver: 'pod' }, resourceSpec: { minScale: 0, maxScale: 0 } },
-    });
-    const world = await aController(kube, Settings.parse({ backups: SETTINGS.backups }));
-    await rest(world);
-    const move = `pod/0 to pod/1 with ${BACKUP}`;
-    await edit(kube, { metadata: { annotations: askedBy(kube, move) } });
-    await rest(world);
-    expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual([
-      'True ScaledToZero',
-      'True DatabaseMoveRefused',
-    ]);
-    expect(conditionIn(kube, 'PolicyAccepted')?.message).toContain('davit.dev/move-database-by is of generation 2');
-    await edit(kube, { metadata: { annotations: askedBy(kube, move) }, spec: { revisionSerial: 2 } });
-    await rest(world);
-    expect([newestRevision(kube).spec.resolved.movedDatabase, says(kube, 'DatabaseRestored')]).toEqual([
-      { number: 1, backup: BACKUP },
-      'True Restored',
-    ]);
-  });
-
-  it.each([
-    ['of the same driver, of an earlier generation', 'pod', 'earlier', 'True'],
-    ['of the same driver, by nobody', 'pod', 'nobody', 'True'],
-    ['to another driver, of an earlier generation', 'cloudnative-pg', 'earlier', 'False'],
-    ['to another driver, by nobody', 'cloudnative-pg', 'nobody', 'False'],
-  ] as const)(
-    "that somebody has left in the record moves nothing with another's change: %s",
-    async (_what, driver, by, accepted) => {
-      const world = await rested('pod');
-      const { kube } = world;
-      const before = firstData(kube);
-      await scaled(kube, 0);
-      await rest(world);
-      // No generation is made. The policy takes no later one.
-      const move = `pod/0 to ${driver}/1 with ${BACKUP}`;
-      const { uid, generation = 0 } = record(kube).metadata;
-      const claim = by === 'earlier' ? `${uid} ${generation - 1} mallory` : null;
-      const planted = { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: claim };
-      await edit(kube, { metadata: { annotations: planted } });
-      await rest(world);
-      await edit(kube, { spec: { sourceConfig: { database: { driver }, env: [{ name: 'A', value: 'b' }] } } });
-      await rest(world);
-      const { resolved } = newestRevision(kube).spec;
-      expect([resolved.movedDatabase, firstData(kube), says(kube, 'PolicyAccepted')]).toEqual([
-        undefined,
-        before,
-        `${accepted} DatabaseMoveRefused`,
-      ]);
-      const message = conditionIn(kube, 'PolicyAccepted')?.message ?? '';
-      expect(message).toContain('davit.dev/move-database-by');
-      expect(message).toContain('Whoever wants the move asks for it in one write of his own');
-      // Whoever wants it now asks himself.
-      await edit(kube, {
-        metadata: { annotations: askedBy(kube, move) },
-        spec: { revisionSerial: 7 },
-      });
-      await rest(world);
-      expect(newestRevision(kube).spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
-    },
-  );
-
   it('goes back to the database that was kept, and loads nothing', async () => {
     const world = await rested();
     const { kube } = world;
     const before = firstData(kube);
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
-    await moved(world, 'pod', 'cloudnative-pg/1 to pod/0');
+    await moved(world, 'Move');
+    await moved(world, 'Return');
     expect([says(kube, 'Ready'), uriIn(kube), namesOf(kube, STATEFUL_SETS)]).toEqual([
       'True Serving',
       'shop--postgres',
@@ -339,7 +360,7 @@ describe('a database that is moved', () => {
     expect(conditionIn(kube, 'DatabaseRestored')).toBeUndefined();
     expect(record(kube).status?.databaseNumber).toBeUndefined();
     // And again to the other one, which is kept too.
-    await moved(world, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
+    await moved(world, 'Return');
     expect([says(kube, 'Ready'), uriIn(kube), record(kube).status?.databaseNumber]).toEqual([
       'True Serving',
       'shop---pg1',
@@ -351,9 +372,9 @@ describe('a database that is moved', () => {
     const world = await rested();
     const { kube } = world;
     const old = newestRevision(kube);
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'Move');
     await edit(kube, {
-      spec: { rollbackTo: old.spec.id, revisionSerial: 1, sourceConfig: { database: { driver: null } } },
+      spec: { rollbackTo: old.spec.id, revisionSerial: 2, sourceConfig: { database: { driver: null } } },
     });
     await rest(world);
     const { resolved, rollbackTo } = newestRevision(kube).spec;
@@ -362,38 +383,36 @@ describe('a database that is moved', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
-  it('survives a controller that dies at any of its writes', async () => {
-    for (let at = 1; at <= 60; at += 1) {
-      for (const when of ['failOn', 'failAfter'] as const) {
+  it.each(['failOn', 'failAfter'] as const)(
+    'survives a controller that dies at any of its writes: %s',
+    async (when) => {
+      for (let at = 1; at <= 80; at += 1) {
         const world = await rested();
         const { kube } = world;
         const before = firstData(kube);
-        await scaled(kube, 0);
-        await rest(world);
-        await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
-        const keys = [KEY, KEY, KEY, KEY];
-        const writes = await crashed(world, { when, at, keys });
+        ask(kube, 'up', { action: 'Move' });
+        const writes = await diesAt(world, 'up', { when, at });
         const next = await aController(kube, SETTINGS);
+        expect(await until(next, 'up', 'Succeeded')).toBe('Succeeded Moved');
         await rest(next);
-        await scaled(kube, 1);
-        await rest(next);
-        expect([says(kube, 'Ready'), says(kube, 'DatabaseRestored'), uriIn(kube)]).toEqual([
+        expect([at, says(kube, 'Ready'), says(kube, 'DatabaseRestored'), uriIn(kube)]).toEqual([
+          at,
           'True Serving',
           'True Restored',
           'shop---pg1',
         ]);
         expect(firstData(kube)).toEqual(before);
-        if (writes < at && when === 'failAfter') return;
+        if (writes < at) return;
       }
-    }
-    throw new Error('more writes than the test counts to');
-  });
+      throw new Error('more writes than the test counts to');
+    },
+  );
 
   it('is deleted with all that it was moved from, or kept as a whole', async () => {
     for (const databaseDeletionPolicy of ['Delete', 'Retain'] as const) {
       const world = await rested();
       const { kube } = world;
-      await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+      await moved(world, 'Move');
       await edit(kube, { spec: { databaseDeletionPolicy } });
       await deleteRecord(kube);
       for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
@@ -413,7 +432,7 @@ describe('a database that is moved', () => {
   it('leaves to the next deployment of the name what it used last, not what it was moved from', async () => {
     const world = await rested();
     const { kube } = world;
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'Move');
     await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
     const uid = record(kube).metadata.uid ?? '';
     await deleteRecord(kube);
@@ -439,25 +458,23 @@ describe('a database that is moved', () => {
     {
       what: 'to which it went back',
       until: async (world: MemoryController): Promise<void> => {
-        await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
-        await moved(world, 'pod', 'pod/1 to pod/0');
+        await moved(world, 'Restore');
+        await moved(world, 'Return');
       },
     },
     {
       what: 'whose next one was never loaded, as the deletion cut the move short',
       until: async (world: MemoryController): Promise<void> => {
-        await scaled(world.kube, 0);
-        await rest(world);
-        await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        ask(world.kube, 'again', ACTIONS.Restore);
+        await until(world, 'again', 'Loading');
         await rest(world, (one) => makeWorkloadsReady(one));
       },
     },
     {
       what: 'whose next one was never loaded, many changes ago',
       until: async (world: MemoryController): Promise<void> => {
-        await scaled(world.kube, 0);
-        await rest(world);
-        await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        ask(world.kube, 'again', ACTIONS.Restore);
+        await until(world, 'again', 'Loading');
         await rest(world, (one) => makeWorkloadsReady(one));
         for (let change = 0; change < 12; change += 1) {
           await edit(world.kube, { spec: { sourceConfig: { env: [{ name: 'CHANGE', value: `${change}` }] } } });
@@ -488,8 +505,8 @@ describe('a database that is moved', () => {
       for (let at: number = first; at <= 60; at += 2) {
         const world = await rested();
         const { kube } = world;
-        await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
-        await moved(world, 'pod', 'pod/1 to pod/0');
+        await moved(world, 'Restore');
+        await moved(world, 'Return');
         await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
         const uid = record(kube).metadata.uid ?? '';
         await deleteRecord(kube);
@@ -508,15 +525,14 @@ describe('a database that is moved', () => {
   it('is not begun twice with the mark of an earlier move', async () => {
     const world = await rested();
     const { kube } = world;
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'Move');
     const { uid } = record(kube).metadata;
     const [revision] = kube
       .objects<AppRevision>(APP_REVISIONS)
       .filter(({ spec }) => spec.resolved.movedDatabase !== undefined);
     expect(revision?.spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'cloudnative-pg', `cloudnative-pg/1 to cloudnative-pg/2 with ${BACKUP.replace('a', 'b')}`);
+    ask(kube, 'again', { action: 'Restore', restore: { backup: BACKUP.replace('a', 'b') } });
+    await until(world, 'again', 'Loading');
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg2-restore');
     expect(JSON.stringify(job)).toContain(`"${uid}/2/${BACKUP.replace('a', 'b')}"`);
@@ -531,16 +547,15 @@ describe('what a database was moved from', () => {
   it('is a Cluster that rests, with its volumes, until somebody goes back to it', async () => {
     const world = await rested();
     const { kube, writes } = world;
-    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await moved(world, 'Move');
     expect([sleeps(kube), instances(kube).length]).toEqual([['off'], 2]);
-    // Stopped for the next move it still runs: the move may be given up.
-    await scaled(kube, 0);
-    await rest(world);
+    // It still runs while the deployment is stopped: the operation may fail, or be cancelled.
+    ask(kube, 'back', ACTIONS.Return);
+    await until(world, 'back', 'Loading');
     expect([sleeps(kube), instances(kube).length]).toEqual([['off'], 2]);
-    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
-    await rest(world);
+    await until(world, 'back', 'Starting');
     expect(sleeps(kube)).toEqual(['off']);
-    await scaled(kube, 1);
+    await until(world, 'back', 'Succeeded');
     await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube), sleeps(kube), instances(kube)]).toEqual([
       'True Serving',
@@ -552,7 +567,7 @@ describe('what a database was moved from', () => {
     writes();
     await world.reconcile();
     expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
-    await moved(world, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
+    await moved(world, 'Return');
     expect([says(kube, 'Ready'), uriIn(kube), sleeps(kube), instances(kube).length]).toEqual([
       'True Serving',
       'shop---pg1',
@@ -562,202 +577,85 @@ describe('what a database was moved from', () => {
   });
 });
 
-describe('a move that cannot be', () => {
-  it('waits until nothing can write: at a scale, and for each pod that has not ended', async () => {
+describe('an operation that cannot be carried out', () => {
+  it('waits for each pod that has not ended', async () => {
     const world = await rested();
     const { kube } = world;
-    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
-    await rest(world);
-    expect([says(kube, 'Ready'), says(kube, 'Available'), uriIn(kube)]).toEqual([
-      'False DatabaseMoveWaits',
-      'True Serving',
-      'shop--postgres',
+    const { id } = newestRevision(kube).spec;
+    ask(kube, 'up', { action: 'Move' });
+    for (let round = 0; round < 6; round += 1) {
+      // No ReplicaSet owns it, so the garbage collector takes it.
+      putPod(kube, 'server', id, {}, true);
+      await turn(world, 'up');
+    }
+    expect([state(kube, 'up'), newestRevision(kube).spec.resolved.movedDatabase]).toEqual([
+      'Stopping Stopping',
+      undefined,
     ]);
-    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database move shop');
-    // What is asked for together with it is not in force, so the message says how to take the move back first.
-    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl patch appdeployment shop');
-    await scaled(kube, 0);
-    await rest(world);
-    expect(says(kube, 'Ready')).toBe('False DatabaseMoveRefused');
-    expect(conditionIn(kube, 'Ready')?.message).toContain('the deployment was changed since');
-    const takeBack = /kubectl patch appdeployment shop -n \S+ --type=merge -p '([^']+)'/;
-    const [, patch = '{}'] = takeBack.exec(conditionIn(kube, 'Ready')?.message ?? '') ?? [];
-    expect(JSON.parse(patch)).toEqual({
-      metadata: { annotations: { 'davit.dev/move-database': null, 'davit.dev/move-database-by': null } },
-      spec: { sourceConfig: { database: { driver: 'pod' } } },
-    });
-    await asked(kube, 'pod', null);
-    await rest(world);
-    expect(says(kube, 'Ready')).toBe('True ScaledToZero');
-    putPod(kube, 'server', newestRevision(kube).spec.id, {}, true);
-    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
-    await world.reconcile();
-    expect([says(kube, 'PolicyAccepted'), says(kube, 'Stalled')]).toEqual(['False DatabaseMoveWaits', 'False Settled']);
-    expect(conditionIn(kube, 'Ready')?.message).toContain('has ended');
+    const stopping = operationIn(kube, 'up')?.status?.conditions?.[0]?.message;
+    expect(stopping).toContain('pod shop-server-new has not ended yet');
     removePod(kube, 'server');
-    await rest(world);
-    expect(newestRevision(kube).spec.resolved.movedDatabase?.number).toBe(1);
+    expect(await until(world, 'up', 'Succeeded')).toBe('Succeeded Moved');
   });
 
   it.each([
-    {
-      why: 'names another database than the record has',
-      move: `cloudnative-pg/0 to pod/1 with ${BACKUP}`,
-      driver: 'cloudnative-pg',
-    },
-    {
-      why: 'names another driver than the record asks for',
-      move: `pod/0 to pod/1 with ${BACKUP}`,
-      driver: 'cloudnative-pg',
-    },
-    { why: 'is no move', move: 'please', driver: 'cloudnative-pg' },
-    { why: 'names no backup by its name', move: 'pod/0 to cloudnative-pg/1 with yesterday', driver: 'cloudnative-pg' },
-  ] as const)('changes nothing when the annotation $why', async ({ move, driver }) => {
-    const world = await rested();
-    const { kube } = world;
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, driver, move);
-    await rest(world);
-    expect(says(kube, 'Ready')).toBe('False DatabaseDriverFixed');
-    expect(conditionIn(kube, 'Ready')?.message).toContain(move);
-    expect(newestRevision(kube).spec.resolved.movedDatabase).toBeUndefined();
-  });
-
-  it.each([
-    {
-      why: 'the record names no driver',
-      driver: undefined,
-      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-      says: 'source_config.database.driver does not ask for cloudnative-pg',
-    },
-    {
-      why: 'the record asks for the driver that it has',
-      driver: 'pod',
-      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-      says: 'source_config.database.driver does not ask for cloudnative-pg',
-    },
-    { why: 'it is no move', driver: undefined, move: 'please', says: 'It is no move: write it as pod/0 to' },
-    {
-      why: 'it names another database than the record has',
-      driver: undefined,
-      move: `cloudnative-pg/3 to pod/4 with ${BACKUP}`,
-      says: 'The deployment has database pod/0, and not cloudnative-pg/3',
-    },
-    {
-      why: 'it goes from a database to itself',
-      driver: 'pod',
-      move: 'pod/0 to pod/0',
-      says: 'It names one database twice',
-    },
-  ] as const)(
-    'says that an annotation has no effect, and holds nothing up: $why',
-    async ({ driver, move, says: words }) => {
-      const world = await rested();
-      const { kube } = world;
-      await asked(kube, driver, move);
-      await rest(world);
-      expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual(['True Serving', 'True DatabaseMoveRefused']);
-      const message = conditionIn(kube, 'PolicyAccepted')?.message ?? '';
-      expect(message).toContain(`davit.dev/move-database says ${move}, which has no effect. ${words}`);
-      expect(message).toContain('kubectl annotate appdeployment shop -n team davit.dev/move-database-');
-      await scaled(kube, 0);
-      await rest(world);
-      expect(says(kube, 'Ready')).toBe('True ScaledToZero');
-      await asked(kube, driver, null);
-      await rest(world);
-      expect(says(kube, 'PolicyAccepted')).toBe('True Accepted');
-    },
-  );
-
-  it.each([
-    {
-      why: 'nothing is kept there',
-      driver: 'cloudnative-pg',
-      move: 'pod/0 to cloudnative-pg/1',
-      says: 'False DatabaseMoveRefused',
-      in: 'shop---pg1',
-    },
-    {
-      why: 'there is no volume',
-      driver: 'cloudnative-pg',
-      move: 'pod/0 to cloudnative-pg/7',
-      says: 'False DatabaseMoveRefused',
-      in: 'shop---pg7',
-    },
-    {
-      why: 'nothing is kept there, of the driver that it has',
-      driver: 'pod',
-      move: 'pod/0 to pod/5',
-      says: 'False DatabaseMoveRefused',
-      in: 'shop---pg5',
-    },
-    {
-      why: 'the platform has no CloudNativePG',
-      driver: 'cloudnative-pg',
-      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-      settings: Settings.parse({ backups: SETTINGS.backups, database: { cloudNativePg: { enabled: false } } }),
-      says: 'False DatabaseMoveRefused',
-      in: 'nothing is changed. This platform has no CloudNativePG',
-    },
-    {
-      why: 'the platform has no store',
-      driver: 'cloudnative-pg',
-      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-      settings: Settings.parse({}),
-      says: 'False BackupStoreMissing',
-      in: 'store',
-    },
-    {
-      why: 'its PostgreSQL is older',
-      driver: 'cloudnative-pg',
-      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
-      settings: Settings.parse({
+    ['Return', 'nothing is kept', SETTINGS, 'keeps no database that it used before'],
+    ['Upgrade', 'the platform has no newer PostgreSQL', SETTINGS, 'is PostgreSQL 17 already'],
+    [
+      'Move',
+      'the platform has no CloudNativePG',
+      Settings.parse({ backups: SETTINGS.backups, database: { cloudNativePg: { enabled: false } } }),
+      'This platform has no CloudNativePG',
+    ],
+    ['Move', 'the platform has no store', Settings.parse({}), 'store'],
+    ['Restore', 'the platform has no store', Settings.parse({}), 'store'],
+    [
+      'Move',
+      'its PostgreSQL is older',
+      Settings.parse({
         ...SETTINGS,
         images: { ...SETTINGS.images, postgres: 'postgres:18', cloudNativePg: 'example/pg:16-x' },
       }),
-      says: 'False DatabaseMoveRefused',
-      in: 'PostgreSQL 16',
-    },
-  ] as const)('is refused, and what there is goes on: $why', async ({ driver, move, ...given }) => {
-    const world = await rested(undefined, 'settings' in given ? given.settings : SETTINGS);
-    const { kube } = world;
+      'PostgreSQL 16',
+    ],
+  ] as const)('%s is refused, and the deployment serves as before: %s', async (action, _why, settings, words) => {
+    const world = await rested(undefined, settings);
+    const { kube, writes } = world;
     const before = firstData(kube);
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, driver, move);
-    await rest(world);
-    expect([says(kube, 'Ready'), firstData(kube)]).toEqual([given.says, before]);
-    const message = conditionIn(kube, 'Ready')?.message;
-    expect(message).toContain(given.in);
-    // Nothing else of the record takes effect, so whoever has asked by hand needs a way out.
-    expect(message).toMatch(
-      /\. To take the request back: kubectl patch appdeployment shop -n team .*"driver":"pod"\}\}\}\}'$/,
-    );
-    await asked(kube, 'pod', null);
-    await scaled(kube, 1);
-    await rest(world);
-    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+    writes();
+    expect(await carried(world, action)).toBe('Failed NotPossible');
+    const message = operationIn(kube, `op-${asked}`)?.status?.conditions?.[0]?.message;
+    expect(message).toContain(words);
+    expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
   });
 
-  it('goes back while the backup is being loaded, and leaves no Job that goes on with it', async () => {
+  it('of a paused deployment begins when the pause ends', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+    ask(kube, 'up', { action: 'Move' });
+    for (let round = 0; round < 4; round += 1) await turn(world, 'up');
+    expect(state(kube, 'up')).toBe('Pending Paused');
+    await edit(kube, { metadata: { annotations: { 'davit.dev/paused': null } } });
+    expect(await until(world, 'up', 'Succeeded')).toBe('Succeeded Moved');
+  });
+
+  it('is cancelled while the backup is being loaded, and leaves no Job of it', async () => {
     const world = await rested();
     const { kube } = world;
     const before = firstData(kube);
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    ask(kube, 'up', { action: 'Move' });
+    await until(world, 'up', 'Loading');
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
     if (!job) throw new Error('no Job');
     putRestorePod(kube, job.metadata);
     await rest(world, (one) => makeWorkloadsReady(one));
-    expect(says(kube, 'Ready')).toBe('False Restoring');
-    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
-    await rest(world, (one) => makeWorkloadsReady(one));
-    await scaled(kube, 1);
-    await rest(world, (one) => makeWorkloadsReady(one));
-    expect([namesOf(kube, JOBS), says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual([
+    await goneOperation(kube, 'up');
+    for (let round = 0; round < 12; round += 1) await turn(world, 'up', (one) => makeWorkloadsReady(one));
+    const restores = namesOf(kube, JOBS).filter((name) => name.endsWith('restore'));
+    expect([operationIn(kube, 'up'), restores, says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual([
+      undefined,
       [],
       'True Serving',
       'shop--postgres',
@@ -765,12 +663,31 @@ describe('a move that cannot be', () => {
     ]);
   });
 
-  it('says how to go back when the backup is not loaded', async () => {
+  it.each(['Stopping', 'Running', 'Loading', 'Starting'])(
+    'is cancelled in phase %s, and the deployment serves on one database',
+    async (phase) => {
+      const world = await rested();
+      const { kube } = world;
+      const before = firstData(kube);
+      ask(kube, 'up', { action: 'Move' });
+      await until(world, 'up', phase);
+      await goneOperation(kube, 'up');
+      for (let round = 0; round < 15; round += 1) await turn(world, 'up');
+      await rest(world);
+      expect([operationIn(kube, 'up'), says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual([
+        undefined,
+        'True Serving',
+        phase === 'Starting' ? 'shop---pg1' : 'shop--postgres',
+        before,
+      ]);
+    },
+  );
+
+  it('returns to the database before when the backup is not loaded', async () => {
     const world = await rested();
     const { kube } = world;
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    ask(kube, 'up', { action: 'Move' });
+    await until(world, 'up', 'Loading');
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
     if (!job) throw new Error('no Job');
@@ -781,12 +698,10 @@ describe('a move that cannot be', () => {
       lastTransitionTime: '2026-02-01T03:00:00Z',
       message: 'failed',
     });
-    await rest(world, (one) => makeWorkloadsReady(one));
-    expect(says(kube, 'Ready')).toBe('False RestoreFailed');
-    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database back shop -n team');
-    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
-    await rest(world);
-    await scaled(kube, 1);
+    expect(await until(world, 'up', 'Succeeded')).toBe('Failed RestoreFailed');
+    const { message = '' } = operationIn(kube, 'up')?.status?.conditions?.[0] ?? {};
+    expect(message).toContain('it is damaged');
+    expect(message).toContain('returns to database pod/0, which is as it was');
     await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
 
@@ -795,29 +710,57 @@ describe('a move that cannot be', () => {
       await edit(kube, { spec: { sourceConfig: { env: [{ name: 'CHANGE', value: `${change}` }] } } });
       await rest(world);
     }
-    await scaled(kube, 0);
-    await rest(world);
-    await asked(kube, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
-    await rest(world);
-    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
-      'False DatabaseMoveRefused',
-      expect.stringContaining('No backup was ever loaded into database cloudnative-pg/1'),
-    ]);
+    expect(await carried(world, 'Return')).toBe('Failed NotPossible');
     expect(newestRevision(kube).spec.resolved.movedDatabase).toMatchObject({ number: 0 });
-    // Back to what has the data, and on with it.
-    await asked(kube, 'pod', null);
-    await scaled(kube, 1);
-    await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+  });
+
+  it('does not wait for a deployment that does not serve on its next database', async () => {
+    const world = await rested();
+    const { kube } = world;
+    ask(kube, 'up', { action: 'Move' });
+    await until(world, 'up', 'Starting');
+    await edit(kube, { spec: { secretReferences: [{ name: 'A', secretName: 'absent', secretKey: 'A' }] } });
+    for (let round = 0; round < 3; round += 1) await turn(world, 'up');
+    expect(state(kube, 'up')).toBe('Failed NotServing');
+    expect(operationIn(kube, 'up')?.status?.conditions?.[0]?.message).toContain('kubectl davit database return shop');
+  });
+});
+
+describe('a database that is not used any more', () => {
+  it('is deleted by its number, and never the one in use', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'Restore');
+    ask(kube, 'wrong', { action: 'DeletePrevious', deletePrevious: { number: 1 } });
+    expect(await until(world, 'wrong', 'Succeeded')).toBe('Failed NotPossible');
+    ask(kube, 'none', { action: 'DeletePrevious', deletePrevious: { number: 7 } });
+    expect(await until(world, 'none', 'Succeeded')).toBe('Failed NotPossible');
+    expect(operationIn(kube, 'none')?.status?.conditions?.[0]?.message).toContain('It keeps: pod/0.');
+    ask(kube, 'right', { action: 'DeletePrevious', deletePrevious: { number: 0 } });
+    expect(await until(world, 'right', 'Succeeded')).toBe('Succeeded Deleted');
+    await rest(world);
+    expect([firstData(kube), uriIn(kube), record(kube).status?.databasesKept]).toEqual([[], 'shop---pg1', undefined]);
+  });
+
+  it('is not deleted by an operation that was asked for before another one returned to it', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'Restore');
+    const before = firstData(kube);
+    ask(kube, 'back', ACTIONS.Return);
+    ask(kube, 'old', { action: 'DeletePrevious', deletePrevious: { number: 0 } });
+    await until(world, 'back', 'Succeeded');
+    expect(await until(world, 'old', 'Succeeded')).toBe('Failed NotPossible');
+    expect([firstData(kube), uriIn(kube)]).toEqual([before, 'shop--postgres']);
   });
 });
 
 it('a teardown in the middle of a move leaves nothing', async () => {
   const world = await rested();
   const { kube } = world;
-  await scaled(kube, 0);
-  await rest(world);
-  await asked(kube, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+  ask(kube, 'up', { action: 'Move' });
+  await until(world, 'up', 'Loading');
   await rest(world, (one) => makeWorkloadsReady(one));
   await deleteRecord(kube);
   for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
@@ -851,28 +794,6 @@ describe('an external database', () => {
     await edit(kube, { spec: { secretReferences: [] } });
     await rest(world);
     expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
-  });
-
-  it('to which an earlier version moved the record goes on being used, whatever is changed', async () => {
-    const world = await switched();
-    const { kube } = world;
-    const before = firstData(kube);
-    const { spec, ...revision } = newestRevision(kube);
-    const movedDatabase = { number: 1, backup: BACKUP };
-    kube.seed(APP_REVISIONS, { ...revision, spec: { ...spec, resolved: { ...spec.resolved, movedDatabase } } });
-    const move = `pod/0 to external/1 with ${BACKUP}`;
-    await edit(kube, { metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } } });
-    await rest(world);
-    expect([serves(kube), uriKey(kube), says(kube, 'PolicyAccepted')]).toEqual([
-      'True Serving',
-      ['hosted', 1],
-      'True DatabaseMoveRefused',
-    ]);
-    expect(conditionIn(kube, 'PolicyAccepted')?.message).toContain('To remove it: kubectl annotate appdeployment shop');
-    await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
-    await rest(world);
-    expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual(['True Serving', ['hosted', 1], before]);
-    expect([namesOf(kube, STATEFUL_SETS), namesOf(kube, JOBS)]).toEqual([['shop--redis'], []]);
   });
 
   it('leaves to the next deployment of the name an own one that is older, and that nobody adopts who has not chosen it', async () => {

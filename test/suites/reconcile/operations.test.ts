@@ -2,20 +2,18 @@
 // and through a crash at each write.
 
 import { describe, expect, it } from 'vitest';
-import { JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { JOBS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import { DATASTORE_OPERATIONS } from '../../../src/schema/datastore-operation.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';
 import { aServer } from '../../kit/memory/record.ts';
-import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, crashed, gone, putStoreCredentials } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
 });
-const SENT = { name: '20260203T020000Z-0123abcd', takenAt: '2026-02-03T02:00:00Z', sizeBytes: 2048 };
 
 async function backedUp(): Promise<MemoryController> {
   const kube = aServer();
@@ -24,36 +22,6 @@ async function backedUp(): Promise<MemoryController> {
   controller.wake('operations');
   return controller;
 }
-
-let made = 0;
-
-function ask(kube: FakeKube, name: string, spec: Partial<DatastoreOperation['spec']> = {}): void {
-  made += 1;
-  kube.seed(DATASTORE_OPERATIONS, {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'DatastoreOperation',
-    metadata: {
-      name,
-      namespace: 'team',
-      uid: `${String(made).padStart(8, '0')}-0000-4000-8000-000000000000`,
-      generation: 1,
-      creationTimestamp: new Date(Date.parse('2026-02-02T03:00:00Z') + made * 1000).toISOString(),
-    },
-    spec: { deployment: 'shop', action: 'Backup', ...spec },
-  } as DatastoreOperation);
-}
-
-const operationIn = (kube: FakeKube, name: string): DatastoreOperation | undefined =>
-  kube.objects<DatastoreOperation>(DATASTORE_OPERATIONS).find(({ metadata }) => metadata.name === name);
-
-/** `Running BackupRunning`. */
-function state(kube: FakeKube, name: string): string {
-  const { phase, conditions } = operationIn(kube, name)?.status ?? {};
-  return `${phase} ${conditions?.find(({ type }) => type === 'Complete')?.reason}`;
-}
-
-const jobs = (kube: FakeKube): KubeObject[] =>
-  kube.objects(JOBS).filter(({ metadata }) => metadata.labels?.['davit.dev/component'] === 'backup');
 
 /** Until nothing more is written for it. */
 async function go(controller: MemoryController, name: string): Promise<void> {
@@ -68,34 +36,6 @@ async function go(controller: MemoryController, name: string): Promise<void> {
   throw new Error(`${name} does not come to rest`);
 }
 
-/** As its pod ends: with what the container that sends says, or an exit code. */
-function end(kube: FakeKube, job: KubeObject | undefined, exitCode = 0, message = JSON.stringify(SENT)): void {
-  if (!job) throw new Error('there is no Job');
-  const { name, uid = '', labels } = job.metadata;
-  const how = exitCode === 0 ? 'Complete' : 'Failed';
-  kube.seed(PODS, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: `${name}-pod`,
-      namespace: 'team',
-      labels: labels ?? {},
-      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
-    },
-    status: {
-      phase: exitCode === 0 ? 'Succeeded' : 'Failed',
-      containerStatuses: [
-        {
-          name: 'davit-upload',
-          state: { terminated: { exitCode, reason: 'Error', message, finishedAt: '2026-02-03T02:00:08Z' } },
-        },
-      ],
-    },
-  } as KubeObject);
-  const conditions = [{ type: how, status: 'True', lastTransitionTime: '2026-02-03T02:00:09Z' }];
-  kube.seed(JOBS, { ...job, status: { conditions } } as KubeObject);
-}
-
 describe('a backup', () => {
   it('is made by a Job of the CronJob, says which one it is, and at rest nothing is written', async () => {
     const controller = await backedUp();
@@ -103,13 +43,13 @@ describe('a backup', () => {
     ask(kube, 'now');
     await go(controller, 'now');
     expect(state(kube, 'now')).toBe('Running BackupRunning');
-    const [job] = jobs(kube);
+    const [job] = backupJobs(kube);
     expect(job?.metadata.ownerReferences).toMatchObject([{ kind: 'CronJob', name: 'shop---backup', controller: true }]);
     expect(operationIn(kube, 'now')?.metadata).toMatchObject({
       finalizers: ['davit.dev/operation'],
       ownerReferences: [{ kind: 'AppDeployment', name: 'shop' }],
     });
-    end(kube, job);
+    endBackup(kube, job);
     await go(controller, 'now');
     expect(operationIn(kube, 'now')?.status).toMatchObject({ phase: 'Succeeded', backup: SENT });
     expect(operationIn(kube, 'now')?.status?.conditions).toMatchObject([{ type: 'Complete', status: 'True' }]);
@@ -123,7 +63,7 @@ describe('a backup', () => {
     const { kube } = controller;
     ask(kube, 'now');
     await go(controller, 'now');
-    end(kube, jobs(kube)[0], 1, 'AccessDenied: no such key');
+    endBackup(kube, backupJobs(kube)[0], 1, 'AccessDenied: no such key');
     await go(controller, 'now');
     expect(state(kube, 'now')).toBe('Failed BackupFailed');
     const failed = operationIn(kube, 'now')?.status?.conditions?.find(({ type }) => type === 'Failed');
@@ -132,7 +72,7 @@ describe('a backup', () => {
       message: expect.stringContaining('AccessDenied: no such key') as string,
     });
     await go(controller, 'now');
-    expect(jobs(kube)).toHaveLength(1);
+    expect(backupJobs(kube)).toHaveLength(1);
   });
 
   it('waits for the one that was asked for before', async () => {
@@ -143,11 +83,11 @@ describe('a backup', () => {
     await go(controller, 'second');
     expect(state(kube, 'second')).toBe('Pending AnotherOperation');
     await go(controller, 'first');
-    expect([state(kube, 'first'), jobs(kube).length]).toEqual(['Running BackupRunning', 1]);
-    end(kube, jobs(kube)[0]);
+    expect([state(kube, 'first'), backupJobs(kube).length]).toEqual(['Running BackupRunning', 1]);
+    endBackup(kube, backupJobs(kube)[0]);
     await go(controller, 'first');
     await go(controller, 'second');
-    expect([state(kube, 'second'), jobs(kube).length]).toEqual(['Running BackupRunning', 2]);
+    expect([state(kube, 'second'), backupJobs(kube).length]).toEqual(['Running BackupRunning', 2]);
   });
 
   it('is cancelled by its deletion, and the next one begins', async () => {
@@ -157,7 +97,7 @@ describe('a backup', () => {
     await go(controller, 'first');
     await gone(kube, DATASTORE_OPERATIONS, 'first');
     await go(controller, 'first');
-    expect([operationIn(kube, 'first'), jobs(kube)]).toEqual([undefined, []]);
+    expect([operationIn(kube, 'first'), backupJobs(kube)]).toEqual([undefined, []]);
     ask(kube, 'second');
     await go(controller, 'second');
     expect(state(kube, 'second')).toBe('Running BackupRunning');
@@ -170,7 +110,7 @@ describe('a backup', () => {
     const controller = await backedUp();
     ask(controller.kube, 'now', spec);
     await go(controller, 'now');
-    expect([state(controller.kube, 'now'), jobs(controller.kube)]).toEqual([wanted, []]);
+    expect([state(controller.kube, 'now'), backupJobs(controller.kube)]).toEqual([wanted, []]);
   });
 
   it('of a paused deployment waits, and begins when the pause ends', async () => {
@@ -185,7 +125,7 @@ describe('a backup', () => {
     await paused('true');
     ask(kube, 'now');
     await go(controller, 'now');
-    expect([state(kube, 'now'), jobs(kube)]).toEqual(['Pending Paused', []]);
+    expect([state(kube, 'now'), backupJobs(kube)]).toEqual(['Pending Paused', []]);
     await paused(null);
     await go(controller, 'now');
     expect(state(kube, 'now')).toBe('Running BackupRunning');
@@ -196,7 +136,7 @@ describe('a backup', () => {
     const { kube } = controller;
     ask(kube, 'now');
     await go(controller, 'now');
-    await gone(kube, JOBS, jobs(kube)[0]?.metadata.name ?? '');
+    await gone(kube, JOBS, backupJobs(kube)[0]?.metadata.name ?? '');
     await go(controller, 'now');
     expect(state(kube, 'now')).toBe('Failed WorkDeleted');
   });
@@ -230,8 +170,8 @@ it.each(['failOn', 'failAfter'] as const)('a crash at any write leaves one backu
     const next = await aController(kube, SETTINGS);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await go(next, 'now');
-    expect([at, state(kube, 'now'), jobs(kube).length]).toEqual([at, 'Running BackupRunning', 1]);
-    end(kube, jobs(kube)[0]);
+    expect([at, state(kube, 'now'), backupJobs(kube).length]).toEqual([at, 'Running BackupRunning', 1]);
+    endBackup(kube, backupJobs(kube)[0]);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await go(next, 'now');
     expect(state(kube, 'now')).toBe('Succeeded BackupMade');

@@ -1,54 +1,46 @@
-// The database of a record is moved to the next one of its driver and back. One move is given up, one is withdrawn, and one is cut short by
-// the record's deletion. No server is behind any of the databases: the stand-in says what the Job that loads a backup would report.
+// The database of a record is restored and returned to. One restore fails, one is cancelled, and one is cut short by the record's deletion. No server is behind any of the databases: the stand-in says what the Job that loads a backup would report.
 
-import {
-  ADOPT_DATABASE_ANNOTATION,
-  MOVE_DATABASE_ANNOTATION,
-  MOVE_DATABASE_BY_ANNOTATION,
-} from '../../../../src/schema/meta.ts';
-import { FORGOTTEN } from '../database-invariants.ts';
+import type { DatastoreOperation } from '../../../../src/schema/datastore-operation.ts';
+import { ADOPT_DATABASE_ANNOTATION } from '../../../../src/schema/meta.ts';
 import type { Acts } from './acts.ts';
 import { NEVER } from './backups.ts';
-import { childIn, hasCondition, IMAGES, MERGE, NotConverged, RECORD, recordIn, type Stage, until } from './stage.ts';
+import { childIn, hasCondition, IMAGES, NotConverged, RECORD, recordIn, type Stage, until } from './stage.ts';
 
 export const MOVABLE = { sourceConfig: { database: { driver: 'pod', backup: { schedule: NEVER } } } };
 
 const LOADED = '20260202T020000Z-0000000a';
 const DAMAGED = '20260203T020000Z-0000dead';
 const ENDLESS = '20260204T020000Z-0000beef';
-const [FIRST, SECOND, THIRD] = [`${RECORD}--postgres`, `${RECORD}---pg1`, `${RECORD}---pg2`];
+const [FIRST, SECOND, THIRD, FOURTH] = [`${RECORD}--postgres`, `${RECORD}---pg1`, `${RECORD}---pg2`, `${RECORD}---pg3`];
 
 export async function moves(acts: Acts): Promise<void> {
   const { stage } = acts;
-  await stopped(acts, 'moves');
-  // No value of the record changes: the serial makes the generation that the next revision needs.
-  await asks(acts, `pod/0 to pod/1 with ${LOADED}`, { revisionSerial: 2 });
-  await isOn(stage, 'moves: loaded', 1, true);
-  await started(acts, 'moves: on the next one', SECOND);
-  await stopped(acts, 'moves: back');
-  await asks(acts, 'pod/1 to pod/0');
-  await isOn(stage, 'moves: back', 0, false);
-  await started(acts, 'moves: back on the first one', FIRST);
-  await forget(acts, SECOND);
+  const first = await asks(acts, 'restore', { action: 'Restore', restore: { backup: LOADED } });
+  await ends(stage, 'moves: loaded', first, 'Succeeded');
+  await serves(acts, 'moves: on the next one', SECOND);
+  const back = await asks(acts, 'return', { action: 'Return' });
+  await ends(stage, 'moves: back', back, 'Succeeded');
+  await serves(acts, 'moves: back on the first one', FIRST);
+  const deletion = await asks(acts, 'delete', { action: 'DeletePrevious', deletePrevious: { number: 1 } });
+  await forgotten(stage, SECOND);
+  await ends(stage, 'moves: deleted', deletion, 'Succeeded');
   await acts.change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
 }
 
-/** One is asked for too early and withdrawn, one cannot be loaded and is given up; under Retain, one is cut short by the deletion. */
+/** One cannot be loaded, one is cancelled while it loads; under Retain, one is cut short by the deletion. */
 export async function movesKept(acts: Acts): Promise<void> {
   const { stage, change, untilReady, again, api, paths } = acts;
-  await asks(acts, `pod/0 to pod/1 with ${LOADED}`, { databaseDeletionPolicy: 'Retain' });
-  await until(stage, 'moves-kept: DatabaseMoveWaits', () => hasCondition(stage, 'Stalled', 'DatabaseMoveWaits'));
-  await asks(acts, null);
-  await untilReady('moves-kept: withdrawn');
-  await stopped(acts, 'moves-kept');
-  await asks(acts, `pod/0 to pod/1 with ${DAMAGED}`);
-  await until(stage, 'moves-kept: RestoreFailed', () => hasCondition(stage, 'Stalled', 'RestoreFailed'));
-  await asks(acts, 'pod/1 to pod/0', { revisionSerial: 2 });
-  await isOn(stage, 'moves-kept: given up', 0, false);
-  await started(acts, 'moves-kept: on the first one', FIRST);
-  await stopped(acts, 'moves-kept: once more');
-  await asks(acts, `pod/0 to pod/2 with ${ENDLESS}`);
+  await change({ databaseDeletionPolicy: 'Retain' });
+  const damaged = await asks(acts, 'damaged', { action: 'Restore', restore: { backup: DAMAGED } });
+  await ends(stage, 'moves-kept: RestoreFailed', damaged, 'Failed');
+  await serves(acts, 'moves-kept: on the first one', FIRST);
+  const cancelled = await asks(acts, 'cancelled', { action: 'Restore', restore: { backup: ENDLESS } });
   await until(stage, 'moves-kept: a Job that loads', () => isLoading(stage, THIRD));
+  await api.call('DELETE', cancelled);
+  await until(stage, 'moves-kept: cancelled', () => operationAt(stage, cancelled) === undefined);
+  await serves(acts, 'moves-kept: after the cancellation', FIRST);
+  await asks(acts, 'endless', { action: 'Restore', restore: { backup: ENDLESS } });
+  await until(stage, 'moves-kept: another Job that loads', () => isLoading(stage, FOURTH));
   const { uid = '' } = recordIn(stage)?.metadata ?? {};
   const before = dataOf(stage);
   await api.call('DELETE', `${paths.records}/${RECORD}`);
@@ -66,7 +58,7 @@ function dataOf({ census, namespace }: Stage): string {
   return census
     .current(namespace)
     .filter(({ kind }) => kind === 'PersistentVolumeClaim' || kind === 'Secret')
-    .filter(({ object }) => [FIRST, SECOND, THIRD].includes(object.metadata.name))
+    .filter(({ object }) => [FIRST, SECOND, THIRD, FOURTH].includes(object.metadata.name))
     .map(({ kind, object: { metadata } }) => `${kind} ${metadata.name} ${metadata.uid}`)
     .toSorted()
     .join(', ');
@@ -75,31 +67,30 @@ function dataOf({ census, namespace }: Stage): string {
 /** The record is deleted while the backup is loaded into its next database. */
 export async function movesDeleted(acts: Acts): Promise<void> {
   const { stage, api, paths } = acts;
-  await asks(acts, `pod/0 to pod/1 with ${ENDLESS}`);
+  await asks(acts, 'endless', { action: 'Restore', restore: { backup: ENDLESS } });
   await until(stage, 'moves-deleted: a Job that loads', () => isLoading(stage, SECOND));
   await api.call('DELETE', `${paths.records}/${RECORD}`);
   await until(stage, 'moves-deleted: gone', () => recordIn(stage) === undefined);
 }
 
-interface Review {
-  readonly status: { readonly userInfo: { readonly username: string } };
+/** Returns the path of the operation. */
+async function asks({ api, namespace }: Acts, name: string, spec: object): Promise<string> {
+  const all = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/datastoreoperations`;
+  await api.call('POST', all, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'DatastoreOperation',
+    metadata: { name: `${RECORD}-${name}`, namespace },
+    spec: { deployment: RECORD, ...spec },
+  });
+  return `${all}/${RECORD}-${name}`;
 }
-const REVIEW = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
 
-/**
- * The annotation, who asks and the driver in one write, as kubectl makes it. Of those of one driver it needs a change, and without a minimum a
- * scale of 0 stays.
- */
-async function asks({ api, change, asked }: Acts, move: string | null, spec: object = {}): Promise<void> {
-  const { uid, generation = 0 } = asked()?.metadata ?? {};
-  const { status } = await api.call<Review>('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', REVIEW);
-  await change(
-    { sourceConfig: { database: { driver: 'pod' }, resourceSpec: { minScale: null } }, ...spec },
-    {
-      [MOVE_DATABASE_ANNOTATION]: move,
-      [MOVE_DATABASE_BY_ANNOTATION]: move === null ? null : `${uid} ${generation + 1} ${status.userInfo.username}`,
-    },
-  );
+function operationAt(stage: Stage, path: string): DatastoreOperation | undefined {
+  return childIn(stage, 'DatastoreOperation', path.slice(path.lastIndexOf('/') + 1)) as DatastoreOperation | undefined;
+}
+
+async function ends(stage: Stage, what: string, path: string, phase: string): Promise<void> {
+  await until(stage, what, () => operationAt(stage, path)?.status?.phase === phase);
 }
 
 /** A scale of 0 is in force, and no pod is left. */
@@ -114,20 +105,7 @@ export async function stopped({ stage, change, asked }: Acts, what = 'stopping')
   });
 }
 
-async function isOn(stage: Stage, what: string, number: number, isLoaded: boolean): Promise<void> {
-  await until(stage, what, () => {
-    const { databaseNumber = 0, observedGeneration } = recordIn(stage)?.status ?? {};
-    return (
-      databaseNumber === number &&
-      observedGeneration === recordIn(stage)?.metadata.generation &&
-      hasCondition(stage, 'Ready', 'ScaledToZero') &&
-      hasCondition(stage, 'DatabaseRestored', 'Restored') === isLoaded
-    );
-  });
-}
-
-async function started({ stage, change, untilReady }: Acts, what: string, database: string): Promise<void> {
-  await change({ sourceConfig: { resourceSpec: { minScale: null, maxScale: null } } });
+async function serves({ stage, untilReady }: Acts, what: string, database: string): Promise<void> {
   await untilReady(what);
   usesDatabase(stage, what, database);
 }
@@ -139,16 +117,8 @@ function usesDatabase(stage: Stage, what: string, database: string): void {
     throw new NotConverged(`${what}: the pods do not use ${database}`);
 }
 
-/** As `kubectl davit database forget-old` does. */
-async function forget({ stage, api, namespace, paths }: Acts, name: string): Promise<void> {
-  const volume = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-  for (const path of [volume, `${paths.secrets}/${name}`]) {
-    // oxlint-disable-next-line no-await-in-loop -- two of them
-    await api.call('PATCH', path, { metadata: { annotations: { [FORGOTTEN]: 'yes' } } }, MERGE);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await api.call('DELETE', path);
-  }
-  await until(stage, `moves: ${name} is forgotten`, () =>
+async function forgotten(stage: Stage, name: string): Promise<void> {
+  await until(stage, `moves: ${name} is deleted`, () =>
     ['PersistentVolumeClaim', 'Secret'].every((kind) => childIn(stage, kind, name) === undefined),
   );
 }

@@ -14,6 +14,7 @@ const API = 'system:serviceaccount:davit-system:davit-api';
 /** davit-editor and nothing else; the others have more, as their names say. */
 const EDITOR = 'editor';
 const READS_SECRETS = 'reads-secrets';
+const RESTORES = 'restores';
 const READS_SOME = 'reads-some';
 const USES_ACCOUNT = 'uses-account';
 const IMPERSONATES_ACCOUNT = 'impersonates-account';
@@ -21,7 +22,6 @@ const VIEWER = 'viewer';
 const KUBERNETES_EDITOR = 'kubernetes-editor';
 const ADMINISTRATOR = 'administrator';
 /** A uid that no API server gives. */
-const OF_ANOTHER = '00000000-0000-4000-8000-000000000000';
 
 let cluster: Cluster;
 let door: Door;
@@ -56,10 +56,11 @@ beforeAll(async () => {
   door = openDoor(cluster);
   await releaseChart(cluster, { isFirst: true });
   await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT]) {
-    // oxlint-disable-next-line no-await-in-loop -- five small writes
+  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT, RESTORES]) {
+    // oxlint-disable-next-line no-await-in-loop -- six small writes
     await bind(user, 'ClusterRole', 'davit-editor');
   }
+  await bind(RESTORES, 'ClusterRole', 'davit-admin');
   await bind(VIEWER, 'ClusterRole', 'view');
   await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
   const [secrets, claims, accounts, configMaps] = [
@@ -1334,6 +1335,53 @@ describe('who asked for an act on a database', () => {
   });
 });
 
+describe('an operation that replaces or deletes data', () => {
+  const BACKUP = '20260201T020000Z-0000000a';
+  const asked = (as: string, spec: object): Promise<Answer> =>
+    door.call(
+      'POST',
+      `${DAVIT}/datastoreoperations?dryRun=All`,
+      {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'DatastoreOperation',
+        metadata: { generateName: 'shop-' },
+        spec: { deployment: 'shop', ...spec },
+      },
+      as,
+    );
+
+  it.each([
+    { action: 'Restore', restore: { backup: BACKUP } },
+    { action: 'Return' },
+    { action: 'DeletePrevious', deletePrevious: { number: 0 } },
+  ])('needs the verb restore on the deployment: $action', async (spec) => {
+    const refused = await asked(EDITOR, spec);
+    expect([refused.status, refused.message]).toEqual([
+      403,
+      expect.stringContaining(
+        `action ${spec.action} replaces or deletes data of deployment shop, so it needs the verb restore`,
+      ),
+    ]);
+    expect(await asked(RESTORES, spec)).toMatchObject({ message: '', status: 201 });
+  });
+
+  it.each(['Backup', 'Move', 'Upgrade'])('is not %s', async (action) => {
+    expect(await asked(EDITOR, { action })).toMatchObject({ message: '', status: 201 });
+  });
+
+  it.each([
+    [{ action: 'Restore' }, 'action Restore needs restore.backup'],
+    [{ action: 'Move', restore: { backup: BACKUP } }, 'no other action has restore'],
+    [{ action: 'DeletePrevious' }, 'action DeletePrevious needs deletePrevious.number'],
+    [{ action: 'Return', deletePrevious: { number: 1 } }, 'no other action has deletePrevious'],
+    [{ action: 'Upgrade', backup: { archive: true } }, 'only action Backup has backup'],
+    [{ action: 'Restore', restore: { backup: 'yesterday' } }, 'spec.restore.backup'],
+  ])('has what its action needs, and nothing else: %j', async (spec, words) => {
+    const { status, message } = await asked(RESTORES, spec);
+    expect([status, message]).toEqual([422, expect.stringContaining(words)]);
+  });
+});
+
 describe('who asked to interrupt a build', () => {
   const ANOTHER = 'anna@example.com';
   const REVISION = '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21';
@@ -1359,198 +1407,6 @@ describe('who asked to interrupt a build', () => {
     expect((await write({ 'davit.dev/interrupt': REVISION }, READS_SECRETS)).status).toBe(403);
     expect((await write({ 'davit.dev/interrupted-by': null })).status).toBe(200);
     expect(await write({ 'davit.dev/interrupt': REVISION })).toMatchObject({ message: '', status: 200 });
-  });
-});
-
-describe('who has begun to move a database', () => {
-  const [MOVING, BY] = ['davit.dev/moving-database', 'davit.dev/moving-database-by'];
-  const write = (annotations: object, as: string | undefined = EDITOR): Promise<Answer> =>
-    patch(as, 'moves', { metadata: { annotations } }, '');
-
-  it('is written by its own author alone, and nobody changes what it is about', async () => {
-    await make(docker(), 'moves');
-    const { body } = await door.call('GET', `${DAVIT}/appdeployments/moves`);
-    const { uid } = body['metadata'] as { uid: string };
-    const by = (username: string): string => `${uid} 2026-02-01T00:00:00Z ${username}`;
-    const refused = 'davit.dev/moving-database-by names another user';
-    expect((await write({ [MOVING]: '{}', [BY]: by('anna@example.com') })).message).toContain(refused);
-    expect(await write({ [MOVING]: '{}', [BY]: by(EDITOR) })).toMatchObject({ message: '', status: 200 });
-    expect((await patch(undefined, 'moves', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
-    expect((await write({ [MOVING]: '{"maxScale":9}' }, READS_SECRETS)).message).toContain(refused);
-    // Without a claim nothing is said of anybody, and who goes on with it claims it for himself.
-    expect((await write({ [MOVING]: '{"maxScale":9}', [BY]: null }, READS_SECRETS)).status).toBe(200);
-    expect((await write({ [BY]: by(EDITOR) }, READS_SECRETS)).message).toContain(refused);
-    expect((await write({ [BY]: by(READS_SECRETS) }, READS_SECRETS)).status).toBe(200);
-    // What it is about does not go alone: the next command would not know that it is stopped. Nobody claims what is not there.
-    const together = 'stands beside davit.dev/moving-database; remove both in one write';
-    // oxlint-disable-next-line no-await-in-loop -- two small writes
-    for (const as of [EDITOR, READS_SECRETS]) expect((await write({ [MOVING]: null }, as)).message).toContain(together);
-    expect((await write({ [MOVING]: null, [BY]: by(EDITOR) })).message).toContain(together);
-    expect(await write({ [MOVING]: null, [BY]: null })).toMatchObject({ message: '', status: 200 });
-    expect((await write({ [BY]: by(EDITOR) })).message).toContain(together);
-    // Of another record it is not believed, so it goes in any order.
-    const old = `${OF_ANOTHER} 2026-02-01T00:00:00Z anna@example.com`;
-    expect((await write({ [MOVING]: '{}', [BY]: old })).status).toBe(200);
-    expect(await write({ [MOVING]: null })).toMatchObject({ message: '', status: 200 });
-    expect(await write({ [MOVING]: '{}', [BY]: null })).toMatchObject({ message: '', status: 200 });
-  });
-});
-
-describe('who asks for another database', () => {
-  const [MOVE, BY] = ['davit.dev/move-database', 'davit.dev/move-database-by'];
-  const TO = 'pod/0 to cloudnative-pg/1 with 20260201T020000Z-0000000a';
-  const NO_CHANGE = `the annotation ${MOVE} is set in one write with what else of the record the move changes`;
-  const OTHERS = `the annotation ${BY} names another user or another change`;
-  const scaled = (maxScale: number): object => ({ sourceConfig: { resourceSpec: { maxScale } } });
-  interface Meta {
-    readonly uid: string;
-    readonly generation: number;
-  }
-  async function asking(name: string): Promise<{
-    readonly meta: () => Promise<Meta>;
-    readonly write: (annotations: object, spec?: object, as?: string) => Promise<Answer>;
-    readonly by: (username: string, ahead?: number) => Promise<string>;
-  }> {
-    await make(docker(), name);
-    const meta = async (): Promise<Meta> =>
-      (await door.call('GET', `${DAVIT}/appdeployments/${name}`)).body['metadata'] as unknown as Meta;
-    return {
-      meta,
-      write: (annotations, spec, as: string | undefined = EDITOR) =>
-        patch(as, name, { metadata: { annotations }, ...(spec && { spec }) }, ''),
-      by: async (username, ahead = 1) => {
-        const { uid, generation } = await meta();
-        return `${uid} ${generation + ahead} ${username}`;
-      },
-    };
-  }
-
-  it('sets the annotation with his own name, in the write that changes the record, and nobody else does', async () => {
-    const { write, by, meta } = await asking('asks');
-    const wanted = await by(EDITOR);
-    const needs = `the annotation ${MOVE} needs ${BY} in the same write, which says who asks for the move: "${wanted}"`;
-    expect(await write({ [MOVE]: TO }, scaled(3))).toMatchObject({
-      status: 403,
-      message: expect.stringContaining(needs),
-    });
-    for (const claim of [
-      await by(READS_SECRETS),
-      await by(EDITOR, 2),
-      await by(EDITOR, 0),
-      'new 1 editor',
-      'anything',
-      '',
-    ]) {
-      // oxlint-disable-next-line no-await-in-loop -- six small writes
-      expect((await write({ [MOVE]: TO, [BY]: claim }, scaled(3))).message, claim).toContain(needs);
-    }
-    // Planted for the change that somebody makes next, or has made.
-    for (const claim of [null, wanted, await by(EDITOR, 0), await by(READS_SECRETS)]) {
-      // oxlint-disable-next-line no-await-in-loop -- four small writes
-      expect((await write({ [MOVE]: TO, [BY]: claim })).message, String(claim)).toContain(NO_CHANGE);
-    }
-    expect(await write({ [MOVE]: TO, [BY]: wanted }, scaled(3))).toMatchObject({ message: '', status: 200 });
-    expect(await meta()).toMatchObject({ generation: 2 });
-
-    // Under it nobody changes what he has asked for, nor who has asked, without asking himself.
-    const other = TO.replace('0a', '0b');
-    expect((await write({ [MOVE]: other }, undefined, READS_SECRETS)).message).toContain(NO_CHANGE);
-    expect((await write({ [MOVE]: other }, scaled(4), READS_SECRETS)).message).toContain(
-      `the annotation ${MOVE} needs ${BY}`,
-    );
-    expect((await write({ [BY]: await by(READS_SECRETS, 0) }, undefined, READS_SECRETS)).message).toContain(OTHERS);
-    expect((await write({ [BY]: await by(READS_SECRETS, 1) }, undefined, READS_SECRETS)).message).toContain(OTHERS);
-    // Not even he makes it the next change's.
-    expect((await write({ [BY]: await by(EDITOR, 1) })).message).toContain(OTHERS);
-    // Everybody may take it back, and then it is not there to be put back.
-    expect((await write({ [MOVE]: null }, undefined, READS_SECRETS)).status).toBe(200);
-    expect((await write({ [MOVE]: TO })).message).toContain(NO_CHANGE);
-    expect((await write({ [MOVE]: TO }, scaled(5))).message).toContain(`the annotation ${MOVE} needs ${BY}`);
-    expect(await write({ [MOVE]: TO, [BY]: await by(READS_SECRETS) }, scaled(5), READS_SECRETS)).toMatchObject({
-      message: '',
-      status: 200,
-    });
-  });
-
-  it('keeps no other write from the record: people, the facade, the controller', async () => {
-    const { write, by } = await asking('asks-others');
-    expect((await write({ [MOVE]: TO, [BY]: await by(EDITOR) }, scaled(3))).status).toBe(200);
-    const whole = (await door.call('GET', `${DAVIT}/appdeployments/asks-others`)).body;
-    expect(await patch(READS_SECRETS, 'asks-others', { spec: scaled(4) }, '')).toMatchObject({
-      message: '',
-      status: 200,
-    });
-    expect(await patch(READS_SECRETS, 'asks-others', { metadata: { labels: { a: 'b' } } }, '')).toMatchObject({
-      status: 200,
-    });
-    const finalizers = { metadata: { finalizers: ['davit.dev/teardown'] } };
-    expect(await patch(CONTROLLER, 'asks-others', finalizers, '')).toMatchObject({ message: '', status: 200 });
-    // kubectl edit and replace send all of it back, with what is spent.
-    const { body } = await door.call('GET', `${DAVIT}/appdeployments/asks-others`);
-    const edited = { ...body, spec: { ...(body['spec'] as object), revisionSerial: 2 } };
-    expect(await door.call('PUT', `${DAVIT}/appdeployments/asks-others`, edited, READS_SECRETS)).toMatchObject({
-      message: '',
-      status: 200,
-    });
-    // One that was read before, with another request in it, is a request.
-    const { resourceVersion: _old, ...metadata } = whole['metadata'] as {
-      resourceVersion: string;
-      annotations: object;
-    };
-    const now = (await door.call('GET', `${DAVIT}/appdeployments/asks-others`)).body['metadata'] as {
-      resourceVersion: string;
-    };
-    const file = {
-      ...whole,
-      spec: { ...(whole['spec'] as object), revisionSerial: 2 },
-      metadata: {
-        ...metadata,
-        resourceVersion: now.resourceVersion,
-        annotations: { ...metadata.annotations, [MOVE]: TO.replace('0a', '0c') },
-      },
-    };
-    expect((await door.call('PUT', `${DAVIT}/appdeployments/asks-others`, file, READS_SECRETS)).message).toContain(
-      `the annotation ${MOVE} needs ${BY}`,
-    );
-    expect((await patch(CONTROLLER, 'asks-others', { metadata: { finalizers: null } }, '')).status).toBe(200);
-  });
-
-  it('is not believed of a record that is restored, whose uid is new, and so not refused', async () => {
-    const annotations = { [MOVE]: TO, [BY]: '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 1 anna@example.com' };
-    const restored = { ...aRecord(docker(), 'asks-restored'), metadata: { name: 'asks-restored', annotations } };
-    const { status, message } = await door.call('POST', `${DAVIT}/appdeployments`, restored, EDITOR);
-    expect([status, message]).toEqual([201, '']);
-    expect(await patch(READS_SECRETS, 'asks-restored', { spec: scaled(4) }, '')).toMatchObject({
-      message: '',
-      status: 200,
-    });
-    const { body } = await door.call('GET', `${DAVIT}/appdeployments/asks-restored`);
-    const { uid, generation } = body['metadata'] as unknown as Meta;
-    const claim = { metadata: { annotations: { [BY]: `${uid} ${generation} ${EDITOR}` } } };
-    expect((await patch(EDITOR, 'asks-restored', claim, '')).message).toContain(OTHERS);
-  });
-
-  it('asks by server-side apply too', async () => {
-    const { by } = await asking('asks-applied');
-    const kubectl = async (annotations: Record<string, string>, maxScale: number): Promise<string> => {
-      const input = JSON.stringify({
-        ...aRecord({ ...docker(), ...scaled(maxScale) }, 'asks-applied'),
-        metadata: { name: 'asks-applied', namespace: NAMESPACE, annotations },
-      });
-      const as = [`--as=${EDITOR}`, '--as-group=system:authenticated'];
-      return cluster
-        .kubectl(['apply', '--server-side', '--force-conflicts', ...as, '-f', '-'], { input })
-        .catch((error: unknown) => String(error));
-    };
-    expect(await kubectl({ [MOVE]: TO }, 3)).toContain(`the annotation ${MOVE} needs ${BY}`);
-    expect(await kubectl({ [MOVE]: TO, [BY]: await by(READS_SECRETS) }, 3)).toContain(
-      `the annotation ${MOVE} needs ${BY}`,
-    );
-    expect(await kubectl({ [MOVE]: TO, [BY]: await by(EDITOR) }, 3)).toContain('serverside-applied');
-    // A file that stays in a repository.
-    const spent = { [MOVE]: TO, [BY]: await by(EDITOR, 0) };
-    expect(await kubectl(spent, 3)).toContain('serverside-applied');
-    expect(await kubectl(spent, 4)).toContain('serverside-applied');
   });
 });
 

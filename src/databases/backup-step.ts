@@ -1,0 +1,94 @@
+// The next step of action Backup: its work is created, under a name that follows from the uid of the operation, and watched.
+
+import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { type BackupKind, backupToMake } from '../deployments/record/backup-request.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { rfc3339 } from '../schema/conditions.ts';
+import type { BaseBackup, ObservedOperation } from './observed.ts';
+import { endedBase, sentBackup, wordsOfFailure } from './outcome.ts';
+import { ended, LOOK_AGAIN_MS, type OperationStep, statusOf, waits } from './steps.ts';
+
+/** What is known of the work of a backup that has begun. Undefined before that. */
+export function begunBackupStep(observed: ObservedOperation, now: Date): OperationStep | undefined {
+  const { status } = observed.operation;
+  if (observed.base) return makingBase(observed, observed.base, now);
+  if (observed.job) return makingDump(observed, observed.job, now);
+  return status?.work === undefined
+    ? undefined
+    : ended(observed, now, 'Failed', 'WorkDeleted', `${status.work} was deleted before its end.`);
+}
+
+/** The step of a backup that is the first operation of its deployment. */
+export function nextBackupStep(observed: ObservedOperation, record: AppDeployment, now: Date): OperationStep {
+  const { spec } = observed.operation;
+  const decided = backupToMake(record, spec.backup?.archive === true);
+  if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
+  if (observed.otherBackup !== undefined)
+    return waits(observed, now, 'AnotherBackup', `${observed.otherBackup} makes a backup of this database already.`);
+  if (!observed.source[decided.kind]) return waits(observed, now, 'NotScheduled', NOT_SCHEDULED[decided.kind]);
+  return { act: 'start', kind: decided.kind };
+}
+
+const NOT_SCHEDULED: Readonly<Record<BackupKind, string>> = {
+  dump: 'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
+  base: 'CloudNativePG has no schedule of base backups yet. Condition ArchiveReady of the deployment says why.',
+};
+
+function makingBase(observed: ObservedOperation, base: BaseBackup, now: Date): OperationStep {
+  const { name } = base.metadata;
+  const end = endedBase(base);
+  if (end === undefined) return runs(observed, now, name, 'CloudNativePG makes the base backup.');
+  if ('failed' in end) return ended(observed, now, 'Failed', 'BackupFailed', end.failed);
+  const { lastBackupAt } = observed.record?.status?.databaseArchive ?? {};
+  return isReported(lastBackupAt, base.status?.startedAt, base.status?.stoppedAt, now)
+    ? ended(observed, now, 'Succeeded', 'BackupMade', 'The base backup is in the store.', end.backup)
+    : runs(observed, now, name, 'The base backup is in the store.');
+}
+
+function makingDump(observed: ObservedOperation, job: Job, now: Date): OperationStep {
+  const { pods, record } = observed;
+  const { name } = job.metadata;
+  if (jobEnd(job, 'Failed')) return ended(observed, now, 'Failed', 'BackupFailed', wordsOfFailure(job, pods));
+  const complete = jobEnd(job, 'Complete');
+  if (complete) {
+    const backup = sentBackup(pods);
+    const message = backup
+      ? `Backup ${backup.name} is in the store.`
+      : 'The backup is in the store. Its pod does not say any more which one it made.';
+    const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
+    return isReported(lastSuccessAt, backup?.takenAt, complete.lastTransitionTime, now)
+      ? ended(observed, now, 'Succeeded', 'BackupMade', message, backup)
+      : runs(observed, now, name, message);
+  }
+  const trouble = podFailure(pods.filter(({ status }) => status?.phase === 'Pending'));
+  return trouble
+    ? runs(observed, now, name, trouble.message, trouble.reason)
+    : runs(observed, now, name, `Job ${name} makes the backup.`);
+}
+
+/** So long the status of the record may take to list a backup, in milliseconds. */
+const REPORTED_MS = 30_000;
+
+/** Whether the record's status lists it, so that whoever waits for the operation finds it there; or has had the time to. All in RFC 3339. */
+function isReported(
+  listed: string | undefined,
+  taken: string | undefined,
+  endedAt: string | undefined,
+  now: Date,
+): boolean {
+  const isListed = taken === undefined || Date.parse(listed ?? '') >= Date.parse(taken);
+  return isListed || !(now.getTime() - Date.parse(endedAt ?? '') < REPORTED_MS);
+}
+
+function runs(
+  observed: ObservedOperation,
+  now: Date,
+  work: string,
+  message: string,
+  reason = 'BackupRunning',
+): OperationStep {
+  const { startedAt = rfc3339(now) } = observed.operation.status ?? {};
+  const status = { ...statusOf(observed, now, 'Running', reason, message), startedAt, work };
+  return { status, requeueAfterMs: LOOK_AGAIN_MS };
+}

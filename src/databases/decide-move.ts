@@ -1,0 +1,207 @@
+// Whether an operation can give a deployment another database, and which. The facade asks before the operation is created, and the
+// controller before it begins.
+
+import {
+  type DatabaseMove,
+  databaseNumberOf,
+  databaseOf,
+  neverLoadedWords,
+  ONLY_UP,
+  postgresVersionOf,
+  wasNeverLoaded,
+} from '../deployments/record/database-move.ts';
+import { whyNotOffered } from '../deployments/record/database-offers.ts';
+import { imageBase } from '../deployments/record/image.ts';
+import { runsHere } from '../deployments/record/listener-assignment.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import type { DatabaseDriver } from '../schema/database.ts';
+import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
+import type { OperationAction } from '../schema/operation-phases.ts';
+import type { Settings } from '../schema/settings.ts';
+
+export type MoveAction = Exclude<OperationAction, 'Backup' | 'DeletePrevious'>;
+
+export type Decided = { readonly move: DatabaseMove } | Refused;
+
+interface Refused {
+  /** Why it cannot be done, and what to do, for people. */
+  readonly refused: string;
+}
+
+/** What is known of the deployment. */
+export interface Known {
+  readonly record: AppDeployment;
+  /** Its revisions, newest first. */
+  readonly own: readonly AppRevision[];
+  /** Numbers of the databases whose objects are there. */
+  readonly used: readonly number[];
+  /** Images of new databases. Absent in the facade, which refuses less. */
+  readonly images?: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
+}
+
+type Now = NonNullable<ReturnType<typeof databaseOf>>;
+
+const DECISIONS: Readonly<Record<MoveAction, (known: Known, now: Now, spec: DatastoreOperationSpec) => Decided>> = {
+  Restore: restored,
+  Move: movedUp,
+  Upgrade: upgraded,
+  Return: returned,
+};
+
+export function isMove(action: OperationAction): action is MoveAction {
+  return action in DECISIONS;
+}
+
+export function decideMove(known: Known, spec: DatastoreOperationSpec & { readonly action: MoveAction }): Decided {
+  const { record, own } = known;
+  const { name } = record.metadata;
+  const refused = whyNoDatabase(record);
+  if (refused !== undefined) return { refused };
+  const now = own[0] && databaseOf(own[0]);
+  if (!now)
+    return {
+      refused: `${name} has no PostgreSQL that Davit made. An external database is restored, moved and upgraded where it runs.`,
+    };
+  return DECISIONS[spec.action](known, now, spec);
+}
+
+/** Why action DeletePrevious is not possible. Undefined if it is. `number`: of the database to delete. */
+export function whyNotDeleted({ record, own, used }: Known, number: number): string | undefined {
+  const { name } = record.metadata;
+  const refused = whyNoDatabase(record);
+  if (refused !== undefined) return refused;
+  const [newest] = own;
+  if (newest && databaseNumberOf(newest) === number)
+    return `Database ${number} is the one that ${name} uses. Nothing was deleted.`;
+  if (!used.includes(number)) return `${name} has no database ${number}. ${keptWords(record)}`;
+  const ready = conditionOf(record.status?.conditions, 'Ready');
+  return ready?.status === 'True' && ready.reason !== 'ScaledToZero'
+    ? undefined
+    : `${name} does not serve on its present database now, so nothing was deleted. See: kubectl davit status ${name}`;
+}
+
+function keptWords({ status }: AppDeployment): string {
+  const kept = status?.databasesKept ?? [];
+  return kept.length === 0
+    ? 'No database of it is kept.'
+    : `It keeps: ${kept.map(({ driver, number }) => `${driver}/${number}`).join(', ')}.`;
+}
+
+function whyNoDatabase(record: AppDeployment): string | undefined {
+  const { name, deletionTimestamp } = record.metadata;
+  if (deletionTimestamp !== undefined) return `${name} is being deleted.`;
+  return runsHere(record)
+    ? undefined
+    : `${name} runs in the cluster of a listener, and so does its database: create the operation there, with the kubeconfig of that cluster.`;
+}
+
+function restored(known: Known, from: Now, { restore }: DatastoreOperationSpec): Decided {
+  const trouble = storeTrouble(known.record, 'A backup can only be restored from a store');
+  if (trouble !== undefined) return { refused: trouble };
+  const to = { driver: from.driver, number: nextNumber(known) };
+  return { move: { from, to, backup: restore?.backup } };
+}
+
+function movedUp(known: Known, from: Now): Decided {
+  const { record, own } = known;
+  const { name } = record.metadata;
+  const driver = 'cloudnative-pg';
+  if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already. ${ONLY_UP}` };
+  const trouble =
+    dataTrouble(known) ?? offerTrouble(record, driver, postgresVersionOf(own[0])) ?? backupTrouble(record);
+  if (trouble !== undefined) return { refused: trouble };
+  return { move: { from, to: { driver, number: nextNumber(known) } } };
+}
+
+const IMAGE_OF = { pod: 'postgres', 'cloudnative-pg': 'cloudNativePg' } as const satisfies Record<
+  DatabaseDriver,
+  string
+>;
+
+function upgraded(known: Known, from: Now): Decided {
+  const { record, own } = known;
+  const { name } = record.metadata;
+  const { driver } = from;
+  const offer = record.status?.databaseDrivers?.find((one) => one.driver === driver);
+  const [has, next] = [postgresVersionOf(own[0]), offer?.postgresVersion];
+  const setting = `settings.images.${IMAGE_OF[driver]}`;
+  if (offer && (has === undefined || next === undefined))
+    return {
+      refused: `Davit cannot tell which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version. The platform team sets one that does, such as postgres:17; a digest may follow the tag.`,
+    };
+  const trouble = dataTrouble(known) ?? offerTrouble(record, driver, has);
+  if (trouble !== undefined) return { refused: trouble };
+  if (has === next && known.images !== undefined && !isOutdated(own[0], known.images[IMAGE_OF[driver]]))
+    return { refused: `The database of ${name} is PostgreSQL ${has} already, as this platform has it (${setting}).` };
+  const backups = backupTrouble(record);
+  if (backups !== undefined) return { refused: backups };
+  return { move: { from, to: { driver, number: nextNumber(known) } } };
+}
+
+/** Whether a new database of the same version would differ: by the base of its image, or by who owns it. */
+function isOutdated(newest: AppRevision | undefined, next: string): boolean {
+  const { image, driver, user } = newest?.spec.resolved.postgres ?? {};
+  const isOtherBase = image !== undefined && imageBase(image) !== imageBase(next);
+  return isOtherBase || (driver === undefined && user === undefined);
+}
+
+/** The database that the deployment used before this one, with its data of then. */
+function returned(known: Known, from: Now): Decided {
+  const { record, own } = known;
+  const { name } = record.metadata;
+  const kept = record.status?.databasesKept?.filter(({ number }) => number !== from.number) ?? [];
+  const before = own.map(databaseNumberOf).find((number) => kept.some((one) => one.number === number));
+  const to = before === undefined ? kept.at(-1) : kept.find(({ number }) => number === before);
+  if (!to) return { refused: `${name} keeps no database that it used before, so it cannot return to one.` };
+  return wasNeverLoaded(own, to.number) ? { refused: neverLoadedWords(name, to) } : { move: { from, to } };
+}
+
+/** One that no database of the deployment has had. */
+function nextNumber({ own, used }: Known): number {
+  return Math.max(0, ...used, ...own.map(databaseNumberOf)) + 1;
+}
+
+function dataTrouble({ record, own }: Known): string | undefined {
+  const { name } = record.metadata;
+  const { status } = record;
+  if (status?.databaseVolumeUid === undefined) return `The database of ${name} has no data yet.`;
+  if (status.activeRevisionId !== own[0]?.spec.id)
+    return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
+  const loaded = conditionOf(status.conditions, 'DatabaseRestored');
+  return loaded === undefined || loaded.status === 'True'
+    ? undefined
+    : `The database of ${name} is still being loaded: ${loaded.message}`;
+}
+
+function offerTrouble(
+  { metadata: { name }, status }: AppDeployment,
+  to: DatabaseDriver,
+  from: number | undefined,
+): string | undefined {
+  const why = whyNotOffered(status?.databaseDrivers ?? [], to, from);
+  return why === undefined ? undefined : `The database of ${name} stays as it is. ${why}`;
+}
+
+/** What keeps a backup from being made and loaded. */
+function backupTrouble(record: AppDeployment): string | undefined {
+  const { name } = record.metadata;
+  const trouble = storeTrouble(record, 'The next database begins with a backup of the present one');
+  if (trouble !== undefined) return trouble;
+  const ready = conditionOf(record.status?.conditions, 'BackupReady');
+  return ready?.status === 'True'
+    ? undefined
+    : `The next database begins with a backup of the present one, and ${name} has no good one: ${ready?.message ?? 'none was made yet.'} The first one shows that the store works: kubectl davit backup ${name}`;
+}
+
+/** `needs`: what for, as the beginning of a sentence. */
+function storeTrouble({ metadata: { name }, spec, status }: AppDeployment, needs: string): string | undefined {
+  const { backup } = spec.sourceConfig.database ?? {};
+  if (backup === undefined || backup.enabled === false)
+    return `${needs}, and ${name} asks for no backups. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
+  const ready = conditionOf(status?.conditions, 'BackupReady');
+  return ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing'
+    ? `${needs}. ${ready.message}`
+    : undefined;
+}
