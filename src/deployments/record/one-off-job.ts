@@ -46,12 +46,17 @@ export interface OneOff extends Run {
   readonly template: IPodTemplateSpec;
 }
 
-/** The revision that serves. Throws NotRunnable if there is none. */
+/** The revision that serves. Throws NotRunnable if there is none, and while nothing may write to the database. */
 export function activeOf(
   { metadata: { name, deletionTimestamp }, status }: AppDeployment,
   all: readonly AppRevision[],
 ): AppRevision {
   if (deletionTimestamp) throw new NotRunnable(`${name} is being deleted.`);
+  const { name: operation, phase } = status?.databaseOperation ?? {};
+  if (operation !== undefined && phase !== 'Starting')
+    throw new NotRunnable(
+      `Operation ${operation} on the database of ${name} has stopped it, so nothing can be run until the operation has ended. To see how far it is: kubectl get dsop ${operation}`,
+    );
   const active = all.find(({ spec }) => spec.id === status?.activeRevisionId);
   if (active) return active;
   throw new NotRunnable(`${name} has no active revision yet, so there is nothing that could be run.`);

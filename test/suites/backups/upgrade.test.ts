@@ -1,4 +1,5 @@
-// A database that is upgraded to a newer major version of PostgreSQL, in real pods: all rows, the way back, and the time without service.
+// A database that is upgraded to a newer major version of PostgreSQL and restored, in real pods: all rows, the way back, and the time without
+// service.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
@@ -33,9 +34,9 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
   const major = async (pod: string): Promise<number> =>
     Math.floor(Number(await stage.inPod(pod, 'show server_version_num')) / 10_000);
 
-  it('keeps all rows, goes back to what was there, and forgets it', async () => {
+  it('keeps all rows, returns to what was there, is restored, and loses what is deleted', async () => {
     const { inPod, kubectl, newer, plugin, serves } = stage;
-    const [first, second] = ['shop--postgres-0', 'shop---pg1-0'] as const;
+    const [first, second, third] = ['shop--postgres-0', 'shop---pg1-0', 'shop---pg2-0'] as const;
     const before = await major(first);
     await backUpAndGoOn(stage, first);
     const rows = await inPod(first, SUM);
@@ -65,9 +66,21 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     say(await plugin('database', 'return', 'shop', '--yes'));
     await serves();
     expect(await inPod(second, 'select max(n) from kept')).toBe('5002');
+
+    // The way back after a bad DELETE: the database with the gap is kept too.
+    const { backup } = JSON.parse(await plugin('backup', 'shop', '-o', 'json')) as { backup: { name: string } };
+    await inPod(second, 'delete from kept where n > 100');
+    say(await plugin('database', 'restore', 'shop', '--backup', backup.name, '--yes'));
+    await serves();
+    expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
+    const unknown = plugin('database', 'restore', 'shop', '--backup', '20260101T000000Z-0000dead', '--yes');
+    await expect(unknown).rejects.toThrow('returns to database pod/2, which is as it was');
+    await serves();
+    expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
+
     await plugin('database', 'delete-previous', 'shop', '--number', '0', '--yes');
     await kubectl('wait', '--for=delete', 'pvc/shop--postgres', '--timeout=180s');
     await serves();
-    expect(await inPod(second, 'select max(n) from kept')).toBe('5002');
+    expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
   }, 1_500_000);
 });

@@ -195,6 +195,13 @@ describe('a run of a task now', () => {
   it.each<[string, () => unknown, string, number, RegExp]>([
     ['a task that it has', seedServer, 'gone', 404, /has no task gone\. It has clean, reindex\./],
     ['an active revision', () => withStatus({}), 'clean', 409, /no active revision yet/],
+    [
+      'an operation on its database that has ended',
+      () => withStatus({ databaseOperation: { name: 'up', phase: 'Loading' } }),
+      'clean',
+      409,
+      /Operation up on the database of shop has stopped it/,
+    ],
     ['a template of the server', () => undefined, 'clean', 409, /has no pod template of the active revision/],
     ['a name of a task', seedServer, 'Clean', 422, /./],
   ])('needs %s', async (_what, prepare, task, status, detail) => {
