@@ -11,10 +11,10 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
-import { join as joinListener, revoke } from './listener.ts';
-import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
-import { RECORDS } from './records.ts';
+import { join as joinListener, revoke } from './commands/listener.ts';
+import { type PodLogOptions, type PodLogTools, printPodLogs } from './commands/logs.ts';
+import { Failure, type Kubectl, makeKubectl } from './transport/kubectl.ts';
+import { RECORDS } from './transport/records.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 

@@ -5,14 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { printable } from '../schema/text.ts';
-import { Misuse } from './command.ts';
-import { COMMANDS } from './commands.ts';
-import { connect, namespaceOf } from './connection.ts';
-import { EXIT_CODES } from './exit-codes.ts';
-import { makeHttpApi } from './http-api.ts';
-import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
-import { makeTerminal } from './prompt.ts';
-import { adviceOn, exitCodeOf, run, type World } from './run.ts';
+import { COMMANDS } from './commands/commands.ts';
+import { Misuse } from './line/command.ts';
+import { connect, namespaceOf } from './line/connection.ts';
+import { makeTerminal } from './line/prompt.ts';
+import { adviceOn, exitCodeOf, run, type World } from './line/run.ts';
+import { EXIT_CODES } from './transport/exit-codes.ts';
+import { makeHttpApi } from './transport/http-api.ts';
+import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal } from './transport/kubectl.ts';
 
 // What containers and servers wrote must not control the terminal of the person who reads it.
 function say(line: string): void {
@@ -60,9 +60,9 @@ const world: World = {
   onTerminal,
   async api(flags, options) {
     if (options.server !== undefined) return world.facade(flags, options);
-    const { proxiedClient } = await import('./kube-proxy.ts');
+    const { proxiedClient } = await import('./transport/kube-proxy.ts');
     const [{ makeOwnApi }, kube, namespace] = await Promise.all([
-      import('./own-api.ts'),
+      import('./transport/own-api.ts'),
       proxiedClient(flags),
       namespaceOf(makeKubectl(flags), options),
     ]);

@@ -71,7 +71,7 @@ it.each<[string, NodeJS.Signals, number | NodeJS.Signals]>([
 });
 
 it('ends with 130 at Ctrl-C before a question', { timeout: MOST_MS }, async () => {
-  const script = `import { makeTerminal } from ${JSON.stringify(join(import.meta.dirname, 'prompt.ts'))};
+  const script = `import { makeTerminal } from ${JSON.stringify(join(import.meta.dirname, 'line/prompt.ts'))};
 await makeTerminal().ask('Really? ').catch((error) => process.exit(error.exitCode));`;
   const program = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     stdio: ['pipe', 'ignore', 'pipe'],

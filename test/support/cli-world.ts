@@ -1,11 +1,11 @@
 // Runs commands of `kubectl davit` in this process, with a kubectl and an HTTP API of the test, and a deployment to run them on.
 
-import { type Clock, Misuse } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import type { ConnectionOptions } from '../../src/cli/connection.ts';
-import type { HttpApi } from '../../src/cli/http-api.ts';
-import { Failure, type Kubectl } from '../../src/cli/kubectl.ts';
-import { run, type World } from '../../src/cli/run.ts';
+import { COMMANDS } from '../../src/cli/commands/commands.ts';
+import { type Clock, Misuse } from '../../src/cli/line/command.ts';
+import type { ConnectionOptions } from '../../src/cli/line/connection.ts';
+import { run, type World } from '../../src/cli/line/run.ts';
+import type { HttpApi } from '../../src/cli/transport/http-api.ts';
+import { Failure, type Kubectl } from '../../src/cli/transport/kubectl.ts';
 import type { AppDeployment } from '../../src/schema/app-deployment.ts';
 
 export interface CliWorld {

@@ -1,6 +1,6 @@
 // A cluster that a hub runs deployments on: Davit's controller and the agent, enrolled as a Listener of a tenant of the hub.
 
-import { join } from '../../src/cli/listener.ts';
+import { join } from '../../src/cli/commands/listener.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { startAgent, startPlatform, type Target, type Values } from './platform.ts';
 import type { SampleImages } from './sample-cluster.ts';

@@ -1,9 +1,9 @@
 // Runs commands of `kubectl davit` over the HTTP API in this process, whose API server is in memory: what a command asks for is decided by
 // the routes themselves.
 
-import type { HttpApi } from '../../src/cli/http-api.ts';
-import type { ConfigMapObject } from '../../src/cli/own-api.ts';
-import { makeOwnApi } from '../../src/cli/own-api.ts';
+import type { HttpApi } from '../../src/cli/transport/http-api.ts';
+import type { ConfigMapObject } from '../../src/cli/transport/own-api.ts';
+import { makeOwnApi } from '../../src/cli/transport/own-api.ts';
 import { CONFIG_MAPS, NAMESPACES } from '../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/schema/app-revision.ts';

@@ -1,8 +1,8 @@
 // GET /v2/platform: what the platform offers to a tenant, and nothing of another tenant's or of a secret.
 
 import { expect, it } from 'vitest';
-import { makeHttpApi } from '../../../src/cli/http-api.ts';
-import { platformLines, readPlatform } from '../../../src/cli/platform.ts';
+import { platformLines, readPlatform } from '../../../src/cli/commands/platform.ts';
+import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
 import { Platform } from '../../../src/deployments/http/platform/payloads.ts';
 import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
 import { Settings } from '../../../src/schema/settings.ts';

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
-import { makeHttpApi } from '../../../src/cli/http-api.ts';
+import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { type CliRan, type CliWorld, runCli } from '../../support/cli-world.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';

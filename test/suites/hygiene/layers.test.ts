@@ -70,6 +70,14 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     http: { values: ['registry'], types: ['codehost'] },
   },
   listeners: { hub: { values: [] }, agent: { values: [], types: ['hub'] }, http: { values: [] } },
+  cli: {
+    transport: { values: [] },
+    line: { values: ['transport'] },
+    text: { values: ['line', 'transport'] },
+    folder: { values: ['line', 'transport'] },
+    commands: { values: ['folder', 'text', 'line', 'transport'] },
+    '.': { values: ['commands', 'line', 'transport'] },
+  },
   app: { preflight: { values: [] }, '.': { values: ['preflight'] } },
 };
 /** Files and folders without input, output, time or chance. They import values of one another alone. */

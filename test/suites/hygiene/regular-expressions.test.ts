@@ -180,9 +180,9 @@ const BOUNDED: readonly { readonly file: string; readonly source: string; readon
   { file: 'builds/failures.ts', source: 'failed to push', most: 'a message of termination: the kubelet keeps 4 KiB' },
   { file: 'builds/failures.ts', source: 'importing cache', most: 'a message of termination: the kubelet keeps 4 KiB' },
   { file: 'builds/failures.ts', source: 'ockerfile', most: 'a message of termination: the kubelet keeps 4 KiB' },
-  { file: 'cli/dockerfile.ts', source: 'http:', most: 'LONGEST_CHECK characters' },
-  { file: 'cli/command.ts', source: 'namespace|context', most: 'a sentence of the plugin' },
-  { file: 'cli/not-found.ts', source: 'Forbidden', most: 'each of its parts takes 300 characters' },
+  { file: 'cli/folder/dockerfile.ts', source: 'http:', most: 'LONGEST_CHECK characters' },
+  { file: 'cli/line/command.ts', source: 'namespace|context', most: 'a sentence of the plugin' },
+  { file: 'cli/line/not-found.ts', source: 'Forbidden', most: 'each of its parts takes 300 characters' },
 ];
 
 function isBounded({ file, source }: Expression): boolean {

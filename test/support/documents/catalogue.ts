@@ -15,11 +15,13 @@ const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/t
 
 const AGENTS = { notRun: 'test/suites/integration/api-server/oauth.test.ts binds the same role' };
 
-const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
+const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/**/*.test.ts run each command' };
 const RELEASED = { notRun: 'test/suites/release/rehearsal.test.ts releases, verifies and installs' };
 const BACKED_UP = { notRun: 'test/suites/backups/backups.test.ts runs it on a real store' };
 const RUNS = { notRun: 'test/suites/e2e/runtime.test.ts runs other commands in real pods' };
-const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
+const REAL_PODS = {
+  notRun: 'only a kubelet with real pods answers it; src/cli/**/*.test.ts run it with another kubectl',
+};
 
 const RELEASE_WORKS = `kubectl get lsnw -n davit-lsn-ID -o name | xargs -I{} kubectl patch {} -n davit-lsn-ID --type=merge -p '{"metadata":{"finalizers":null}}'`;
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;

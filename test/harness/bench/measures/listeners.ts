@@ -2,7 +2,7 @@
 // in turns on the same two control planes; then what the agent needs and what is written while nothing changes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { join } from '../../../../src/cli/listener.ts';
+import { join } from '../../../../src/cli/commands/listener.ts';
 import { collectionPath } from '../../../../src/lib/kube/urls.ts';
 import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
 import { LISTENERS } from '../../../../src/schema/listener.ts';

@@ -4,7 +4,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { join } from '../../../../src/cli/listener.ts';
+import { join } from '../../../../src/cli/commands/listener.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { aManifest } from '../../../support/builders.ts';

@@ -1,0 +1,251 @@
+// Reads deployments, revisions and their logs over the HTTP API, and prints the log of a build.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Revision } from '../../deployments/http/revisions/payloads.ts';
+import type { RevisionState } from '../../schema/app-revision.ts';
+import type { PlainVariable } from '../../schema/plain-variables.ts';
+import { REVISION_STATES } from '../../schema/revision-states.ts';
+import { noDeployment } from '../line/not-found.ts';
+import { PROGRAM } from '../line/program.ts';
+import type { HttpApi } from '../transport/http-api.ts';
+import { Failure } from '../transport/kubectl.ts';
+
+export interface ShownCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Scale {
+  readonly min_scale?: number | null;
+  readonly max_scale?: number | null;
+}
+
+/** What the commands read of an answer. */
+export interface Deployment {
+  readonly id: string;
+  readonly name: string;
+  readonly source: string;
+  readonly status: string;
+  /** State of the latest revision. */
+  readonly phase: RevisionState | null;
+  readonly status_message: string;
+  /** False while the status is from before the last change. */
+  readonly processed: boolean;
+  readonly conditions: readonly ShownCondition[];
+  readonly source_config: {
+    readonly custom_url: string | null;
+    readonly env?: readonly PlainVariable[] | null;
+    readonly repo_url?: string | null;
+    readonly resource_spec?: Readonly<Record<string, number | null>>;
+    readonly runtime?: { readonly workers?: Readonly<Record<string, Scale>> | null } | null;
+  };
+  readonly source_revision_config: {
+    readonly workflow_config_path: string | null;
+    readonly image_uri?: string | null;
+  };
+  readonly secrets: readonly { readonly name: string }[];
+  readonly secret_references: readonly {
+    readonly name: string;
+    readonly secret_name: string;
+    readonly secret_key: string;
+  }[];
+  readonly internal_url: string | null;
+  readonly latest_revision_id: string | null;
+  readonly active_revision_id: string | null;
+}
+interface LogPage {
+  readonly logs: readonly { readonly message: string; readonly container: string }[];
+  readonly next_offset: string | null;
+  readonly position: string | null;
+}
+interface SeenPods {
+  readonly pods: readonly { readonly name: string; readonly ready: boolean }[] | null;
+}
+interface PodLogPage {
+  readonly logs: readonly { readonly pod: string | null; readonly message: string }[];
+}
+
+/** The states of a revision whose build has not ended. */
+const BUILDING: ReadonlySet<RevisionState> = new Set(
+  REVISION_STATES.slice(0, REVISION_STATES.indexOf('AWAITING_DEPLOY')),
+);
+const LINES_OF_PAGE = 1000;
+
+export function isBuilding({ status }: Pick<Revision, 'status'>): boolean {
+  return BUILDING.has(status);
+}
+
+/** Undefined if there is none of that name. `T`: what of the answer is read. */
+export async function findDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T | undefined> {
+  const path = `/v2/deployments?name=${encodeURIComponent(name)}`;
+  const { resources } = await api.call<{ readonly resources: readonly T[] }>('GET', path);
+  return resources[0];
+}
+
+/** So many deployments are looked at for a name that is near. */
+const NAMES_READ = 100;
+
+/** Throws Failure if there is none of that name. */
+export async function needDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T> {
+  const found = await findDeployment<T>(api, name);
+  if (found) return found;
+  const path = `/v2/deployments?limit=${NAMES_READ}`;
+  const { resources } = await api.call<{ readonly resources: readonly { readonly name: string }[] }>('GET', path);
+  throw new Failure(
+    noDeployment(
+      name,
+      api.namespace,
+      resources.map((one) => one.name),
+    ),
+  );
+}
+
+/** Newest first. */
+export async function readRevisions(api: HttpApi, deploymentId: string, limit: number): Promise<readonly Revision[]> {
+  const path = `/v2/deployments/${deploymentId}/revisions?limit=${limit}`;
+  return (await api.patiently<{ readonly resources: readonly Revision[] }>('GET', path)).resources;
+}
+
+export function readRevision(api: HttpApi, deploymentId: string, revisionId: string): Promise<Revision> {
+  return api.patiently('GET', `/v2/deployments/${deploymentId}/revisions/${revisionId}`);
+}
+
+type LogLine = LogPage['logs'][number];
+
+/** A log from its beginning: each call resolves to the lines that are new. `query`: which lines of those at `path`. */
+export function openLog(api: HttpApi, path: string, query: object = {}): () => Promise<LogLine[]> {
+  /** Null: it has ended. */
+  let position: string | null | undefined;
+  return async () => {
+    const lines: LogLine[] = [];
+    for (let hasMore = true; hasMore && position !== null; ) {
+      const body = { ...query, order: 'asc', limit: LINES_OF_PAGE, ...(position !== undefined && { position }) };
+      // oxlint-disable-next-line no-await-in-loop -- one page after the other
+      const page = await api.patiently<LogPage>('POST', path, body);
+      lines.push(...page.logs);
+      position = page.position;
+      hasMore = page.next_offset !== null;
+    }
+    return lines;
+  };
+}
+
+/** The same of one build. `isQuiet`: without what is no step of the build, the plan and the look for its cache. */
+export function openBuildLog(
+  api: HttpApi,
+  deploymentId: string,
+  revisionId: string,
+  isQuiet = false,
+): () => Promise<string[]> {
+  const more = openLog(api, `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`);
+  let cacheStep = '';
+  function isNoise({ container, message }: LogLine): boolean {
+    const step = /^#\d+ /.exec(message)?.[0] ?? '';
+    if (message.startsWith('importing cache manifest', step.length)) cacheStep = step;
+    return container === 'plan' || (step !== '' && step === cacheStep);
+  }
+  return async () => (await more()).filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message);
+}
+
+/** Lines of a log that are printed after a failure. */
+export const LAST_LINES = 20;
+
+/** So many lines are looked through for those of the pods that failed. */
+const LINES_READ = 200;
+
+/**
+ * The last lines that the pods of a revision wrote, oldest first, without those of pods that are ready. Empty if there are none or they
+ * cannot be read.
+ */
+export async function lastLines(api: HttpApi, deploymentId: string, revisionId: string): Promise<string[]> {
+  const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
+  try {
+    const [{ logs }, { pods }] = await Promise.all([
+      api.call<PodLogPage>('POST', path, { order: 'desc', limit: LINES_READ }),
+      api.call<SeenPods>('GET', `/v2/deployments/${deploymentId}/events`),
+    ]);
+    const ready = (pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
+    const wanted = logs.filter(({ pod }) => pod === null || !ready.includes(pod)).slice(0, LAST_LINES);
+    return wanted.map(({ pod, message }) => (pod ? `[${pod}] ${message}` : message)).toReversed();
+  } catch (error) {
+    // Why it failed is known without them.
+    if (error instanceof Failure) return [];
+    throw error;
+  }
+}
+
+export interface BuildLogOptions {
+  /** A revision's name or the beginning of its id; the newest one if absent. */
+  readonly revision?: string | undefined;
+  readonly follow: boolean;
+  /** Number of lines to begin with; all if absent. */
+  readonly tail?: number | undefined;
+  readonly say: (line: string) => void;
+  readonly everyMs?: number;
+}
+
+/** There is nothing to print: no build, or one that has written nothing. */
+export class NoBuildLog extends Failure {}
+
+/** Prints the log of a build and, if it is followed, goes on until the build has ended. Throws NoBuildLog. */
+export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
+  const { follow, tail, say, everyMs = 1000 } = options;
+  const deployment = await needDeployment(api, name);
+  const { id, name: called } = await revisionOf(api, deployment, options.revision);
+  const more = openBuildLog(api, deployment.id, id);
+  let printed = 0;
+  for (;;) {
+    // Asked before the log, so that the log is whole when the build has ended.
+    // oxlint-disable-next-line no-await-in-loop -- until it ends
+    const revision = await readRevision(api, deployment.id, id);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const lines = await more();
+    for (const line of printed === 0 && tail !== undefined ? lines.slice(Math.max(0, lines.length - tail)) : lines)
+      say(line);
+    printed += lines.length;
+    if (!follow || !isBuilding(revision)) {
+      if (printed === 0) throw new NoBuildLog(noLogOf(deployment, called, revision));
+      return;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs);
+  }
+}
+
+/** Sources whose images come from elsewhere. */
+const NOT_BUILT: readonly string[] = ['external_docker', 'internal_docker'];
+
+function noLogOf(
+  { name, source }: Deployment,
+  revision: string,
+  { status, status_message: message }: Revision,
+): string {
+  if (NOT_BUILT.includes(source))
+    return `${name} has no build: it runs an image that is made elsewhere (source ${source}). The logs of its pods: ${PROGRAM} logs ${name}`;
+  return `Revision ${revision} of ${name} has no log of a build. It is ${status}. ${message ?? ''}`.trim();
+}
+
+async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {
+  const revisions = await readRevisions(api, id, wanted === undefined ? 1 : 100);
+  if (wanted !== undefined) return matching(revisions, wanted);
+  const [newest] = revisions;
+  if (newest === undefined) throw new Failure(`${name} has no revision yet.`);
+  return newest;
+}
+
+type Named = Pick<Revision, 'id' | 'name' | 'status'>;
+
+/** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
+export function matching<One extends Named>(revisions: readonly One[], wanted: string): One {
+  const [one, another] = revisions.filter((revision) => isMeant(revision, wanted));
+  if (one && !another) return one;
+  const known = revisions.map(({ name, status }) => `${name} ${status}`).join(', ');
+  throw new Failure(`${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${known || 'none'}.`);
+}
+
+/** Whether `wanted` is its name or the beginning of its id. */
+export function isMeant({ name, id }: Pick<Revision, 'id' | 'name'>, wanted: string): boolean {
+  return name === wanted || id.startsWith(wanted.toLowerCase());
+}

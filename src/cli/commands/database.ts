@@ -1,0 +1,127 @@
+// The acts on the database of a deployment that stop it or delete something: each is an operation, which Davit carries out.
+
+import { databaseText } from '../../deployments/record/database-move.ts';
+import { isBackupName } from '../../schema/database-names.ts';
+import type { OperationAction } from '../../schema/operation-phases.ts';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Flags,
+  Misuse,
+  OUTPUT,
+  ownTimeoutFlag,
+  tell,
+} from '../line/command.ts';
+import { askForName, YES } from '../line/confirm.ts';
+import { PROGRAM } from '../line/program.ts';
+import { carryOut, type Operation, type OperationRequest } from './operation.ts';
+
+interface Act {
+  readonly action: OperationAction;
+  /** What it does to the deployment, for people who are asked. */
+  readonly does: string;
+}
+
+const ACTS = {
+  restore: {
+    action: 'Restore',
+    does: 'is stopped until its next database has the backup. The present database is kept.',
+  },
+  move: {
+    action: 'Move',
+    does: 'is stopped until a Cluster of CloudNativePG has all that its database has. The present database is kept.',
+  },
+  upgrade: {
+    action: 'Upgrade',
+    does: 'is stopped until a database of the newer PostgreSQL has all that its database has. The present database is kept.',
+  },
+  return: {
+    action: 'Return',
+    does: 'is stopped until it uses the database before again, with the data that it had then. What was written since stays in the present database, which is kept.',
+  },
+  'delete-previous': {
+    action: 'DeletePrevious',
+    does: 'loses a database that it does not use any more, with all of its data.',
+  },
+} as const satisfies Readonly<Record<string, Act>>;
+type Word = keyof typeof ACTS;
+
+export const databaseCommand: Command = {
+  name: 'database',
+  purpose: 'restore, move or upgrade its database, return to the one before, or delete that',
+  words: [{ word: 'ACTION', names: 'action', choices: Object.keys(ACTS) }, DEPLOYMENT],
+  flags: [
+    { name: 'backup', value: 'BACKUP', help: 'restore: the backup of this name (PROGRAM backups NAME)' },
+    { name: 'number', value: 'N', help: 'delete-previous: the number of the database (PROGRAM status NAME)' },
+    YES,
+    ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
+    OUTPUT,
+    ...API_FLAGS,
+  ],
+  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. The command is not needed for that: an operation continues
+when the command ends, and its deletion cancels it (kubectl delete dsop).
+
+restore gives the deployment a new database with one of its backups. move gives it a Cluster of CloudNativePG, and upgrade the newer PostgreSQL of the
+platform, each with all of its data. return goes back to the database before, with the data that it had then. The deployment is stopped meanwhile, and
+the database that it leaves is kept until delete-previous deletes it. restore, return and delete-previous need the verb restore on the deployment, which
+davit-admin has.
+
+  PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
+  PROGRAM database move shop
+  PROGRAM database upgrade shop
+  PROGRAM database return shop
+  PROGRAM database delete-previous shop --number 0`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    sent: ([, name = '']) => `The operation continues. To see its end: kubectl get dsop, and ${PROGRAM} status ${name}`,
+  },
+  async run(context) {
+    const [word = '', name = ''] = context.words;
+    const { action, does } = ACTS[word as Word];
+    const request = { action, ...memberOf(word as Word, context.flags) };
+    context.warn(`${name} ${does}`);
+    await askForName(context, {
+      name,
+      asks: 'Continue? Type the name of the deployment: ',
+      refusal: 'Nothing was changed.',
+      nobody: `Nobody can be asked here: ${PROGRAM} database ${word} ${name} --yes`,
+    });
+    return tellEnd(context, name, await carryOut(context, name, request));
+  },
+};
+
+function memberOf(word: Word, flags: Flags): Omit<OperationRequest, 'action'> {
+  const backup = flags.text('backup');
+  const number = flags.number('number');
+  if (word !== 'restore' && backup !== undefined) throw new Misuse('--backup is for restore.');
+  if (word !== 'delete-previous' && number !== undefined) throw new Misuse('--number is for delete-previous.');
+  if (word === 'restore') {
+    if (backup === undefined || !isBackupName(backup))
+      throw new Misuse('restore needs --backup with the name of a backup, such as 20260701T010000Z-7f9a2a3e.');
+    return { restore: { backup } };
+  }
+  if (word !== 'delete-previous') return {};
+  if (number === undefined) throw new Misuse('delete-previous needs --number with the number of the database.');
+  return { delete_previous: { number } };
+}
+
+function tellEnd(
+  context: Context,
+  name: string,
+  { name: operation, message, move, downtime_seconds: downtime }: Operation,
+): number {
+  tell(context, {
+    says: `${message}`,
+    result: {
+      name,
+      operation,
+      database: move && databaseText(move.to),
+      previousDatabase: move && databaseText(move.from),
+      backup: move?.backup ?? null,
+      downtimeSeconds: downtime,
+    },
+  });
+  return 0;
+}

@@ -1,0 +1,174 @@
+// Deletes a deployment, after saying what happens to its data.
+
+import type { Deployment } from '../../deployments/http/payloads.ts';
+import { names } from '../../deployments/record/names.ts';
+import {
+  API_FLAGS,
+  type Clock,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  Misuse,
+  OUTPUT,
+  tell,
+  timeoutFlag,
+  withFlags,
+} from '../line/command.ts';
+import { confirm, YES } from '../line/confirm.ts';
+import { PROGRAM } from '../line/program.ts';
+import { beginningWith } from '../text/lost.ts';
+import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { Failure, TimedOut } from '../transport/kubectl.ts';
+import { needDeployment } from './build-log.ts';
+
+export const deleteCommand: Command = {
+  name: 'delete',
+  purpose: 'delete it, after saying what happens to its data and asking',
+  words: [DEPLOYMENT],
+  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT, ...API_FLAGS],
+  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
+
+  kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
+  changes: { nothing: 'Nothing was deleted.', sent: ([name = '']) => continuing(name) },
+  run: deleteDeployment,
+};
+
+function continuing(name: string): string {
+  return `The deletion of ${name} continues. To wait until it is gone: ${PROGRAM} delete ${name} --wait`;
+}
+
+async function deleteDeployment(context: Context): Promise<number> {
+  const {
+    words: [name = ''],
+    flags,
+    warn,
+    onInterrupt,
+  } = context;
+  if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
+  const api = await context.api();
+  const deployment = await needDeployment<Deployment>(api, name);
+  const { id, status } = deployment;
+  const namespace = api.namespace ?? null;
+  if (status !== 'AWAITING_DELETE') {
+    for (const line of consequencesOf(deployment, !flags.has('yes'))) warn(withFlags(line, context.suggested));
+    await confirm(context, {
+      question: `Delete ${name}${namespace === null ? '' : ` in namespace ${namespace}`}?`,
+      verb: 'delete',
+      refusal: 'Nothing was deleted.',
+      command: ['delete', name],
+    });
+    await remove(api, { id, name });
+  }
+  onInterrupt(() => continuing(name));
+  const gone = flags.has('wait');
+  if (gone)
+    await untilGone(api, { id, name }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000, clock: context.clock });
+  tell(context, {
+    says: gone
+      ? `${name} is gone.`
+      : `${name} is being deleted. To wait until it is gone: ${PROGRAM} delete ${name} --wait`,
+    result: { name, namespace, gone },
+  });
+  return 0;
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (!(error instanceof Refused) || error.status !== 404) throw error;
+}
+
+/** By its id: another one may have taken its name since the question was asked. */
+async function remove(api: HttpApi, { id, name }: Named): Promise<void> {
+  try {
+    await api.call('DELETE', `/v2/deployments/${id}`);
+  } catch (error) {
+    undefinedIfGone(error);
+    throw new Failure(
+      `Nothing was deleted: ${name} was deleted meanwhile. To see whether another one has its name: ${PROGRAM} status ${name}`,
+    );
+  }
+}
+
+/** What happens to the data when it is deleted, as sentences. `isAsked`: a person can still do something before it is. */
+export function consequencesOf(deployment: Deployment, isAsked = true): string[] {
+  const { name, database_claim: claim, database_deletion_policy: policy, source_config: config } = deployment;
+  const isKept = policy === 'Retain';
+  const database = isKept
+    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain).`
+    : `Its PostgreSQL volume ${claim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
+  const isMoved = claim !== null && claim !== names(name).postgresClaim;
+  const redis = config.runtime?.redis === 'none' ? '' : ', and what its Redis holds';
+  return [
+    ...(claim === null ? [] : [database]),
+    ...(isMoved ? [movedFrom(name, isKept)] : []),
+    ...backupsLeft(deployment, isAsked),
+    `Its pods, addresses, revisions and the values of its secrets will be deleted${redis}.`,
+    ...(deployment.tracing_project_deletion_policy === 'Delete'
+      ? ['Its tracing project will be deleted (tracingProjectDeletionPolicy: Delete).']
+      : []),
+  ];
+}
+
+/** Those that are known to be there. */
+function backupsLeft(
+  {
+    name,
+    source,
+    source_config: config,
+    source_revision_config: { image_uri: image },
+    database_backup: backup,
+    database_archive: archive,
+  }: Deployment,
+  isAsked: boolean,
+): string[] {
+  const first = archive?.first_recoverable_at ?? undefined;
+  const left = [
+    ...(backup?.name
+      ? [`Its backups will stay in their store; the newest is ${backup.name}, of ${backup.last_success_at}.`]
+      : []),
+    ...(first === undefined ? [] : [`Its archive will stay in its store, from ${first} on (restore.archive: true).`]),
+  ];
+  if (left.length === 0) return [];
+  const was = {
+    source,
+    image: image ?? undefined,
+    driver: config.database?.driver ?? undefined,
+    hasArchive: first !== undefined,
+  };
+  const keep = `To give the new one the other settings of ${name}, save its file now, for --file: ${PROGRAM} export ${name} > ${name}.yaml`;
+  return [
+    `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
+    ...(isAsked ? [keep] : []),
+  ];
+}
+
+function movedFrom(name: string, isKept: boolean): string {
+  return isKept
+    ? `The databases that ${name} used before will stay too. To delete one of them: ${PROGRAM} database delete-previous ${name} --number N`
+    : `The databases that ${name} used before will be deleted too, with all data.`;
+}
+
+interface UntilGoneOptions {
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+const EVERY_MS = 1000;
+
+/** Throws TimedOut after `timeoutMs`. */
+async function untilGone(api: HttpApi, { id, name }: Named, { timeoutMs, clock }: UntilGoneOptions): Promise<void> {
+  const end = clock.now() + timeoutMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const left = await api.patiently<Deployment>('GET', `/v2/deployments/${id}?secrets=names`).catch(undefinedIfGone);
+    if (left === undefined) return;
+    if (clock.now() >= end)
+      throw new TimedOut(`${name} is not gone after ${timeoutMs / 1000} s: ${left.status_message}`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await clock.sleep(EVERY_MS);
+  }
+}

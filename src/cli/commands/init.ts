@@ -1,0 +1,50 @@
+// The command that writes davit.yaml.
+
+import { FILE_NAME } from '../../schema/source-files.ts';
+import type { Command } from '../line/command.ts';
+
+export const initCommand: Command = {
+  name: 'init',
+  purpose: `write a ${FILE_NAME} for a folder, from its Dockerfile or configuration file, or for an image`,
+  words: [{ word: 'FOLDER', names: 'folder', need: 'optional' }],
+  noJson: 'it writes a file, which --output names',
+  flags: [
+    {
+      name: 'name',
+      value: 'NAME',
+      help: 'the deployment; by default as package.json, pyproject.toml or the folder says',
+    },
+    {
+      name: 'config',
+      value: 'FILE',
+      help: 'configuration file or Dockerfile in FOLDER; by default langgraph.json or the Dockerfile',
+      isFile: true,
+    },
+    { name: 'image', value: 'IMAGE', help: 'describe a deployment of this image, which builds nothing' },
+    {
+      name: 'output',
+      short: 'o',
+      value: 'FILE',
+      help: `file to write; ${FILE_NAME} in FOLDER by default, - prints it`,
+      isFile: true,
+    },
+    { name: 'force', help: 'replace a file that exists' },
+    {
+      name: 'server',
+      value: 'URL',
+      help: "address of Davit's HTTP API (DAVIT_SERVER), from which editors then read the schema of the file",
+    },
+  ],
+  about: `Reads langgraph.json, Dockerfile, package.json, pyproject.toml and requirements.txt of FOLDER, which is by default the
+present one, and needs no cluster. Comments in the file say where each value is from, and name the fields that are often
+wanted. With --image only the name of the image is read, and FOLDER is where the file is written.
+
+  PROGRAM init ./agent
+  PROGRAM init --image registry.example.com/team/shop:1.5.0
+  PROGRAM init ./agent --output -
+  PROGRAM deploy ./agent`,
+  async run(context) {
+    const { init } = await import('../folder/init-folder.ts');
+    return init(context);
+  },
+};

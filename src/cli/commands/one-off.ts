@@ -1,0 +1,125 @@
+// Runs a command once, in a Job with the pod template of the active revision. The Job is created with the caller's rights; a run of a
+// task counts as one of the task's runs. It is deleted with the deployment.
+
+import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deployments/http/task-runs/payloads.ts';
+import { TASK_CONTAINER } from '../../schema/meta.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from '../line/command.ts';
+import { PROGRAM } from '../line/program.ts';
+import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { Failure, ignoreFailure, TimedOut } from '../transport/kubectl.ts';
+import { needDeployment, openLog } from './build-log.ts';
+
+const TIMEOUT_SECONDS = 3600;
+const EVERY_MS = 1000;
+
+export const runCommand: Command = {
+  name: 'run',
+  purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
+  words: [DEPLOYMENT],
+  rest: 'COMMAND [ARGUMENT ...]',
+  noJson: 'its standard output is that of the command, and its exit code too',
+  flags: [
+    timeoutFlag(
+      TIMEOUT_SECONDS,
+      'ask the command to end (SIGTERM) after this time, and kill it after the grace period of the server',
+      1,
+    ),
+    { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
+    ...API_FLAGS,
+  ],
+  about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
+code is that of the command, or 124 if it was ended for its time. The command is never repeated. After Ctrl-C it continues; kubectl delete job ends it.
+
+  PROGRAM run shop -- python manage.py clearsessions
+  PROGRAM run shop --task clean`,
+  changes: { nothing: 'Nothing was run.' },
+  async run(context) {
+    const {
+      words: [name = ''],
+      rest,
+      flags,
+      warn,
+      onInterrupt,
+    } = context;
+    const task = flags.text('task');
+    if (task !== undefined && rest.length > 0)
+      throw new Misuse('A task has its own command: leave out --task or the command.');
+    if (task === undefined && rest.length === 0)
+      throw new Misuse(`Which command? It follows --: ${PROGRAM} run ${name} -- COMMAND`);
+    const api = await context.api();
+    const path = `/v2/deployments/${(await needDeployment(api, name)).id}`;
+    const timeout = { timeout_seconds: flags.number('timeout') ?? null };
+    const { job } = await (task === undefined
+      ? api.call<TaskRunResponse>('POST', `${path}/runs`, { command: rest, ...timeout })
+      : api.call<TaskRunResponse>('POST', `${path}/tasks/${encodeURIComponent(task)}/runs`, timeout));
+    warn(`Job ${job} runs the command.`);
+    onInterrupt(() => `Job ${job} continues. To end it: kubectl delete job ${job}${context.suggested}`);
+    try {
+      return await follow(context, api, { path, job });
+    } finally {
+      if (task !== undefined) await untilReported(context, api, { path, job });
+    }
+  },
+};
+
+interface Started {
+  /** That of the deployment in the API. */
+  readonly path: string;
+  readonly job: string;
+}
+
+/** How long the report of the end of a run may take, in milliseconds. */
+const REPORTED_MS = 10_000;
+
+/** Until `tasks` shows that the run has ended. It is no failure if that takes too long. */
+async function untilReported({ clock }: Context, api: HttpApi, { path, job }: Started): Promise<void> {
+  const end = clock.now() + REPORTED_MS;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const seen = await api.call<TaskStatusList>('GET', `${path}/tasks`).catch(ignoreFailure);
+    const run = seen?.resources.flatMap(({ runs }) => runs).find((one) => one.job === job);
+    if (seen === undefined || (run !== undefined && run.state !== 'Running') || clock.now() >= end) return;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two looks
+    await clock.sleep(EVERY_MS);
+  }
+}
+
+/** Prints the log and resolves to the exit code. */
+async function follow(context: Context, api: HttpApi, { path, job }: Started): Promise<number> {
+  const { server, onTerminal, say, warn, clock } = context;
+  // kubectl prints what the command writes as it is.
+  const logs = `${path.replace('/v2/deployments', '/v1/projects')}/deploy_logs`;
+  const more = server === undefined ? undefined : openLog(api, logs, { run: job });
+  let isPrinted = false;
+  let warned: string | null = null;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
+    const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch((error: unknown) => {
+      if (!(error instanceof Refused) || error.status !== 404) throw error;
+      throw new Failure(`Job ${job} was deleted before its end.`);
+    });
+    if (run.pod !== null && more) {
+      // oxlint-disable-next-line no-await-in-loop -- the run was read before its log, which is whole when the run has ended
+      for (const { message } of await more()) say(message);
+    } else if (run.pod !== null && !isPrinted) {
+      isPrinted = true;
+      // oxlint-disable-next-line no-await-in-loop -- the log of the only container
+      await onTerminal(['logs', run.pod, `--container=${TASK_CONTAINER}`, '--follow']);
+      continue;
+    }
+    if (run.state !== 'Running') return codeOf(run);
+    if (run.message !== null && run.message !== warned) warn(run.message);
+    warned = run.message;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two looks
+    await clock.sleep(EVERY_MS);
+  }
+}
+
+/** Throws Failure where no command has ended. */
+function codeOf({ job, state, exit_code: code, reason, message }: RunResponse): number {
+  if (state === 'Succeeded') return 0;
+  if (reason === 'DeadlineExceeded')
+    throw new TimedOut(`Job ${job} was ended: its time is over (--timeout, or timeout_seconds of the task).`);
+  if (code !== null) return code;
+  throw new Failure(`Job ${job} failed: ${message ?? reason}`);
+}

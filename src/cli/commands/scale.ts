@@ -1,0 +1,232 @@
+// Shows and sets the number of pods of the parts of a deployment. A scale subresource cannot: it has one number (ADR 36).
+
+import { SCALED_PARTS, type ScaledPart } from '../../deployments/record/requested-scale.ts';
+import { MOST_PODS } from '../../schema/meta.ts';
+import { NAME_PATTERN } from '../../schema/name-patterns.ts';
+import { isWorker } from '../../schema/worker-parts.ts';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Flags,
+  Misuse,
+  OUTPUT,
+  print,
+  withFlags,
+} from '../line/command.ts';
+import { PROGRAM } from '../line/program.ts';
+import { changesOfParts, partWords } from '../text/part-changes.ts';
+import { tableOf } from '../text/table.ts';
+import type { HttpApi } from '../transport/http-api.ts';
+import { Failure } from '../transport/kubectl.ts';
+import { type Deployment, needDeployment } from './build-log.ts';
+import { changeDeployment } from './deployment-change.ts';
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+/** By part: one that Davit knows, or the name of a worker. */
+export type Scales = ReadonlyMap<string, Range>;
+
+export const scaleCommand: Command = {
+  name: 'scale',
+  purpose: 'show how many pods its parts run, or set it: PART=N, or PART=N..M to follow the load',
+  words: [DEPLOYMENT, { word: 'PART=N|N..M', names: 'other', need: 'any number' }],
+  flags: [
+    { name: 'replicas', value: 'N', help: 'the same as server=N', isNumber: true, most: MOST_PODS },
+    { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true, most: MOST_PODS },
+    OUTPUT,
+    ...API_FLAGS,
+  ],
+  about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by their name. No running pod is replaced, except by the first and the last queue worker or
+orchestrator, which take a new revision. server=0 stops all parts; the database and Redis stay.
+
+  PROGRAM scale shop
+  PROGRAM scale shop server=3
+  PROGRAM scale shop server=1..4 queue=2`,
+  changes: {
+    nothing: 'Nothing was scaled.',
+    sent: ([name = '']) => `${name} is being scaled. To follow it: ${PROGRAM} wait ${name}`,
+  },
+  run: scale,
+};
+
+async function scale(context: Context): Promise<number> {
+  const { words, flags, say, report } = context;
+  const [name = '', ...parts] = words;
+  const scales = new Map([...scaleOfFlags(flags), ...scalesOf(parts)]);
+  if (flags.has('replicas') && parts.some((part) => part.startsWith('server=')))
+    throw new Misuse('--replicas and server= set the same: leave one of them out.');
+  const api = await context.api();
+  if (scales.size === 0) return show(context, api, name);
+  const { before, after } = await changeDeployment(api, name, (now) => {
+    checkParts(now, scales);
+    const source_config = configOf(scales);
+    return hasAll(now.source_config, source_config) ? undefined : { source_config };
+  });
+  say(withFlags(saysScale(name, scales), context.suggested));
+  const changed = changesOfParts(partsIn(before), partsIn(after));
+  const clauses = partWords(changed);
+  if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);
+  const asked = inOrder(scales).map(([part, range]) => ({ part, ...range }));
+  report({ name, parts: asked, ...changed });
+  return 0;
+}
+
+/** Throws Failure for a part that the deployment does not have: a request would make it a worker without a command. */
+function checkParts(deployment: Deployment, scales: Scales): void {
+  const own = partsIn(deployment);
+  const unknown = [...scales.keys()].find((part) => !isScaledPart(part) && !own.includes(part));
+  if (unknown === undefined) return;
+  const others = SCALED_PARTS.filter((part) => !own.includes(part));
+  const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would begin that part.`;
+  throw new Failure(`"${unknown}" is no part of ${deployment.name} with a scale. It has ${own.join(', ')}.${begins}`);
+}
+
+/** The parts with a scale: those that Davit knows come first. */
+function partsIn({ source_config: { resource_spec: numbers = {}, runtime } }: Deployment): string[] {
+  const isThere = (part: ScaledPart): boolean => part === 'server' || (numbers[`${part}_max_scale`] ?? 0) > 0;
+  return [...SCALED_PARTS.filter(isThere), ...Object.keys(runtime?.workers ?? {}).toSorted()];
+}
+
+function isScaledPart(part: string): part is ScaledPart {
+  return SCALED_PARTS.some((one) => one === part);
+}
+
+/** `--replicas 2 --max 4`; without --max both are the same. */
+function scaleOfFlags(flags: Flags): Scales {
+  const min = flags.number('replicas');
+  if (min === undefined && flags.has('max')) throw new Misuse('--max needs --replicas, such as --replicas 1 --max 3.');
+  if (min === undefined) return new Map();
+  const max = flags.number('max') ?? min;
+  if (max < min) throw new Misuse(`--max must be at least --replicas, ${min}.`);
+  return new Map([['server', { min, max }]]);
+}
+
+const WORKER = new RegExp(NAME_PATTERN);
+
+/** Whether a worker of some record can have the name. */
+function canBeWorker(part: string): boolean {
+  return isWorker(part) && WORKER.test(part) && !part.includes('--');
+}
+
+/** Throws Misuse. Whether the record has these parts is not known here. */
+function scalesOf(words: readonly string[]): Scales {
+  const scales = new Map<string, Range>();
+  for (const word of words) {
+    const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(word) ?? [];
+    if (least === '')
+      throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
+    if (!SCALED_PARTS.some((one) => one === part) && !canBeWorker(part))
+      throw new Misuse(
+        `"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers. The parts of a deployment: ${PROGRAM} scale NAME`,
+      );
+    if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
+    const [min, max] = [Number(least), Number(most)];
+    if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: a part has at most ${MOST_PODS} pods.`);
+    if (max < min) throw new Misuse(`${word}: the maximum must be at least the minimum.`);
+    scales.set(part, { min, max });
+  }
+  return scales;
+}
+
+function saysScale(name: string, scales: Scales): string {
+  const server = scales.get('server');
+  if (server?.max === 0)
+    return `${name} is being scaled to no pods; an own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
+  const follow = `To follow it: ${PROGRAM} wait ${name}`;
+  const alone = scales.size === 1 ? server : undefined;
+  if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
+  const shown = inOrder(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
+  return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
+}
+
+/** Whether `object` has all values of `part` already. */
+function hasAll(object: unknown, part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return object === part;
+  if (typeof object !== 'object' || object === null) return false;
+  return Object.entries(part).every(
+    ([key, value]) => Object.hasOwn(object, key) && hasAll((object as Record<string, unknown>)[key], value),
+  );
+}
+
+/** The parts that Davit knows come first. */
+function inOrder(scales: Scales): [string, Range][] {
+  return [...scales].toSorted(([a], [b]) => placeOf(a) - placeOf(b));
+}
+
+function placeOf(part: string): number {
+  const place = SCALED_PARTS.findIndex((one) => one === part);
+  return place < 0 ? SCALED_PARTS.length : place;
+}
+
+/** The patch of source_config. */
+function configOf(scales: Scales): object {
+  const all = inOrder(scales);
+  const known = all.flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
+  const workers = all.flatMap(([part, { min, max }]) =>
+    isScaledPart(part) ? [] : [[part, { min_scale: min, max_scale: max }] as const],
+  );
+  return {
+    ...(known.length > 0 && { resource_spec: Object.assign({}, ...known) as object }),
+    ...(workers.length > 0 && { runtime: { workers: Object.fromEntries(workers) } }),
+  };
+}
+
+function fieldsOf(part: ScaledPart, { min, max }: Range): Record<string, number> {
+  const [least, most] = fieldNamesOf(part);
+  return { [least]: min, [most]: max };
+}
+
+/** The names of a part's numbers in resource_spec. */
+function fieldNamesOf(part: string): readonly [least: string, most: string] {
+  const prefix = part === 'server' ? '' : `${part}_`;
+  return [`${prefix}min_scale`, `${prefix}max_scale`];
+}
+
+function podsOf({ min, max }: Range): string {
+  return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, as its load asks for`;
+}
+
+async function show(context: Context, api: HttpApi, name: string): Promise<number> {
+  const deployment = await needDeployment(api, name);
+  const { pods } = await api.call<Seen>('GET', `/v2/deployments/${deployment.id}/events`);
+  const parts = partsIn(deployment).map((part) => shownPart(deployment, part, pods ?? []));
+  print(context, { name, parts }, () =>
+    tableOf([
+      ['PART', 'MIN', 'MAX', 'PODS'],
+      ...parts.map(({ part, min, max, ready, pods: all }) => [
+        part,
+        `${min ?? '-'}`,
+        `${max ?? '-'}`,
+        `${ready}/${all} ready`,
+      ]),
+    ]),
+  );
+  return 0;
+}
+
+interface Seen {
+  readonly pods: readonly { readonly part: string; readonly ready: boolean }[] | null;
+}
+
+interface ShownPart {
+  readonly part: string;
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly ready: number;
+  readonly pods: number;
+}
+
+function shownPart({ source_config: config }: Deployment, part: string, pods: NonNullable<Seen['pods']>): ShownPart {
+  const { resource_spec: numbers = {}, runtime } = config;
+  const worker = runtime?.workers?.[part];
+  const least = worker?.min_scale ?? 1;
+  const [min, max] = worker
+    ? [least, worker.max_scale ?? least]
+    : fieldNamesOf(part).map((field) => numbers[field] ?? null);
+  const own = pods.filter((pod) => pod.part === part);
+  return { part, min: min ?? null, max: max ?? null, ready: own.filter(({ ready }) => ready).length, pods: own.length };
+}

@@ -1,0 +1,184 @@
+// The variables of a deployment whose values are secret. Values come from a file, standard input or a prompt, and are never printed.
+
+import { readFile } from 'node:fs/promises';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Done,
+  Misuse,
+  OUTPUT,
+  printList,
+  type Terminal,
+  tell,
+} from '../line/command.ts';
+import { needVariableName, repeatable } from '../line/needed-names.ts';
+import { PROGRAM } from '../line/program.ts';
+import { tableOf } from '../text/table.ts';
+import type { HttpApi } from '../transport/http-api.ts';
+import { Failure } from '../transport/kubectl.ts';
+import { type Deployment, needDeployment } from './build-log.ts';
+import { newRevision } from './deployment-change.ts';
+
+/** How a value is given instead of in an argument. */
+const HOW = 'Leave it out and type it, pipe it, or name a file with --from-file.';
+
+export const secretsCommand: Command = {
+  name: 'secrets',
+  purpose: 'list the names of its secret variables, set one, or remove one; no value is ever printed',
+  words: [
+    DEPLOYMENT,
+    { word: 'ACTION', names: 'action', choices: ['list', 'set', 'unset'] },
+    { word: 'KEY', names: 'other', need: 'optional' },
+  ],
+  unrepeated: `A value must not be an argument, which other users and the history of the shell see. ${HOW}`,
+  flags: [
+    { name: 'from-file', value: 'FILE', help: 'set: read the value from this file, as it is', isFile: true },
+    OUTPUT,
+    ...API_FLAGS,
+  ],
+  about: `set reads the value from --from-file, or from standard input without one line end at its end; on a terminal it asks, and
+shows nothing of what is typed. KEY=- reads standard input also there. A value is never an argument, which other users
+of the machine and the history of the shell would see. Another value makes a new revision.
+
+  PROGRAM secrets shop list
+  PROGRAM secrets shop set API_KEY
+  PROGRAM secrets shop set API_KEY --from-file key.txt
+  openssl rand -hex 32 | PROGRAM secrets shop set SESSION_KEY
+  PROGRAM secrets shop unset API_KEY`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
+  },
+  async run(context) {
+    const { words, flags } = context;
+    const [name = '', action = '', key] = words;
+    if (action !== 'set' && flags.has('from-file')) throw new Misuse('--from-file is for set.');
+    if (action === 'list') return list(context, name, key);
+    if (key === undefined) throw new Misuse(`Which variable? ${PROGRAM} secrets ${name} ${action} KEY`);
+    return action === 'set' ? set(context, name, key) : unset(context, name, key);
+  },
+};
+
+async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
+  if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${repeatable(unexpected)}".`);
+  const secrets = listedSecrets(await needDeployment(await context.api(), name));
+  printList(
+    context,
+    secrets,
+    (all) =>
+      tableOf([
+        ['NAME', 'VALUE IS IN'],
+        ...all.map(({ name: own, secretName, secretKey, managed }) => [
+          own,
+          managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`,
+        ]),
+      ]),
+    `${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`,
+  );
+  return 0;
+}
+
+interface ListedSecret {
+  readonly name: string;
+  /** Null for one whose value Davit keeps. */
+  readonly secretName: string | null;
+  readonly secretKey: string | null;
+  /** It is of `secrets`, and not a reference to a Secret of the team. */
+  readonly managed: boolean;
+}
+
+function listedSecrets({ secrets, secret_references: references }: Deployment): ListedSecret[] {
+  return [
+    ...secrets.map(({ name }) => ({ name, secretName: null, secretKey: null, managed: true })),
+    ...(references ?? []).map((one) => ({
+      name: one.name,
+      secretName: one.secret_name,
+      secretKey: one.secret_key,
+      managed: false,
+    })),
+  ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function set(context: Context, name: string, word: string): Promise<number> {
+  const { flags, terminal } = context;
+  const key = keyOf(word);
+  const file = flags.text('from-file');
+  if (file !== undefined && key !== word)
+    throw new Misuse('--from-file and KEY=- both name the value: leave one of them out.');
+  const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
+  if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
+  const api = await context.api();
+  const before = await needDeployment(api, name);
+  const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
+  tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is set` }));
+  return 0;
+}
+
+async function unset(context: Context, name: string, word: string): Promise<number> {
+  const key = keyOf(word);
+  if (key !== word) throw new Misuse(`unset takes the name alone: ${PROGRAM} secrets ${name} unset ${key}`);
+  const api = await context.api();
+  const before = await needDeployment(api, name);
+  const after = await api.call<Deployment>('DELETE', pathOf(before, key));
+  // Without it a new revision would have been made.
+  if (after.latest_revision_id !== null && after.latest_revision_id === before.latest_revision_id)
+    throw new Failure(`${name} has no secret ${key}: nothing was changed.`);
+  tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is removed` }));
+  return 0;
+}
+
+/** The name of KEY or KEY=-. The message of the refusal does not repeat a value. */
+function keyOf(word: string): string {
+  const [key = '', ...value] = word.split('=');
+  if (value.length > 0 && value.join('=') !== '-')
+    throw new Misuse(
+      `The value of ${key} must not be an argument, which other users and the history of the shell see. ${HOW}`,
+    );
+  needVariableName(key);
+  return key;
+}
+
+async function typedValue(terminal: Terminal, key: string, isPiped: boolean): Promise<string> {
+  if (terminal.isInteractive && !isPiped) return terminal.ask(`Value of ${key}: `, true);
+  return textOf(await terminal.input(), 'standard input').replace(/\r?\n$/, '');
+}
+
+async function bytesOf(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new Misuse(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Throws Misuse for bytes that are no text: variables of the environment cannot have them. */
+function textOf(bytes: Buffer, from: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Misuse(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
+  }
+}
+
+/** The answer shows no values. */
+function pathOf({ id }: Deployment, key: string): string {
+  return `/v2/deployments/${id}/secrets/${encodeURIComponent(key)}?secrets=names`;
+}
+
+interface Changed {
+  readonly before: Deployment;
+  readonly after: Deployment;
+  readonly key: string;
+  readonly what: string;
+}
+
+async function doneOf(api: HttpApi, { before, after, key, what }: Changed): Promise<Done> {
+  const { latest_revision_id: id, name } = after;
+  const revision = await newRevision(api, before, after);
+  const result = { name, key, revision };
+  if (id === null) return { says: `${what}. It has no revision yet.`, result };
+  if (revision === null) return { says: `${what}, as it was before: no new revision.`, result };
+  return { says: `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`, result };
+}

@@ -1,0 +1,149 @@
+// Shows one deployment with all its parts, or lists all deployments.
+
+import type { DeploymentEvents, DeploymentPod } from '../../deployments/http/events/payloads.ts';
+import type { Deployment, DeploymentList } from '../../deployments/http/payloads.ts';
+import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFlags } from '../line/command.ts';
+import { PROGRAM } from '../line/program.ts';
+import { ageOf, tableOf } from '../text/table.ts';
+import { amountsOf, isMade, type Parts, podState, treeOf } from '../text/tree.ts';
+import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { needDeployment, readRevisions } from './build-log.ts';
+
+export const statusCommand: Command = {
+  name: 'status',
+  purpose: 'show one deployment: address, conditions, revisions, pods and events; or list all deployments',
+  words: [{ word: 'NAME', names: 'deployment', need: 'optional' }],
+  flags: [OUTPUT, ...API_FLAGS],
+  about: `Of all deployments it prints one line each; status NAME says why one is not up to date. !! marks what is wrong, with its reason and what to do. Pods need davit-editor or ClusterRole view in the namespace; without
+it the last line names what is not shown.`,
+  async run(context) {
+    const [name] = context.words;
+    const api = await context.api();
+    if (name === undefined) return list(context, api);
+    const parts = await readParts(api, name);
+    print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));
+    return 0;
+  },
+};
+
+/** The most that an answer has. */
+const PAGE = 100;
+
+async function list(context: Context, api: HttpApi): Promise<number> {
+  const all: Deployment[] = [];
+  for (let isLast = false; !isLast; ) {
+    const path = `/v2/deployments?limit=${PAGE}&offset=${all.length}`;
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const { resources } = await api.call<DeploymentList>('GET', path);
+    all.push(...resources);
+    // A page of large records has fewer.
+    isLast = resources.length === 0;
+  }
+  const place = api.namespace === undefined ? '' : ` in namespace ${api.namespace}`;
+  printList(
+    context,
+    all.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((one) => headOf(one, api.namespace)),
+    (rows) => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...rows.map(rowOf)]),
+    `There is no deployment${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
+  );
+  return 0;
+}
+
+function rowOf({ name, state, revision, createdAt, address }: Head): string[] {
+  return [name, state, revision ?? '-', ageOf(createdAt, Date.now()), address ?? '-'];
+}
+
+async function readParts(api: HttpApi, name: string): Promise<Parts> {
+  const deployment = await needDeployment<Deployment>(api, name);
+  const [revisions, reported] = await Promise.all([
+    readRevisions(api, deployment.id, PAGE),
+    api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`).catch(undefinedIfForbidden),
+  ]);
+  const hidden = reported === undefined ? ['events', 'pods'] : reported.pods === null ? ['pods'] : [];
+  const { pods, resources: events = [] } = reported ?? {};
+  return { deployment, namespace: api.namespace, revisions, pods: pods ?? [], events, hidden };
+}
+
+function undefinedIfForbidden(error: unknown): undefined {
+  if (!(error instanceof Refused) || error.status !== 403) throw error;
+}
+
+/** What the list and the view of one have, as data. Times are RFC 3339. */
+interface Head {
+  readonly name: string;
+  readonly namespace: string | null;
+  readonly state: string;
+  /** State of the latest revision. */
+  readonly revision: string | null;
+  readonly createdAt: string;
+  /** Whether the rest is about the latest change. */
+  readonly observed: boolean;
+  readonly address: string | null;
+  readonly internalUrl: string | null;
+  readonly changedBy: string | null;
+  readonly conditions: readonly object[];
+}
+
+function headOf(deployment: Deployment, namespace: string | undefined): Head {
+  return {
+    name: deployment.name,
+    namespace: namespace ?? null,
+    state: deployment.status,
+    revision: deployment.phase,
+    createdAt: deployment.created_at,
+    observed: deployment.processed,
+    address: deployment.source_config.custom_url,
+    internalUrl: deployment.internal_url,
+    changedBy: deployment.changed_by,
+    conditions: deployment.conditions.map(({ last_transition_time: lastTransitionTime, ...one }) => ({
+      ...one,
+      lastTransitionTime,
+    })),
+  };
+}
+
+/** One with its parts, as data. Numbers of pods are counts. */
+function viewOf({ deployment, namespace, revisions, pods, events, hidden }: Parts): object {
+  const { active_revision_id: active, latest_revision_id: latest } = deployment;
+  const made = pods.filter(isMade);
+  return {
+    ...headOf(deployment, namespace),
+    image: revisions.find(({ id }) => id === (active ?? latest))?.image ?? null,
+    revisions: revisions.map(({ id, name, status, status_message: message, image }) => ({
+      name,
+      id,
+      status,
+      message,
+      active: id === active,
+      image,
+    })),
+    pods: made.map(podView),
+    /** Others have its labels, and nothing that makes pods has made them. */
+    foreignPods: pods.length - made.length,
+    events: events.map(({ last_at: time, type, reason, object, count: times, message, over }) => ({
+      time,
+      type,
+      reason,
+      object,
+      times,
+      message,
+      /** A warning of a pod that has become ready since. */
+      over,
+    })),
+    notShown: hidden,
+  };
+}
+
+function podView(pod: DeploymentPod): object {
+  return {
+    component: pod.part,
+    name: pod.name,
+    state: podState(pod),
+    restarts: pod.restarts,
+    revisionId: pod.revision_id,
+    startedForRevisionId: pod.started_for_revision_id,
+    usage: pod.usage && amountsOf(pod.usage),
+    limits: amountsOf(pod.limits),
+    problem: pod.problem,
+  };
+}

@@ -1,0 +1,203 @@
+// Packs a folder for an upload: the files that its ignore files leave, as a .tar.gz in a temporary file.
+
+import { once } from 'node:events';
+import { createReadStream, createWriteStream, type Dirent } from 'node:fs';
+import { lstat, mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { bytesText } from '../../schema/text.ts';
+import { Misuse } from '../line/command.ts';
+import { Failure } from '../transport/kubectl.ts';
+import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';
+import { END, header, padding, type TarEntry } from './tar.ts';
+
+/** The later file decides: .dockerignore is about builds. */
+const IGNORE_FILES = ['.gitignore', '.dockerignore'];
+const MEBIBYTE = 1024 * 1024;
+/** Files that are named when there is too much. */
+const LARGEST_SHOWN = 5;
+
+export interface Source {
+  /** Absolute. */
+  readonly folder: string;
+  /** Path of the configuration file, relative to the folder. */
+  readonly config: string;
+  /** In an order that does not depend on the machine. */
+  readonly entries: readonly TarEntry[];
+}
+
+export interface Packed {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  remove(): Promise<void>;
+}
+
+/** Lists what would be packed of an absolute path. `config` is the configuration file, relative to the folder: it is packed in any case. */
+export async function listSource(folder: string, config: string): Promise<Source> {
+  await needFolder(folder);
+  const path = pathWithin(folder, config);
+  const rules = (await Promise.all(IGNORE_FILES.map((name) => rulesIn(join(folder, name))))).flat();
+  const entries: TarEntry[] = [];
+  await collect({ folder, rules, wanted: [path, '.dockerignore'], entries }, '');
+  if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files leave none.`);
+  if (!entries.some((entry) => entry.path === path)) throw await noConfiguration(folder, path);
+  return { folder, config: path, entries: entries.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+/** The path of a configuration file relative to the folder, normalized. Throws Misuse if it is not in the folder. */
+export function pathWithin(folder: string, config: string): string {
+  const path = posix.normalize(config.replaceAll('\\', '/'));
+  if (posix.isAbsolute(path) || path === '..' || path.startsWith('../'))
+    throw new Misuse(`--config ${config} is not in ${folder}. Name the file relative to that folder.`);
+  return path;
+}
+
+/** Throws Misuse unless the path is that of a folder. */
+export async function needFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch((error: unknown) => {
+    throw codeOf(error) === 'ENOENT' ? new Misuse(`There is no folder ${folder}.`) : unreadable(folder, error);
+  });
+  if (!found.isDirectory()) throw new Misuse(`${folder} is not a folder.`);
+}
+
+async function noConfiguration(folder: string, path: string): Promise<Misuse> {
+  const isThere = (name: string): Promise<boolean> =>
+    lstat(join(folder, name)).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+  const hint = (await isThere('Dockerfile')) ? ' It has a Dockerfile: --config Dockerfile builds that.' : '';
+  return new Misuse(
+    `${folder} has no file ${path}. Name the configuration file or the Dockerfile with --config PATH.${hint}`,
+  );
+}
+
+async function rulesIn(path: string): Promise<IgnoreRule[]> {
+  try {
+    return ignoreRules(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw unreadable(path, error);
+  }
+}
+
+interface Walk {
+  readonly folder: string;
+  readonly rules: readonly IgnoreRule[];
+  /** Files that are packed whatever the rules say. */
+  readonly wanted: readonly string[];
+  readonly entries: TarEntry[];
+}
+
+async function collect(walk: Walk, under: string): Promise<void> {
+  const { folder, rules, wanted } = walk;
+  for (const one of await childrenOf(join(folder, under))) {
+    const path = `${under}${one.name}`;
+    if (one.isDirectory()) {
+      const isWhole = verdictOn(`${path}/`, rules).isWhole && !wanted.some((file) => file.startsWith(`${path}/`));
+      // oxlint-disable-next-line no-await-in-loop -- one folder after the other, or a deep tree opens too many
+      if (!isWhole) await collect(walk, `${path}/`);
+    } else if (wanted.includes(path) || !verdictOn(path, rules).isIgnored) {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const entry = await entryOf(folder, path, one);
+      if (entry) walk.entries.push(entry);
+    }
+  }
+}
+
+async function childrenOf(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    throw unreadable(folder, error);
+  }
+}
+
+/** Undefined for what is neither a file nor a link, such as a socket. */
+async function entryOf(folder: string, path: string, found: Dirent): Promise<TarEntry | undefined> {
+  const at = join(folder, path);
+  try {
+    if (found.isSymbolicLink()) {
+      const link = (await readlink(at)).replaceAll('\\', '/');
+      needInside(path, link);
+      return { path, isExecutable: false, size: 0, link };
+    }
+    if (!found.isFile()) return undefined;
+    const { size, mode } = await lstat(at);
+    return { path, isExecutable: (mode & 0o100) !== 0, size };
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(at, error);
+  }
+}
+
+function needInside(path: string, link: string): void {
+  const target = posix.normalize(posix.join(posix.dirname(path), link));
+  if (!posix.isAbsolute(link) && target !== '..' && !target.startsWith('../')) return;
+  throw new Failure(
+    `${path} is a symbolic link to ${link}, which is outside of the folder. Replace it by the file, or name it in .dockerignore.`,
+  );
+}
+
+/** Throws Failure if more than `mostBytes` come out, and if a file changes meanwhile. */
+export async function pack(source: Source, mostBytes: number): Promise<Packed> {
+  const temporary = await mkdtemp(join(tmpdir(), 'davit-deploy-'));
+  const path = join(temporary, 'source.tar.gz');
+  const remove = (): Promise<void> => rm(temporary, { recursive: true, force: true });
+  let size = 0;
+  const counted = new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      size += piece.length;
+      done(size > mostBytes ? tooLarge(source, mostBytes) : null, piece);
+    },
+  });
+  try {
+    await pipeline(Readable.from(archive(source)), createGzip(), counted, createWriteStream(path, { mode: 0o600 }));
+    return { path, size, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function* archive({ folder, entries }: Source): AsyncGenerator<Buffer> {
+  for (const entry of entries) {
+    yield header(entry);
+    if (entry.size > 0) yield* contentOf(join(folder, entry.path), entry);
+    yield padding(entry.size);
+  }
+  yield END;
+}
+
+async function* contentOf(at: string, { path, size }: TarEntry): AsyncGenerator<Buffer> {
+  let left = size;
+  const content = createReadStream(at, { highWaterMark: MEBIBYTE });
+  await once(content, 'open').catch((error: unknown) => {
+    throw unreadable(at, error);
+  });
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    left -= piece.length;
+    if (left < 0) break;
+    yield piece;
+  }
+  if (left !== 0) throw new Failure(`${path} changed while it was packed. Deploy again.`);
+}
+
+function tooLarge({ folder, entries }: Source, mostBytes: number): Failure {
+  const largest = entries.toSorted((a, b) => b.size - a.size).slice(0, LARGEST_SHOWN);
+  const shown = largest.map(({ path, size }) => `${path} (${bytesText(size)})`).join(', ');
+  return new Failure(
+    `${folder} has more than ${bytesText(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`,
+  );
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
+
+function unreadable(path: string, error: unknown): Failure {
+  return new Failure(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+}

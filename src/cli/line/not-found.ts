@@ -1,0 +1,69 @@
+// What is said where a deployment, or its namespace, is not there.
+
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { TENANT_LABEL } from '../../schema/meta.ts';
+import { unusableSentence } from '../transport/http-api.ts';
+import { ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
+import { RECORDS } from '../transport/records.ts';
+import type { Context } from './command.ts';
+import { PROGRAM } from './program.ts';
+import { mostSimilar } from './similar.ts';
+
+type Asking = Pick<Context, 'kubectl' | 'flags'>;
+
+const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replaceAll('.', '\\.')} "([^"]+)" not found`);
+
+/** Whoever may not read deployments may use nothing of Davit there. A refused change says no more than kubectl does. */
+const MAY_NOT_READ = new RegExp(
+  `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.{0,300} cannot (?:get|list) resource "[^"]{1,99}" in API group "[^"]{1,99}" in the namespace "([^"]{1,99})".*`,
+);
+
+/** The message of a failure, in which kubectl's words for a deployment that is not there, or may not be read, are those of a person. */
+export async function explained(message: string, asking: Asking): Promise<string> {
+  const [words, name] = NOT_FOUND.exec(message) ?? [];
+  if (words === undefined || name === undefined)
+    return message.replace(MAY_NOT_READ, (_words, namespace: string) => unusableSentence(namespace));
+  return message.replace(words, await absence(asking, name));
+}
+
+async function absence({ kubectl, flags }: Asking, name: string): Promise<string> {
+  const namespace = await namespaceOf({ kubectl, flags });
+  const trouble = namespace === undefined ? undefined : await namespaceTrouble(kubectl, namespace);
+  if (trouble !== undefined) return trouble;
+  const names = (await kubectl(['get', RECORDS, '-o', 'name']).catch(ignoreFailure)) ?? '';
+  return noDeployment(
+    name,
+    namespace,
+    names.split(/\s+/).flatMap((one) => one.split('/').slice(1)),
+  );
+}
+
+/** `others`: the names of those that there are, as far as they are known. */
+export function noDeployment(name: string, namespace: string | undefined, others: readonly string[]): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const similar = mostSimilar(name, others);
+  return `There is no deployment ${name}${where}.${similar === undefined ? '' : ` Did you mean ${similar}?`} To list all: ${PROGRAM} status`;
+}
+
+/** Undefined for a tenant, and where the caller may not look. */
+async function namespaceTrouble(kubectl: Kubectl, namespace: string): Promise<string | undefined> {
+  const text = await kubectl(['get', 'namespace', namespace, '--ignore-not-found', '-o', 'json']).catch(ignoreFailure);
+  if (text === undefined) return undefined;
+  if (text.trim() === '') return `There is no namespace ${namespace}. Name another one with --namespace.`;
+  const { metadata } = JSON.parse(text) as KubeObject;
+  if (metadata.labels?.[TENANT_LABEL] === 'true') return undefined;
+  return `Namespace ${namespace} is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;
+}
+
+interface Contexts {
+  readonly contexts?: readonly { readonly context?: { readonly namespace?: string } }[] | null;
+}
+
+/** That of --namespace or of the kubeconfig's context. Undefined where there is no kubeconfig, as in a pod. */
+async function namespaceOf({ kubectl, flags }: Asking): Promise<string | undefined> {
+  const given = flags.text('namespace');
+  if (given !== undefined) return given;
+  const text = await kubectl(['config', 'view', '--minify', '-o', 'json']).catch(ignoreFailure);
+  const [chosen] = (text === undefined ? undefined : (JSON.parse(text) as Contexts).contexts) ?? [];
+  return chosen === undefined ? undefined : (chosen.context?.namespace ?? 'default');
+}

@@ -1,0 +1,65 @@
+// Reads and changes the objects of one deployment with kubectl.
+
+import type { Pod } from '../../deployments/assess/observed.ts';
+import { isReadyPod, living } from '../../deployments/assess/pod-failures.ts';
+import { revisionsOf } from '../../deployments/record/revisions.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { youngestFirst } from '../../lib/kube/youngest-first.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL, GROUP } from '../../schema/meta.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+
+export const RECORDS = `appdeployments.${GROUP}`;
+/** Field manager of the plugin's writes. */
+export const FIELD_MANAGER = '--field-manager=kubectl-davit';
+/** Number of attempts after conflicts with a status write or another edit. */
+const ATTEMPTS = 5;
+
+/** Throws Failure with kubectl's message if there is none of that name. */
+export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
+  return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
+}
+
+/** The record's revisions, newest first. */
+export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Promise<AppRevision[]> {
+  const all = await listOf<AppRevision>(kubectl, `apprevisions.${GROUP}`, record.metadata.name);
+  return revisionsOf(record, all);
+}
+
+/** Those that can answer, newest first. */
+export function readyPods(pods: readonly Pod[]): Pod[] {
+  return youngestFirst(living(pods).filter(isReadyPod));
+}
+
+/** Calls `write`, which starts from the current record, again after a conflict. */
+export async function afterConflicts<T>(write: () => Promise<T>): Promise<T> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
+      return await write();
+    } catch (error) {
+      if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
+    }
+  }
+}
+
+/** The objects of one deployment that have these labels too. */
+export async function listOf<T extends KubeObject>(
+  kubectl: Kubectl,
+  resource: string,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<T[]> {
+  const selector = Object.entries({ [DEPLOYMENT_LABEL]: name, ...labels }).map(([label, value]) => `${label}=${value}`);
+  const text = await kubectl(['get', resource, '--selector', selector.join(','), '-o', 'json']);
+  return parsed<{ readonly items: T[] }>(text).items;
+}
+
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new Failure(`kubectl printed invalid JSON: ${String(error)}`);
+  }
+}
