@@ -101,7 +101,8 @@ function restored(known: Known, from: Now, { restore }: DatastoreOperationSpec):
   const trouble = storeTrouble(known.record, 'A backup can only be restored from a store');
   if (trouble !== undefined) return { refused: trouble };
   const to = { driver: from.driver, number: nextNumber(known) };
-  return { move: { from, to, backup: restore?.backup } };
+  const { backup, from: backupOf } = restore ?? {};
+  return { move: { from, to, backup, ...(backupOf !== undefined && { backupOf }) } };
 }
 
 function movedUp(known: Known, from: Now): Decided {

@@ -130,7 +130,8 @@ function loads(
   now: Date,
   more: Partial<DatastoreOperationStatus> = {},
 ): OperationStep {
-  const what = move.backup === undefined ? '' : ` Backup ${move.backup} is loaded into it.`;
+  const whose = move.backupOf === undefined ? '' : ` of ${move.backupOf}`;
+  const what = move.backup === undefined ? '' : ` Backup ${move.backup}${whose} is loaded into it.`;
   const message = `Database ${databaseText(move.to)} is being created.${what}`;
   return inPhase(observed, now, 'Loading', { reason: 'Loading', message }, { ...more, move });
 }

@@ -123,6 +123,7 @@ export const Resolved = z
           .regex(new RegExp(BACKUP_NAME_PATTERN))
           .describe('Backup of the deployment with which it begins. Absent where it had data before.')
           .optional(),
+        backupOf: ObjectName.optional().describe('Deployment whose backup that is, where an operation named one.'),
         neverLoaded: z
           .array(z.int().min(1).max(9999))
           .max(MOST_NEVER_LOADED)

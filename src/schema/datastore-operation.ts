@@ -8,7 +8,7 @@ import { OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
 import { Conditions, celRules, ObjectName, Time } from './primitives.ts';
 
 export const ACTION_DESCRIPTION =
-  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup of this deployment, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. All but Backup and DeletePrevious stop the deployment meanwhile; the database before is kept.';
+  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. All but Backup and DeletePrevious stop the deployment meanwhile; the database before is kept.';
 
 export const OperationRestore = z
   .object({
@@ -16,7 +16,10 @@ export const OperationRestore = z
       .string()
       .max(64)
       .regex(new RegExp(BACKUP_NAME_PATTERN))
-      .describe('Name of a backup of this deployment, such as 20260701T010000Z-7f9a2a3e.'),
+      .describe('Name of the backup, such as 20260701T010000Z-7f9a2a3e.'),
+    from: ObjectName.optional().describe(
+      'Deployment of this namespace whose backup it is. It may be gone. Its own name stands for every deployment that has had it. Default: a backup of this very deployment.',
+    ),
   })
   .describe('What action Restore loads.');
 
@@ -92,6 +95,7 @@ export const DatastoreOperationStatus = z.object({
       from: DatabaseOfDeployment.describe('The database that the deployment had.'),
       to: DatabaseOfDeployment.describe('The database that takes its place.'),
       backup: z.string().max(64).describe('The backup with which that begins. Absent where it has data.').optional(),
+      backupOf: ObjectName.optional().describe('Deployment whose backup it is, where the operation names one.'),
     })
     .describe('Which database takes the place of which. Absent for actions Backup and DeletePrevious.')
     .optional(),

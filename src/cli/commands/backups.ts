@@ -10,7 +10,7 @@ import { PROGRAM } from '../line/program.ts';
 import { lost } from '../text/lost.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { readRecord } from '../transport/records.ts';
-import { cronJobOf, needOwnDatabase } from './restore.ts';
+import { cronJobOf, needOwnDatabase } from './backup-choice.ts';
 import { type StoredBackup, storedBackups } from './stored-backups.ts';
 
 export const backupsCommand: Command = {

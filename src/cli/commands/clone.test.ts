@@ -81,7 +81,6 @@ it('says which backup it will be', async () => {
 it.each<[string, string[]]>([
   ['a clone', ['clone', 'shop', '--to', 'b']],
   ['a list of backups', ['backups', 'shop']],
-  ['a restore', ['restore', 'shop', '--yes']],
 ])('says where the backups of a deployment are that was deleted: %s', async (_what, args) => {
   const { code, err } = await runCli(args, {
     kubectl: async ([verb, what]) => {

@@ -12,7 +12,7 @@ import { lost } from '../text/lost.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from '../transport/records.ts';
 import { usernameOf } from '../transport/who.ts';
-import { BACKUP_FLAGS, backupOf, cronJobIn } from './restore.ts';
+import { BACKUP_FLAGS, backupOf, cronJobIn } from './backup-choice.ts';
 import { chosenBackup, ignoreForbidden, type StoredBackup, storedBackups } from './stored-backups.ts';
 
 export const cloneCommand: Command = {

@@ -5,12 +5,5 @@ import { backupCommand } from './backup.ts';
 import { backupsCommand } from './backups.ts';
 import { cloneCommand } from './clone.ts';
 import { databaseCommand } from './database.ts';
-import { restoreCommand } from './restore.ts';
 
-export const DATABASE_COMMANDS: readonly Command[] = [
-  backupCommand,
-  backupsCommand,
-  restoreCommand,
-  cloneCommand,
-  databaseCommand,
-];
+export const DATABASE_COMMANDS: readonly Command[] = [backupCommand, backupsCommand, cloneCommand, databaseCommand];

@@ -62,6 +62,7 @@ async function database(
 
 it.each([
   ['restore', ['--backup', BACKUP], { action: 'Restore', restore: { backup: BACKUP } }],
+  ['restore', ['--backup', BACKUP, '--from', 'old'], { action: 'Restore', restore: { backup: BACKUP, from: 'old' } }],
   ['move', [], { action: 'Move' }],
   ['upgrade', [], { action: 'Upgrade' }],
   ['return', [], { action: 'Return' }],
@@ -112,7 +113,7 @@ describe('what the action does not take', () => {
   it.each([
     [['restore', 'shop'], 'restore needs --backup'],
     [['restore', 'shop', '--backup', 'yesterday'], 'restore needs --backup'],
-    [['move', 'shop', '--backup', BACKUP], '--backup is for restore'],
+    [['move', 'shop', '--backup', BACKUP], '--backup and --from are for restore'],
     [['delete-previous', 'shop'], 'delete-previous needs --number'],
     [['upgrade', 'shop', '--number', '1'], '--number is for delete-previous'],
   ])('%j', async (args, words) => {

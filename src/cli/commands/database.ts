@@ -15,6 +15,7 @@ import {
   tell,
 } from '../line/command.ts';
 import { askForName, YES } from '../line/confirm.ts';
+import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { carryOut, type Operation, type OperationRequest } from './operation.ts';
 
@@ -54,6 +55,11 @@ export const databaseCommand: Command = {
   words: [{ word: 'ACTION', names: 'action', choices: Object.keys(ACTS) }, DEPLOYMENT],
   flags: [
     { name: 'backup', value: 'BACKUP', help: 'restore: the backup of this name (PROGRAM backups NAME)' },
+    {
+      name: 'from',
+      value: 'OTHER',
+      help: 'restore: the deployment whose backup it is, also one that is gone; NAME itself if not given',
+    },
     { name: 'number', value: 'N', help: 'delete-previous: the number of the database (PROGRAM status NAME)' },
     YES,
     ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
@@ -69,6 +75,7 @@ the database that it leaves is kept until delete-previous deletes it. restore, r
 davit-admin has.
 
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
+  PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e --from old-shop
   PROGRAM database move shop
   PROGRAM database upgrade shop
   PROGRAM database return shop
@@ -94,13 +101,14 @@ davit-admin has.
 
 function memberOf(word: Word, flags: Flags): Omit<OperationRequest, 'action'> {
   const backup = flags.text('backup');
-  const number = flags.number('number');
-  if (word !== 'restore' && backup !== undefined) throw new Misuse('--backup is for restore.');
+  const [number, from] = [flags.number('number'), flags.text('from')];
+  if (word !== 'restore' && (backup ?? from) !== undefined) throw new Misuse('--backup and --from are for restore.');
+  if (from !== undefined) needName(from, '--from');
   if (word !== 'delete-previous' && number !== undefined) throw new Misuse('--number is for delete-previous.');
   if (word === 'restore') {
     if (backup === undefined || !isBackupName(backup))
       throw new Misuse('restore needs --backup with the name of a backup, such as 20260701T010000Z-7f9a2a3e.');
-    return { restore: { backup } };
+    return { restore: { backup, ...(from !== undefined && { from }) } };
   }
   if (word !== 'delete-previous') return {};
   if (number === undefined) throw new Misuse('delete-previous needs --number with the number of the database.');

@@ -34,7 +34,7 @@ export interface Operation {
 export interface OperationRequest {
   readonly action: OperationAction;
   readonly backup?: { readonly archive: true };
-  readonly restore?: { readonly backup: string };
+  readonly restore?: { readonly backup: string; readonly from?: string };
   readonly delete_previous?: { readonly number: number };
 }
 

@@ -217,7 +217,6 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
       },
     ],
   ],
-  restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],
   clone: [
     [['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', archive: false, notes: expect.any(Array) as unknown }],
   ],

@@ -9,15 +9,9 @@ import { PROGRAM } from '../line/program.ts';
 import { Failure, ignoreFailure, isForbidden } from '../transport/kubectl.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
-import type { Listing } from './restore-job.ts';
+import type { Listing } from './listing-job.ts';
 
 export type { StoredBackup };
-
-/** The CronJob of the record knows the store. */
-interface Looking extends Listing {
-  /** The message of a failure, given the last words of what failed. */
-  readonly failed?: (words: string) => string;
-}
 
 function unreadable(words: string): string {
   return `The store of backups could not be read. ${words}`;
@@ -32,9 +26,9 @@ export async function storedBackups(
     clock,
     terminal,
   }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt' | 'clock' | 'terminal'>,
-  { failed = unreadable, ...listing }: Looking,
+  listing: Listing,
 ): Promise<readonly StoredBackup[]> {
-  const { listingJob } = await import('./restore-job.ts');
+  const { listingJob } = await import('./listing-job.ts');
   let isSaid = false;
   const say = (): void => {
     if (!isSaid) warn(`Reading the store's list of backups of ${listing.from}.`);
@@ -63,7 +57,7 @@ export async function storedBackups(
         if (looks > 1) say();
         return undefined;
       },
-      failed,
+      failed: unreadable,
     });
     const text = await kubectl(['logs', `job/${job}`, `--container=${FETCH_CONTAINER}`]);
     // What it has warned of stands beside.

@@ -30,14 +30,6 @@ export function confirm(
   });
 }
 
-/** Throws Misuse, as `confirm` does, where nobody can be asked and --yes is not given. */
-export function needAnswer(
-  { flags, terminal }: Pick<Context, 'flags' | 'terminal'>,
-  { verb, refusal, command }: Omit<Question, 'question'>,
-): void {
-  if (!flags.has(YES.name) && !terminal.isInteractive) throw new Misuse(nobodySentence({ verb, refusal, command }));
-}
-
 function nobodySentence({ verb, refusal, command }: Omit<Question, 'question'>): string {
   return `Nobody can be asked here. ${refusal} To ${verb} it: ${[PROGRAM, ...command].join(' ')} --yes`;
 }

@@ -134,7 +134,11 @@ describe('a command line', () => {
       /^\/nonexist cannot be read: /,
     ],
     ['a secret without a value', ['secrets', 'shop', 'set', 'A'], /^The value of A is empty: nothing was changed\.$/],
-    ['a backup that is none', ['restore', 'shop', '--backup', 'x'], /^--backup must be the name of a backup such as /],
+    [
+      'a backup that is none',
+      ['clone', 'shop', '--to', 'b', '--backup', 'x'],
+      /^--backup must be the name of a backup such as /,
+    ],
     ['a time that is none', ['clone', 'shop', '--to', 'b', '--at', 'noon'], /^--at must be a time such as /],
     ['a port that is none', ['open', 'shop', '--port', '65536'], /^--port must be at most 65535, not 65536\.$/],
     ['help for an unknown command', ['help', 'fly'], /^Unknown command "fly"\./],
@@ -214,7 +218,7 @@ describe('completion', () => {
       ['backup', 'shop', '--a'],
       ['--archive', '--as'],
     ],
-    [['re'], ['restore', 'restart', 'revisions']],
+    [['re'], ['restart', 'revisions']],
     [
       ['scale', 'sh'],
       ['shop', 'shelf'],

@@ -13,9 +13,6 @@ import { Failure, type Kubectl } from './kubectl.ts';
 export const RECORDS = `appdeployments.${GROUP}`;
 /** Field manager of the plugin's writes. */
 export const FIELD_MANAGER = '--field-manager=kubectl-davit';
-/** Number of attempts after conflicts with a status write or another edit. */
-const ATTEMPTS = 5;
-
 /** Throws Failure with kubectl's message if there is none of that name. */
 export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
   return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
@@ -30,18 +27,6 @@ export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Pr
 /** Those that can answer, newest first. */
 export function readyPods(pods: readonly Pod[]): Pod[] {
   return youngestFirst(living(pods).filter(isReadyPod));
-}
-
-/** Calls `write`, which starts from the current record, again after a conflict. */
-export async function afterConflicts<T>(write: () => Promise<T>): Promise<T> {
-  for (let attempts = 1; ; attempts += 1) {
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
-      return await write();
-    } catch (error) {
-      if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
-    }
-  }
 }
 
 /** The objects of one deployment that have these labels too. */

@@ -240,7 +240,7 @@ function fromOf(observed: ObservedChildren): string {
   return restoreAsked(observed)?.from ?? '';
 }
 
-/** Jobs of `kubectl davit restore` have other names. */
+/** Jobs that list the store have other names. */
 function jobOf(observed: ObservedChildren): Job | undefined {
   return jobsOf(observed, RESTORE).find(({ metadata }) => metadata.name === observed.names.restore);
 }

@@ -64,6 +64,10 @@ describe('what a database begins with', () => {
       from: record.metadata.name,
       backup: BACKUP,
     });
+    expect(restoreOf(record, [revised({ movedDatabase: { ...MOVED, backupOf: 'older' } })])).toEqual({
+      from: 'older',
+      backup: BACKUP,
+    });
     expect(restoreOf(record, [revised({ movedDatabase: { number: 1 } })])).toBeUndefined();
     expect(restoreOf(record, [revised({ ...without, movedDatabase: MOVED })])).toBeUndefined();
   });

@@ -22,6 +22,8 @@ export interface DatabaseMove {
   readonly to: DatabaseOfRecord;
   /** The record's own backup with which the new one begins. Absent: back to one that is kept, with the data that it has. */
   readonly backup?: string | undefined;
+  /** Deployment whose backup it is, where somebody has named one. Absent: this very deployment. */
+  readonly backupOf?: string | undefined;
 }
 
 type Snapshot = Pick<AppRevision, 'spec'>;
@@ -29,11 +31,6 @@ type Snapshot = Pick<AppRevision, 'spec'>;
 /** The first database has 0. */
 export function databaseNumberOf({ spec }: Snapshot): number {
   return spec.resolved.movedDatabase?.number ?? 0;
-}
-
-/** Number of the database that the record uses, or used last. `revisions`: its own, newest first. */
-export function databaseNumberOfRevisions([newest]: readonly Snapshot[]): number {
-  return newest ? databaseNumberOf(newest) : 0;
 }
 
 /** Names of the objects of the database of a revision. */
@@ -87,11 +84,6 @@ export function moveOf(
   return { ...wanted, operation: of, ...(requestedBy !== undefined && { requestedBy }) };
 }
 
-/** Whether the next database may begin with a backup of the one before: a newer one of its driver, or a Cluster after a pod. */
-export function isWayUp({ from, to }: DatabaseMove): boolean {
-  return from.driver === to.driver || to.driver === 'cloudnative-pg';
-}
-
 export const ONLY_UP =
   'A Cluster is not moved to a pod. If that is needed, make a dump of it with pg_dump at a scale of 0, and load that into a new deployment with pg_restore (docs/database-moves.md).';
 
@@ -119,5 +111,5 @@ export function restoreOf(
   const moved = own[0]?.spec.resolved.movedDatabase;
   if (moved === undefined || moved.number === 0) return spec.sourceConfig.database?.restore;
   const isOwn = own[0] && databaseOf(own[0]) !== undefined;
-  return isOwn && moved.backup !== undefined ? { from: name, backup: moved.backup } : undefined;
+  return isOwn && moved.backup !== undefined ? { from: moved.backupOf ?? name, backup: moved.backup } : undefined;
 }

@@ -39,7 +39,7 @@ export interface Names {
   run(suffix: string): string;
   /** CronJob that backs up the own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
   readonly backup: string;
-  /** Job that loads the backup with which the own PostgreSQL begins. Jobs of `kubectl davit restore` have more after it. */
+  /** Job that loads the backup with which the own PostgreSQL begins. Jobs that list the store have more after it. */
   readonly restore: string;
   /** CronJob that restores the newest backup beside. */
   readonly proof: string;

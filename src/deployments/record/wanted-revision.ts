@@ -454,12 +454,13 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
 
 type Moved = Resolved['movedDatabase'];
 
-function movedTo({ to: { number }, backup }: MoveRequest, before: Moved, { unloaded }: DataThere): Moved {
+function movedTo({ to: { number }, backup, backupOf }: MoveRequest, before: Moved, { unloaded }: DataThere): Moved {
   const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
   return {
     number,
     ...(backup !== undefined && { backup }),
+    ...(backupOf !== undefined && { backupOf }),
     ...(neverLoaded.length > 0 && { neverLoaded }),
   };
 }

@@ -522,6 +522,20 @@ describe('a database that is moved', () => {
     },
   );
 
+  it.each([
+    ['of another deployment', 'older'],
+    ['of every deployment that had the name', 'shop'],
+  ])('may begin with a backup %s', async (_what, from) => {
+    const world = await rested();
+    const { kube } = world;
+    ask(kube, 'again', { action: 'Restore', restore: { backup: BACKUP, from } });
+    await until(world, 'again', 'Loading');
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const job = JSON.stringify(kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore'));
+    expect([job.includes(`--deployment=${from}`), job.includes('--uid=')]).toEqual([true, false]);
+    expect(await until(world, 'again', 'Succeeded')).toBe('Succeeded Restored');
+  });
+
   it('is not begun twice with the mark of an earlier move', async () => {
     const world = await rested();
     const { kube } = world;

@@ -74,7 +74,8 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
   };
 }
 
-/** A move needs no right to the data of an earlier deployment of the name, so it gets none of it. */
+/** Whoever names no deployment needs no right to the data of an earlier one of the name, so it gets none of that. */
 function ofThisLife({ record, revision }: Inputs): string[] {
-  return databaseNumberOf(revision) === 0 ? [] : [`--uid=${uidOf(record)}`];
+  const isNamed = revision.spec.resolved.movedDatabase?.backupOf !== undefined;
+  return databaseNumberOf(revision) === 0 || isNamed ? [] : [`--uid=${uidOf(record)}`];
 }

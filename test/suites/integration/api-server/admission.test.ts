@@ -15,6 +15,7 @@ const API = 'system:serviceaccount:davit-system:davit-api';
 const EDITOR = 'editor';
 const READS_SECRETS = 'reads-secrets';
 const RESTORES = 'restores';
+const RESTORES_ALL = 'restores-all';
 const READS_SOME = 'reads-some';
 const USES_ACCOUNT = 'uses-account';
 const IMPERSONATES_ACCOUNT = 'impersonates-account';
@@ -56,11 +57,12 @@ beforeAll(async () => {
   door = openDoor(cluster);
   await releaseChart(cluster, { isFirst: true });
   await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT, RESTORES]) {
-    // oxlint-disable-next-line no-await-in-loop -- six small writes
+  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT, RESTORES, RESTORES_ALL]) {
+    // oxlint-disable-next-line no-await-in-loop -- seven small writes
     await bind(user, 'ClusterRole', 'davit-editor');
   }
   await bind(RESTORES, 'ClusterRole', 'davit-admin');
+  await bind(RESTORES_ALL, 'ClusterRole', 'davit-admin');
   await bind(VIEWER, 'ClusterRole', 'view');
   await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
   const [secrets, claims, accounts, configMaps] = [
@@ -74,6 +76,7 @@ beforeAll(async () => {
     { ...configMaps, verbs: ['get'] },
     { ...claims, verbs: ['get'] },
   ]);
+  await grant(RESTORES_ALL, [{ ...claims, verbs: ['get'] }]);
   await grant(READS_SOME, [
     { ...secrets, verbs: ['get'], resourceNames: secretNames(100) },
     { ...claims, verbs: ['get'], resourceNames: ['mine'] },
@@ -1363,6 +1366,13 @@ describe('an operation that replaces or deletes data', () => {
       ),
     ]);
     expect(await asked(RESTORES, spec)).toMatchObject({ message: '', status: 201 });
+  });
+
+  it('needs a right to the volumes too for a backup of another deployment', async () => {
+    const restore = { action: 'Restore', restore: { backup: BACKUP, from: 'other' } };
+    const refused = await asked(RESTORES, restore);
+    expect([refused.status, refused.message]).toEqual([403, expect.stringContaining('spec.restore.from')]);
+    expect(await asked(RESTORES_ALL, restore)).toMatchObject({ message: '', status: 201 });
   });
 
   it.each(['Backup', 'Move', 'Upgrade'])('is not %s', async (action) => {
