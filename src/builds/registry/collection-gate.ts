@@ -6,9 +6,7 @@ import { isBegun } from '../../schema/build.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { lastCollection } from './collection.ts';
 import type { Collections } from './collection-guard.ts';
-import type { RegistryFailures } from './failures.ts';
-import type { KeptTags } from './kept-tags.ts';
-import type { Sweeps } from './sweeps.ts';
+import { countFailure, isSetAside, keep, type Repositories, unsafe } from './repositories.ts';
 import { isCollectionDue, overdueDays, type UpkeepSettings } from './unneeded.ts';
 
 /** Days overdue from which a collection does not wait for what has failed once, nor for surplus tags. A day, less the hour's tolerance. */
@@ -21,58 +19,44 @@ export interface GateOptions {
   readonly settings: Settings;
   readonly upkeep: UpkeepSettings;
   readonly collections: Collections;
-  readonly failures: RegistryFailures;
-  readonly kept: KeptTags;
-  readonly sweeps: Sweeps;
+  readonly repositories: Repositories;
   readonly now: () => Date;
 }
 
 export interface CollectionGate {
-  /**
-   * Repositories whose named images could lose their manifests, but those that fail alone, again and again. On time, a collection waits
-   * for surplus tags too.
-   */
-  waiting(): ReadonlySet<string>;
+  /** Repositories for which a collection waits. */
+  waiting(): string[];
   /** Has the registry's pod replaced by one that collects, if that is due, and nothing that is named could be lost. */
   collect(signal: AbortSignal): Promise<boolean>;
 }
 
 export function makeCollectionGate(options: GateOptions): CollectionGate {
-  const { caches, settings, upkeep, collections, failures, kept, sweeps, now } = options;
+  const { caches, settings, upkeep, collections, repositories, now } = options;
   /** For how many days a collection has been due, as of the last look. */
   let overdue = 0;
 
-  function waiting(): Set<string> {
-    const unsafe = [...sweeps.toSweep, ...kept.untagged()];
-    const these = new Set(overdue >= LATE ? unsafe : [...unsafe, ...sweeps.toDelete]);
-    return new Set([...these].filter((repository) => !failures.isSetAside(repository, overdue >= LATE)));
-  }
-
-  /**
-   * Tries to tag what is named and was not tried before. Returns whether all were tried: always new images then hold nothing up. False
-   * while the registry does not answer.
-   */
-  async function haveTried(repositories: Iterable<string>, signal: AbortSignal): Promise<boolean> {
-    let all = true;
-    for (const repository of repositories) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
-        await kept.put(repository, signal);
-      } catch (error) {
-        if (!(error instanceof RegistryFailed)) throw error;
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        await failures.count(repository, error, signal);
-        all &&= failures.isSetAside(repository, true);
-      }
-    }
-    return all;
-  }
+  const waiting = (): string[] => unsafe(repositories, overdue >= LATE);
 
   /** Whether nothing that is named could be lost now, or what could be has had its chance. */
   async function isSafe(signal: AbortSignal): Promise<boolean> {
     const these = waiting();
-    if (these.size === 0 || overdue < VERY_LATE) return these.size === 0;
-    return [...these].every((repository) => !sweeps.toSweep.has(repository)) && haveTried(these, signal);
+    if (these.length === 0 || overdue < VERY_LATE) return these.length === 0;
+    if (these.some((name) => repositories.known.get(name)?.sweep === 'due')) return false;
+    // What was not tried before is tried: always new images then hold nothing up.
+    let all = true;
+    for (const name of these) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
+        await keep(repositories, name, signal);
+      } catch (error) {
+        if (!(error instanceof RegistryFailed)) throw error;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await countFailure(repositories, name, error, signal);
+        // False while the registry does not answer.
+        all &&= isSetAside(repositories, name, true);
+      }
+    }
+    return all;
   }
 
   return {

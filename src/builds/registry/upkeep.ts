@@ -3,7 +3,7 @@
 // replaced now and then by one that collects the garbage (collection.ts).
 
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
-import { probeRepository, type RegistrySettings } from '../../deployments/record/registry-names.ts';
+import type { RegistrySettings } from '../../deployments/record/registry-names.ts';
 import { abortable } from '../../lib/controller/clients/abortable.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import { endAll } from '../../lib/controller/store.ts';
@@ -14,11 +14,16 @@ import type { RegistryClient } from './client.ts';
 import { collectionShown, type GarbageCollection } from './collection.ts';
 import { makeCollectionGate } from './collection-gate.ts';
 import { type Collections, makeCollections, REGISTRY_POD } from './collection-guard.ts';
-import { makeRegistryFailures } from './failures.ts';
-import { makeKeptTags } from './kept-tags.ts';
 import type { RegistryBacklog } from './metrics.ts';
-import { makeNamedImages } from './named-images.ts';
-import { makeSweeps } from './sweeps.ts';
+import {
+  countFailure,
+  expectImages,
+  failing,
+  forgetFailures,
+  type Repositories,
+  sweepSoon,
+  visit,
+} from './repositories.ts';
 import { makeTagDeletion } from './tag-deletion.ts';
 import type { UpkeepSettings } from './unneeded.ts';
 
@@ -61,44 +66,27 @@ export interface RegistryUpkeep {
 }
 
 export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpkeep {
-  const { shell, settings, registry, upkeep, client: images, namespace, queue, now, elapsed } = options;
+  const { shell, settings, upkeep, client, namespace, queue, now, elapsed } = options;
   const { caches } = shell;
-  const named = makeNamedImages(caches, registry);
-  const failures = makeRegistryFailures(
-    (signal) =>
-      images.digestOf(probeRepository(registry), 'none', signal).then(
-        () => true,
-        () => false,
-      ),
-    elapsed,
-  );
-  const kept = makeKeptTags(images, named, (repository) => {
-    if (!failures.waits(repository)) queue.add(repository);
-  });
-  const deletion = makeTagDeletion(images, { namespace, upkeep, now });
+  const deletion = makeTagDeletion(client, { namespace, upkeep, now });
   const collections = makeCollections({ client: shell.client, namespace, limitMinutes: upkeep.limitMinutes, now });
-  const sweeps = makeSweeps({ ...options, caches, named, kept, deletion });
-  const gate = makeCollectionGate({ ...options, caches, collections, failures, kept, sweeps });
+  const repositories: Repositories = { ...options, caches, deletion, known: new Map() };
+  const gate = makeCollectionGate({ ...options, caches, collections, repositories });
   let sweptAt: number | undefined;
 
   const reconcile: Reconcile = async (key, signal, log) => {
-    if (key !== ALL) {
-      const result = sweeps.isDue(key)
-        ? await sweeps.pass(key, signal, log)
-        : await kept.put(key, signal).then(() => ({}));
-      failures.forget(key);
-      return result;
-    }
+    if (key !== ALL) return visit(repositories, key, signal, log);
     const kube = abortable(shell.client, signal);
     await deletion.load(kube);
+    const areSwept = [...repositories.known.values()].every(({ sweep }) => sweep !== 'due');
     if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
-      for (const repository of await images.repositories(signal)) {
-        sweeps.add(repository);
+      for (const repository of await client.repositories(signal)) {
+        sweepSoon(repositories, repository);
         queue.add(repository);
       }
       sweptAt = elapsed();
-    } else if (sweeps.toSweep.size === 0 && !settings.paused) await deletion.save(kube);
-    failures.forget(ALL);
+    } else if (areSwept && !settings.paused) await deletion.save(kube);
+    forgetFailures(repositories, ALL);
     if (await gate.collect(signal)) log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
     return { requeueAfterMs: LOOK_MS };
   };
@@ -108,13 +96,12 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     reconcile: (key, signal, log) =>
       reconcile(key, signal, log).catch(async (error: unknown) => {
         if (!(error instanceof RegistryFailed)) throw error;
-        const wasSetAside = failures.isSetAside(key);
-        const requeueAfterMs = await failures.count(key, error, signal);
+        const { requeueAfterMs, isSetAside } = await countFailure(repositories, key, error, signal);
         log.warn(
           { repository: key, reason: error.message, requeueAfterMs },
           'The registry failed, upkeep will try again',
         );
-        if (!wasSetAside && failures.isSetAside(key))
+        if (isSetAside)
           log.warn({ repository: key }, 'Only this repository fails. The collection of garbage no longer waits for it');
         return { requeueAfterMs };
       }),
@@ -125,15 +112,14 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
       const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
       return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
     },
-    backlog: () => ({ waiting: gate.waiting().size, failing: failures.alone(), unneeded: deletion.unneeded() }),
+    backlog: () => ({ waiting: gate.waiting().length, failing: failing(repositories), unneeded: deletion.unneeded() }),
 
     wake() {
       const subscriptions = [
-        caches.records.onChange(({ type, object }) => type !== 'deleted' && kept.expect(named.ofRecord(object))),
-        caches.revisions.onChange(({ type, object }) => type !== 'deleted' && kept.expect(named.ofRevision(object))),
+        caches.records.onChange(({ type, object }) => type !== 'deleted' && expectImages(repositories, [object], [])),
+        caches.revisions.onChange(({ type, object }) => type !== 'deleted' && expectImages(repositories, [], [object])),
       ];
-      for (const record of caches.records.list()) kept.expect(named.ofRecord(record));
-      for (const revision of caches.revisions.list()) kept.expect(named.ofRevision(revision));
+      expectImages(repositories, caches.records.list(), caches.revisions.list());
       queue.add(ALL);
       return endAll(subscriptions);
     },

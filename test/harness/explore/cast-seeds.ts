@@ -94,9 +94,9 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'one refused image holds the collection up for ever': bug(
     'upkeep',
-    'src/builds/registry/collection-gate.ts',
-    'return new Set([...these].filter((repository) => !failures.isSetAside(repository, overdue >= LATE)));',
-    'return these;',
+    'src/builds/registry/repositories.ts',
+    'return isUnsafe && !isSetAside(all, name, isLate) ?',
+    'return isUnsafe ?',
   ),
   'images of another record are not kept': bug(
     'upkeep',

@@ -205,6 +205,8 @@ describe('an image that is named', () => {
     await running.look();
     registry.collectGarbage();
     expect([registry.tagsOf(other).includes(keepTag(digest(2))), registry.has(other, digest(2))]).toEqual([true, true]);
+    // Each repository is asked for its own images alone.
+    expect(registry.asks).not.toContain(`tag ${repository} ${keepTag(digest(2))}`);
   });
 
   it('has it although the registry did not answer at first', async () => {
