@@ -1,9 +1,8 @@
 // Deletes tags of a deployment's repository: those that nothing has needed for a day, and those that are too many. A repository may
 // have far more than its tags should be, so that one pass lists and deletes a bounded number, and other repositories have their turn.
 
-import type { KubeClient } from '../../lib/kube/client.ts';
 import type { RegistryClient } from './client.ts';
-import { makeTagTimes } from './tag-times.ts';
+import { makeTagTimes, type TagTimes } from './tag-times.ts';
 import { fullAt, notedTags, type ObservedRepository, surplusOf, type UpkeepSettings, upkeepOf } from './unneeded.ts';
 
 /** A tag is deleted only if nothing has needed it for this time: somebody uploads first and names the upload later. */
@@ -13,9 +12,7 @@ export const MOST_LISTED = 20_000;
 /** Tags that one pass deletes: some seconds of the registry's time. */
 export const MOST_DELETED = 500;
 
-export interface TagDeletion {
-  /** Reads what an earlier controller noted, once. Throws if a request to the API server fails. */
-  load(client: KubeClient): Promise<void>;
+export interface TagDeletion extends Pick<TagTimes, 'load' | 'save' | 'unneeded'> {
   /**
    * One pass over a repository. Deleted tags leave `tags` before the request. Throws RegistryFailed, or the abort reason of `signal`.
    */
@@ -25,10 +22,6 @@ export interface TagDeletion {
     observed: Omit<ObservedRepository, 'tags'>,
     signal: AbortSignal,
   ): Promise<DeletionPass>;
-  /** How many tags nothing needs. */
-  unneeded(): number;
-  /** Writes what has changed. */
-  save(client: KubeClient): Promise<void>;
 }
 
 export interface DeletionPass {
@@ -43,8 +36,7 @@ export function makeTagDeletion(
   client: Pick<RegistryClient, 'deleteTag' | 'digestOf'>,
   { namespace, upkeep, now }: { readonly namespace: string; readonly upkeep: UpkeepSettings; readonly now: () => Date },
 ): TagDeletion {
-  const unneededTags = makeTagTimes('unneeded', namespace, now);
-  const spareTags = makeTagTimes('spare', namespace, now);
+  const times = makeTagTimes(namespace, now);
 
   /** Leaves each of `only` one tag: where the registry refuses to tag an image, this may be all that keeps it. */
   async function remove(
@@ -66,24 +58,19 @@ export function makeTagDeletion(
       tags.delete(tag);
       // oxlint-disable-next-line no-await-in-loop -- as above
       await client.deleteTag(repository, tag, signal);
-      unneededTags.forget(repository, tag);
-      spareTags.forget(repository, tag);
+      times.forget(repository, tag);
       deleted += 1;
     }
     return deleted;
   }
 
   return {
-    async load(kube) {
-      await unneededTags.load(kube);
-      await spareTags.load(kube);
-    },
-
+    ...times,
     async pass(repository, tags, observed, signal) {
       const count = tags.size;
       const found = upkeepOf({ ...observed, tags: [...tags] }, upkeep, now());
-      const unneeded = unneededTags.since(repository, found.unneeded);
-      const spare = spareTags.since(repository, notedTags(count, found, upkeep));
+      const unneeded = times.since('unneeded', repository, found.unneeded);
+      const spare = times.since('spare', repository, notedTags(count, found, upkeep));
       const overdue = found.unneeded.filter((tag) => now().getTime() - (unneeded.get(tag) ?? Infinity) >= UNNEEDED_MS);
       const due = new Set(overdue);
       const surplus = surplusOf(count, found, new Map([...spare, ...unneeded]), upkeep, now()).filter(
@@ -95,13 +82,6 @@ export function makeTagDeletion(
         (await remove(repository, surplus.slice(0, room), new Set(found.untagged), { tags, signal }));
       const isMore = deleted > 0 && (overdue.length + surplus.length > MOST_DELETED || count >= MOST_LISTED);
       return { deleted, isMore, isFull: count >= fullAt(upkeep) };
-    },
-
-    unneeded: unneededTags.count,
-
-    async save(kube) {
-      await unneededTags.save(kube);
-      await spareTags.save(kube);
     },
   };
 }

@@ -10,31 +10,35 @@ import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 /** The chart creates it, without data. */
 const CONFIG_MAP = 'davit-registry-upkeep';
 const HOUR_MS = 3600 * 1000;
-/** Tags that are kept in the ConfigMap under each key, about 25 bytes each: those that are noted longest. It holds at most a mebibyte. */
-const MOST = { unneeded: 20_000, spare: 15_000 };
+/** Key of its data. */
+const SINCE = 'since';
+/** Tags that the ConfigMap holds, about 25 bytes each: those that are noted longest. It holds at most a mebibyte. */
+const MOST = 35_000;
+
+/** Why a tag is noted: nothing needs it, or it may go when there are too many. */
+type Why = 'unneeded' | 'spare';
 
 interface Kept extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Full hours since 1970, by a hash of repository and tag. */
+/** Full hours since 1970, by a hash. */
 const Hours = z.record(z.string(), z.int().min(0));
 
 export interface TagTimes {
   /** Reads what an earlier controller kept, once. Throws if a request to the API server fails, other than by a ConfigMap that is absent. */
   load(client: KubeClient): Promise<void>;
   /** Notes these tags of the repository, and forgets its others. Returns since when each is noted, in milliseconds since 1970. */
-  since(repository: string, tags: readonly string[]): ReadonlyMap<string, number>;
+  since(why: Why, repository: string, tags: readonly string[]): ReadonlyMap<string, number>;
   forget(repository: string, tag: string): void;
-  /** How many are known. */
-  count(): number;
+  /** How many tags nothing needs. */
+  unneeded(): number;
   /** Writes what has changed. */
   save(client: KubeClient): Promise<void>;
 }
 
-/** `key`: of the ConfigMap's data. */
-export function makeTagTimes(key: keyof typeof MOST, namespace: string, now: () => Date): TagTimes {
-  /** By repository and tag, in milliseconds since 1970. */
+export function makeTagTimes(namespace: string, now: () => Date): TagTimes {
+  /** By `WHY REPOSITORY` and tag, in milliseconds since 1970. */
   const since = new Map<string, Map<string, number>>();
   let kept: Readonly<Record<string, number>> | undefined;
   let saved = '{}';
@@ -44,42 +48,45 @@ export function makeTagTimes(key: keyof typeof MOST, namespace: string, now: () 
     async load(client) {
       if (kept !== undefined) return;
       const found = await client.get<Kept>(CONFIG_MAPS, ref).catch(undefinedIfNotFound);
-      saved = found?.data?.[key] ?? '{}';
+      saved = found?.data?.[SINCE] ?? '{}';
       kept = readHours(saved);
     },
 
-    since(repository, tags) {
-      const before = since.get(repository);
+    since(why, repository, tags) {
+      const list = `${why} ${repository}`;
+      const before = since.get(list);
       const ms = now().getTime();
       const beginning = (tag: string): number => {
-        const hours = kept?.[hashOf(repository, tag)];
+        const hours = kept?.[hashOf(list, tag)];
         // Rounded up, and never in the future: a clock that was wrong deletes nothing early.
         return Math.min(ms, before?.get(tag) ?? (hours === undefined ? ms : (hours + 1) * HOUR_MS));
       };
       const these = new Map(tags.map((tag) => [tag, beginning(tag)]));
-      if (these.size === 0) since.delete(repository);
-      else since.set(repository, these);
+      if (these.size === 0) since.delete(list);
+      else since.set(list, these);
       return these;
     },
 
-    count: () => [...since.values()].reduce((sum, tags) => sum + tags.size, 0),
-    forget: (repository, tag) => void since.get(repository)?.delete(tag),
+    unneeded: () => [...since].reduce((sum, [list, { size }]) => sum + (list.startsWith('unneeded ') ? size : 0), 0),
+    forget(repository, tag) {
+      for (const why of ['unneeded', 'spare']) since.get(`${why} ${repository}`)?.delete(tag);
+    },
 
     async save(client) {
-      const all = [...since].flatMap(([repository, tags]) =>
-        [...tags].map(([tag, ms]) => [hashOf(repository, tag), Math.floor(ms / HOUR_MS)] as const),
+      const all = [...since].flatMap(([list, tags]) =>
+        [...tags].map(([tag, ms]) => [hashOf(list, tag), Math.floor(ms / HOUR_MS)] as const),
       );
-      const oldest = all.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).slice(0, MOST[key]);
+      const oldest = all.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).slice(0, MOST);
       const text = JSON.stringify(Object.fromEntries(oldest));
       if (text === saved) return;
-      const written = await client.mergePatch(CONFIG_MAPS, ref, { data: { [key]: text } }).catch(undefinedIfNotFound);
+      const written = await client.mergePatch(CONFIG_MAPS, ref, { data: { [SINCE]: text } }).catch(undefinedIfNotFound);
       if (written !== undefined) saved = text;
     },
   };
 }
 
-function hashOf(repository: string, tag: string): string {
-  return createHash('sha256').update(`${repository}:${tag}`).digest('base64url').slice(0, 14);
+function hashOf(list: string, tag: string): string {
+  return createHash('sha256').update(`${list}:${tag}`).digest('base64url').slice(0, 14);
 }
 
 function readHours(text: string): Readonly<Record<string, number>> {

@@ -83,7 +83,7 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   'how long a tag was unneeded is forgotten with the controller': bug(
     'upkeep',
     'src/builds/registry/tag-times.ts',
-    "saved = found?.data?.[key] ?? '{}';",
+    "saved = found?.data?.[SINCE] ?? '{}';",
     "saved = '{}';",
   ),
   'the log of a reused image goes with its own revision': bug(

@@ -174,11 +174,11 @@ function age(scene: Scene, hours: number): void {
   const kept = scene.get<KubeObject & { data?: Record<string, string> }>(CONFIG_MAPS, SYSTEM, 'davit-registry-upkeep');
   if (kept?.data === undefined) return;
   const oldest = Math.floor(MORNING / HOUR_MS) - LONG_HOURS;
-  const since = JSON.parse(kept.data['unneeded'] ?? '{}') as Record<string, number>;
+  const since = JSON.parse(kept.data['since'] ?? '{}') as Record<string, number>;
   const earlier = Object.fromEntries(
     Object.entries(since).map(([tag, hour]) => [tag, Math.max(oldest, hour - hours)] as const),
   );
-  scene.change(CONFIG_MAPS, kept, { data: { unneeded: JSON.stringify(earlier) } });
+  scene.change(CONFIG_MAPS, kept, { data: { since: JSON.stringify(earlier) } });
 }
 
 /** A day and a restart at noon, or two days of one controller: what it remembers counts in the second day. */
