@@ -172,7 +172,7 @@ export const KINDS: readonly Kind[] = [
     resource: DATASTORE_OPERATIONS,
     shortName: 'dsop',
     description:
-      'DatastoreOperation is one act on the database of an AppDeployment, such as a backup. Davit carries it out, one after the other for a deployment, and reports its end in the status. To cancel it, delete it.',
+      'DatastoreOperation is one act on the database of an AppDeployment, such as a backup or a restore. Davit carries them out, one after the other for a deployment, and reports the end in the status. To cancel one, delete it.',
     spec: DatastoreOperationSpec,
     specRequired: true,
     status: DatastoreOperationStatus,
@@ -182,6 +182,7 @@ export const KINDS: readonly Kind[] = [
       column('Phase', '.status.phase', 'How far it is.'),
       AGE,
       wide('Backup', '.status.backup.name', 'The backup that was made.'),
+      { ...wide('Downtime', '.status.downtimeSeconds', 'Seconds for which nothing served.'), type: 'integer' },
       wide('Requested-By', '.spec.requestedBy', 'Who asked for it.'),
       wide('Message', condition('Complete', 'message'), 'Cause of the phase and what to do.'),
     ],

@@ -1,0 +1,192 @@
+// Whether an operation can give a deployment another database, and which, with the sentence that says why not.
+
+import { describe, expect, it } from 'vitest';
+import { aRecord, aRevision } from '../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
+import type { AppRevision, Resolved } from '../schema/app-revision.ts';
+import { decideMove, type Known, type MoveAction, whyNotDeleted } from './decide-move.ts';
+
+const BACKUP = '20260201T020000Z-0000000a';
+const IMAGES = { postgres: 'postgres:18.1-trixie', cloudNativePg: 'ghcr.example/postgresql:18.1-standard-trixie' };
+const POSTGRES = {
+  image: 'postgres:17.6-trixie',
+  storageGi: 10,
+  user: 'app',
+  cpu: 1,
+  cpuLimit: 2,
+  memoryMb: 1024,
+  memoryLimitMb: 2048,
+  maxConnections: 100,
+} as const;
+const condition = (type: string, status: 'True' | 'False', reason: string) =>
+  ({ type, status, reason, message: `${reason}.`, lastTransitionTime: '2026-02-01T00:00:00Z' }) as const;
+
+const [revision] = [aRevision(aRecord())];
+const SERVES: AppDeploymentStatus = {
+  observedGeneration: 1,
+  activeRevisionId: revision.spec.id,
+  databaseVolumeUid: 'volume',
+  databaseDrivers: [
+    { driver: 'pod', postgresVersion: 18 },
+    { driver: 'cloudnative-pg', postgresVersion: 18 },
+  ],
+  conditions: [condition('Ready', 'True', 'Serving'), condition('BackupReady', 'True', 'BackedUp')],
+};
+
+interface World {
+  readonly spec?: Partial<AppDeployment['spec']>;
+  readonly status?: Partial<AppDeploymentStatus>;
+  readonly metadata?: Partial<AppDeployment['metadata']>;
+  readonly resolved?: Partial<Resolved>;
+  readonly used?: readonly number[];
+}
+
+function known({ spec, status, metadata, resolved, used = [0] }: World): Known {
+  const record = aRecord({ sourceConfig: { database: { backup: {} } }, ...spec });
+  const made: AppRevision = {
+    ...revision,
+    spec: { ...revision.spec, resolved: { ...revision.spec.resolved, postgres: POSTGRES, ...resolved } },
+  };
+  return {
+    record: { ...record, metadata: { ...record.metadata, ...metadata }, status: { ...SERVES, ...status } },
+    own: [made],
+    used,
+    images: IMAGES,
+  };
+}
+
+const decided = (action: MoveAction, world: World = {}): ReturnType<typeof decideMove> =>
+  decideMove(known(world), {
+    deployment: 'shop',
+    action,
+    ...(action === 'Restore' && { restore: { backup: BACKUP } }),
+  });
+const pod = (number: number) => ({ driver: 'pod', number }) as const;
+const inCluster: World = {
+  resolved: {
+    postgres: { ...POSTGRES, driver: 'cloudnative-pg', image: IMAGES.cloudNativePg.replace('18.1', '17.6') },
+  },
+};
+
+describe('the database that an operation makes', () => {
+  it.each<[MoveAction, World, object]>([
+    ['Restore', {}, { from: pod(0), to: pod(1), backup: BACKUP }],
+    ['Move', {}, { from: pod(0), to: { driver: 'cloudnative-pg', number: 1 } }],
+    ['Upgrade', {}, { from: pod(0), to: pod(1) }],
+    ['Upgrade', inCluster, { to: { driver: 'cloudnative-pg', number: 1 } }],
+    ['Return', { resolved: { movedDatabase: { number: 2 } }, status: { databasesKept: [pod(1)] } }, { to: pod(1) }],
+  ])('of %s is the next one, or the one before: %#', (action, world, move) => {
+    expect(decided(action, world)).toMatchObject({ move });
+  });
+
+  it('has a number that no database of the deployment has had', () => {
+    expect(decided('Restore', { used: [0, 3] })).toMatchObject({ move: { to: pod(4) } });
+    expect(decided('Restore', { resolved: { movedDatabase: { number: 7 } }, used: [7] })).toMatchObject({
+      move: { from: pod(7), to: pod(8) },
+    });
+  });
+
+  it.each([
+    ['another base', { image: 'postgres:18.1' }],
+    ['an application that is the superuser', { image: IMAGES.postgres, user: undefined }],
+  ])('is made by Upgrade for the same version where the present one has %s', (_what, postgres) => {
+    const { user: _user, ...others } = POSTGRES;
+    expect(decided('Upgrade', { resolved: { postgres: { ...others, ...postgres } as never } })).toHaveProperty('move');
+  });
+});
+
+describe('what is refused', () => {
+  const LISTENER = { sourceConfig: { database: { backup: {} }, listenerId: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10' } };
+  it.each<[string, MoveAction, World, RegExp]>([
+    ['a deletion', 'Move', { metadata: { deletionTimestamp: '2026-02-01T00:00:00Z' } }, /is being deleted/],
+    ['a listener', 'Restore', { spec: LISTENER }, /create the operation there, with the kubeconfig of that cluster/],
+    [
+      'an external database',
+      'Upgrade',
+      { resolved: { postgres: undefined } as never },
+      /has no PostgreSQL that Davit made/,
+    ],
+    [
+      'no backups',
+      'Restore',
+      { spec: { sourceConfig: {} } },
+      /asks for no backups\. Set source_config\.database\.backup/,
+    ],
+    [
+      'no store',
+      'Restore',
+      { status: { conditions: [condition('BackupReady', 'False', 'BackupStoreMissing')] } },
+      /can only be restored from a store\. BackupStoreMissing\./,
+    ],
+    ['a move down', 'Move', inCluster, /has driver cloudnative-pg already\. A Cluster is not moved to a pod/],
+    ['no driver', 'Move', { status: { databaseDrivers: [{ driver: 'pod' }] } }, /This platform has no CloudNativePG/],
+    [
+      'an older version',
+      'Move',
+      { status: { databaseDrivers: [{ driver: 'cloudnative-pg', postgresVersion: 16 }] } },
+      /It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16/,
+    ],
+    ['no data', 'Move', { status: { databaseVolumeUid: undefined } as never }, /has no data yet/],
+    ['a rollout', 'Upgrade', { status: { activeRevisionId: 'another' } }, /newest revision of shop is not deployed/],
+    [
+      'a load that has not ended',
+      'Move',
+      { status: { conditions: [condition('DatabaseRestored', 'False', 'Restoring')] } },
+      /is still being loaded: Restoring\./,
+    ],
+    [
+      'backups that fail',
+      'Upgrade',
+      { status: { conditions: [condition('BackupReady', 'False', 'BackupFailing')] } },
+      /has no good one: BackupFailing\..* kubectl davit backup shop/,
+    ],
+    [
+      'the same version',
+      'Upgrade',
+      { resolved: { postgres: { ...POSTGRES, image: IMAGES.postgres } } },
+      /is PostgreSQL 18 already, as this platform has it \(settings\.images\.postgres\)/,
+    ],
+    [
+      'a tag without a version',
+      'Upgrade',
+      { resolved: { postgres: { ...POSTGRES, image: 'postgres:latest' } } },
+      /does not begin with the major version/,
+    ],
+    ['no database before', 'Return', {}, /keeps no database that it used before/],
+    [
+      'a database that was never loaded',
+      'Return',
+      { resolved: { movedDatabase: { number: 0, neverLoaded: [1] } }, status: { databasesKept: [pod(1)] } },
+      /No backup was ever loaded into database pod\/1/,
+    ],
+  ])('for %s: %s', (_what, action, world, words) => {
+    expect(decided(action, world)).toEqual({ refused: expect.stringMatching(words) });
+  });
+});
+
+describe('a database is deleted', () => {
+  const kept: World = { status: { databasesKept: [pod(1)] }, used: [0, 1] };
+
+  it('where the deployment does not use it, and serves', () => {
+    expect(whyNotDeleted(known(kept), 1)).toBeUndefined();
+  });
+
+  it.each<[string, World, number, RegExp]>([
+    ['the one in use', kept, 0, /Database 0 is the one that shop uses/],
+    ['one that is not there', kept, 9, /has no database 9\. It keeps: pod\/1\./],
+    [
+      'of a deployment that does not serve',
+      { ...kept, status: { ...kept.status, conditions: [condition('Ready', 'False', 'Progressing')] } },
+      1,
+      /does not serve on its present database now/,
+    ],
+    [
+      'of one that is scaled to zero',
+      { ...kept, status: { ...kept.status, conditions: [condition('Ready', 'True', 'ScaledToZero')] } },
+      1,
+      /does not serve/,
+    ],
+  ])('but not %s', (_what, world, number, words) => {
+    expect(whyNotDeleted(known(world), number)).toMatch(words);
+  });
+});
