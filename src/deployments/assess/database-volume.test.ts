@@ -79,7 +79,7 @@ describe('is the volume missing?', () => {
 
   it('says how to restore it and how to give it up', () => {
     const { message } = volumeMissing(seen({ known: CLAIM_UID }), undefined);
-    expect(message).toContain('Restore the volume from a backup, with the labels davit.dev/deployment=shop');
+    expect(message).toContain('If the volume itself is restored, with the labels davit.dev/deployment=shop');
     expect(message).toContain(`kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${CLAIM_UID}`);
   });
 });

@@ -92,9 +92,17 @@ export function volumeMissing(observed: ObservedChildren, found: KubeObject | un
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
     ? `${refText(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label ${inCluster ? 'clusters.postgresql.cnpg.io' : 'pvc'} ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the ${inCluster ? 'Cluster' : 'volume'} from a backup, with the labels ${labels}; the deployment then continues automatically.`;
+    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database.${restoreWords(observed)} If the ${inCluster ? 'Cluster' : 'volume'} itself is restored, with the labels ${labels}, the deployment continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
+}
+
+/** The way on that every deployment with backups has. Begins with a space. */
+function restoreWords({ record: { metadata, status } }: ObservedChildren): string {
+  const { name: backup, lastSuccessAt } = status?.databaseBackup ?? {};
+  return backup === undefined
+    ? ''
+    : ` To give the deployment a new database with its newest backup, of ${lastSuccessAt}: kubectl davit database restore ${metadata.name} -n ${metadata.namespace} --backup ${backup}.`;
 }
 
 /** May an object of the claim's name be taken for it? An apply of it heals its labels then. */
@@ -120,7 +128,7 @@ export function volumeTrouble(observed: ObservedChildren): ActionFailure | undef
     return {
       reason: 'VolumeLost',
       ref,
-      message: `${refText(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
+      message: `${refText(ref)} has lost its PersistentVolume.${restoreWords(observed)} If the PersistentVolume itself is restored, the deployment continues automatically.`,
     };
   return undefined;
 }

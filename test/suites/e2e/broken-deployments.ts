@@ -397,7 +397,7 @@ export const GROUPS: readonly Group[] = [
         title: 'A volume that is lost',
         what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. Restore volume and claim from a backup ([how](backup.md#backing-up)) if there is one.',
         note: 'giving the data up and starting with an empty database',
-        says: /is missing, and with it the data.*Restore the volume from a backup.*To start with an empty database instead: kubectl annotate/,
+        says: /is missing, and with it the data.*If the volume itself is restored.*To start with an empty database instead: kubectl annotate/,
         isStalled: true,
         alerts: ['DavitDataAtRisk', 'DavitDeploymentUnavailable', 'DavitDeploymentStalled'],
         break: async ({ kubectl }) => {

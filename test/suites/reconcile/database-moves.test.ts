@@ -741,6 +741,49 @@ describe('an operation that cannot be carried out', () => {
   });
 });
 
+describe('a restore', () => {
+  it('is the way out of a lost volume', async () => {
+    const world = await rested();
+    const { kube } = world;
+    kube.erase(PERSISTENT_VOLUME_CLAIMS, { namespace: 'team', name: 'shop--postgres' });
+    await rest(world, (one) => makeWorkloadsReady(one, [DEPLOYMENTS]));
+    expect(says(kube, 'Stalled')).toBe('True VolumeMissing');
+    const way = `kubectl davit database restore shop -n team --backup ${BACKUP}.`;
+    expect(conditionIn(kube, 'Ready')?.message).toContain(way);
+    ask(kube, 'back', ACTIONS.Restore);
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
+  });
+
+  it('leaves the scale that the record has meanwhile', async () => {
+    const world = await rested();
+    const { kube } = world;
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', 'Loading');
+    // A GitOps tool writes the record back, again and again.
+    for (const scale of [3, 2]) {
+      await scaled(kube, scale);
+      await turn(world, 'back');
+    }
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    expect(record(kube).status?.resourceSpec).toMatchObject({ minScale: 2, maxScale: 2 });
+    expect(record(kube).spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 2 });
+  });
+
+  it('of a deployment that is scaled to zero leaves it so', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await scaled(kube, 0);
+    await rest(world);
+    ask(kube, 'back', ACTIONS.Restore);
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    expect([says(kube, 'Ready'), record(kube).status?.databaseNumber]).toEqual(['True ScaledToZero', 1]);
+  });
+});
+
 describe('a database that is not used any more', () => {
   it('is deleted by its number, and never the one in use', async () => {
     const world = await rested();
