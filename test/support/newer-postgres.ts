@@ -11,13 +11,15 @@ import { type Progress, refuseWithinTests } from '../cluster/prepared.ts';
 export const NEWER_POSTGRES = 'a newer PostgreSQL';
 const REQUIREMENTS = join(import.meta.dirname, 'newer-postgres.txt');
 /** It links to Debian's libraries, which the image has. */
+/** These programs look for the server's socket in /tmp, and the official image's in this folder. */
+const SOCKET = 'PGHOST=/var/run/postgresql';
 const PYTHON = ['--python-version=3.12', '--only-binary=:all:', '--no-deps', '--require-hashes'];
 
 /** Image `davit.local/postgres:MAJOR`, which is started as that of Debian's PostgreSQL is. */
 export async function ensureNewerPostgres(progress: Progress): Promise<Image> {
   const { postgres } = await ensureImages(progress);
   const parent = join(cacheRoot(), 'program-images');
-  const entry = join(parent, `postgres-${key([postgres.digest, await readFile(REQUIREMENTS, 'utf8')])}`);
+  const entry = join(parent, `postgres-${key([postgres.digest, SOCKET, await readFile(REQUIREMENTS, 'utf8')])}`);
   const known = await readImage(entry);
   if (known) return known;
   refuseWithinTests(NEWER_POSTGRES);
@@ -58,7 +60,10 @@ async function makeImage(making: string, base: Image, entry: string): Promise<vo
       .replace(/^PG_MAJOR=.*/, `PG_MAJOR=${major}`),
   );
   const name = base.name.replace(/:[^:/]*$/, `:${major}`);
-  const digest = await writeImage(join(done, 'image.tar'), name, [...layers, own], { ...config, Env: env });
+  const digest = await writeImage(join(done, 'image.tar'), name, [...layers, own], {
+    ...config,
+    Env: [...env, SOCKET],
+  });
   await writeFile(join(done, 'record.json'), JSON.stringify({ name, digest }));
   await rename(done, entry);
 }

@@ -1,5 +1,6 @@
 // All that is wrong with a record, judged once a pass: it decides what may be done, and what is reported of the record.
 
+import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { StorePart } from '../../schema/meta.ts';
@@ -130,7 +131,8 @@ function heldByOperation({ operation, names }: Observed, database: Entry): Entry
   const isLeft = status?.move?.from.number === names.databaseNumber && !COPIES.has(spec.action);
   if (database.is === 'stalled' && !isLeft) return undefined;
   const { message = '' } = conditionOf(status?.conditions, 'Complete') ?? {};
-  return fail('OperationRunning', `${spec.action} ${metadata.name} has stopped the deployment. ${message}`);
+  const trouble = !isLeft && database.is === 'fail' && isFailure(database.reason) ? ` ${database.message}` : '';
+  return fail('OperationRunning', `${spec.action} ${metadata.name} has stopped the deployment. ${message}${trouble}`);
 }
 
 /** A person has deleted the Service of pods that run, and Davit may not make it again. */
