@@ -120,6 +120,7 @@ const DEPLOYMENT = {
   source_revision_config: { workflow_config_path: 'langgraph.json' },
   secrets: [{ name: 'KEY' }],
   database_claim: null,
+  databases_kept: [],
   internal_url: 'http://shop.team:8000',
   latest_revision_id: 'r',
   active_revision_id: 'r',

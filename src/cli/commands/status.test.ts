@@ -33,6 +33,7 @@ function deployment(conditions: readonly Said[] = [], more: object = {}): Deploy
     changed_by: null,
     internal_url: null,
     active_revision_id: idOf(1),
+    databases_kept: [],
     source_config: { custom_url: null, resource_spec: { max_scale: 2 } },
     ...more,
   } as unknown as Deployment;
@@ -89,6 +90,11 @@ const CRASHED = {
 };
 
 describe('the tree', () => {
+  it('lists the databases that are kept', () => {
+    const kept = deployment([], { databases_kept: [{ driver: 'pod', number: 0 }] });
+    expect(tree({ deployment: kept, revisions: [], pods: [] })).toContain('  keeps databases  pod/0');
+  });
+
   it('draws every part, with reasons where something is wrong', () => {
     const broken = deployment([
       { type: 'Ready', status: 'False', reason: 'ContainerCrashed', message: 'Container server ended.' },

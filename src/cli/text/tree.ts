@@ -3,6 +3,7 @@
 import type { DeploymentEvent, DeploymentPod } from '../../deployments/http/events/payloads.ts';
 import type { Deployment } from '../../deployments/http/payloads.ts';
 import type { Revision } from '../../deployments/http/revisions/payloads.ts';
+import { databaseText } from '../../deployments/record/database-move.ts';
 import { CONDITION_TYPES, isFailure } from '../../schema/app-deployment-conditions.ts';
 import { listedEvents, runsBeside } from '../../schema/listed-events.ts';
 import { ROLES, STORE_PARTS } from '../../schema/meta.ts';
@@ -75,6 +76,9 @@ export function treeOf(parts: Parts, now = Date.now()): string[] {
     ...(changedBy === null ? [] : [`  changed by  ${changedBy}`]),
     ...(config.custom_url ? [`  address  ${config.custom_url}${scale}`] : []),
     ...(internal === null ? [] : [`  in the cluster  ${internal}${scale}`]),
+    ...(deployment.databases_kept.length > 0
+      ? [`  keeps databases  ${deployment.databases_kept.map(databaseText).join(', ')}`]
+      : []),
     ...drawn([
       ...heading('conditions', conditionsOf(deployment)),
       ...heading('revisions', revisionsOf(deployment, revisions)),

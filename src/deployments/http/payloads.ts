@@ -18,6 +18,7 @@ import {
   DatabaseProofStatus,
   DatabaseRestoreStatus,
 } from '../../schema/database.ts';
+import { DatabaseOfDeployment } from '../../schema/datastore-operation.ts';
 import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
@@ -429,6 +430,7 @@ const EXAMPLE = {
   database_deletion_policy: 'Delete',
   tracing_project_deletion_policy: 'Retain',
   database_claim: 'shop--postgres',
+  databases_kept: [],
   tag_value_ids: [],
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
@@ -492,6 +494,11 @@ export const Deployment = z
       .nullable()
       .describe(
         'Name of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, with the data of its own PostgreSQL. null while there is none.',
+      ),
+    databases_kept: z
+      .array(response(DatabaseOfDeployment))
+      .describe(
+        'The databases that it does not use any more and that are kept, until action DeletePrevious deletes them.',
       ),
     tag_value_ids: Tags,
     created_at: time,

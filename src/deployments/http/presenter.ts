@@ -83,6 +83,7 @@ export function presentDeployment(
     tracing_project_deletion_policy: spec.tracingProjectDeletionPolicy ?? ASKS_NOTHING.tracingProjectDeletionPolicy,
     database_claim:
       status.databaseVolumeUid === undefined ? null : names(record.metadata.name, status.databaseNumber).postgresClaim,
+    databases_kept: [...(status.databasesKept ?? [])],
     tag_value_ids: tagsOf(record),
     created_at: createdAt(record),
     updated_at: updatedAt(record),
