@@ -10,16 +10,18 @@ import { type Progress, refuseWithinTests } from '../cluster/prepared.ts';
 
 export const NEWER_POSTGRES = 'a newer PostgreSQL';
 const REQUIREMENTS = join(import.meta.dirname, 'newer-postgres.txt');
+/** This psql looks for the server's socket in /tmp, and the official image's in another folder. */
+const PSQL = `#!/bin/sh
+PGHOST=\${PGHOST:-/var/run/postgresql} exec "$0.real" "$@"
+`;
 /** It links to Debian's libraries, which the image has. */
-/** These programs look for the server's socket in /tmp, and the official image's in this folder. */
-const SOCKET = 'PGHOST=/var/run/postgresql';
 const PYTHON = ['--python-version=3.12', '--only-binary=:all:', '--no-deps', '--require-hashes'];
 
 /** Image `davit.local/postgres:MAJOR`, which is started as that of Debian's PostgreSQL is. */
 export async function ensureNewerPostgres(progress: Progress): Promise<Image> {
   const { postgres } = await ensureImages(progress);
   const parent = join(cacheRoot(), 'program-images');
-  const entry = join(parent, `postgres-${key([postgres.digest, SOCKET, await readFile(REQUIREMENTS, 'utf8')])}`);
+  const entry = join(parent, `postgres-${key([postgres.digest, PSQL, await readFile(REQUIREMENTS, 'utf8')])}`);
   const known = await readImage(entry);
   if (known) return known;
   refuseWithinTests(NEWER_POSTGRES);
@@ -52,6 +54,9 @@ async function makeImage(making: string, base: Image, entry: string): Promise<vo
   const sample = join(folder, 'share/postgresql.conf.sample');
   const settings = await readFile(sample, 'utf8');
   await writeFile(sample, settings.replace(/^#listen_addresses = 'localhost'/m, "listen_addresses = '*'"));
+  const psql = join(folder, 'bin/psql');
+  await rename(psql, `${psql}.real`);
+  await writeFile(psql, PSQL, { mode: 0o755 });
   const { layers, config } = await partsOf(base, below);
   const own = await writeLayer(root, join(making, 'layer.tar.zst'), () => ({ uid: 0, gid: 0 }));
   const env = config.Env.map((one) =>
@@ -62,7 +67,7 @@ async function makeImage(making: string, base: Image, entry: string): Promise<vo
   const name = base.name.replace(/:[^:/]*$/, `:${major}`);
   const digest = await writeImage(join(done, 'image.tar'), name, [...layers, own], {
     ...config,
-    Env: [...env, SOCKET],
+    Env: env,
   });
   await writeFile(join(done, 'record.json'), JSON.stringify({ name, digest }));
   await rename(done, entry);
