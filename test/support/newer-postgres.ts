@@ -10,9 +10,12 @@ import { type Progress, refuseWithinTests } from '../cluster/prepared.ts';
 
 export const NEWER_POSTGRES = 'a newer PostgreSQL';
 const REQUIREMENTS = join(import.meta.dirname, 'newer-postgres.txt');
-/** This psql looks for the server's socket in /tmp, and the official image's in another folder. */
+/** The server has its socket in /tmp, and where the entrypoint says while it makes the database: psql looks for it in both. */
 const PSQL = `#!/bin/sh
-PGHOST=\${PGHOST:-/var/run/postgresql} exec "$0.real" "$@"
+for folder in /var/run/postgresql /tmp; do
+  [ -S "$folder/.s.PGSQL.5432" ] && export PGHOST="\${PGHOST:-$folder}"
+done
+exec "$0.real" "$@"
 `;
 /** It links to Debian's libraries, which the image has. */
 const PYTHON = ['--python-version=3.12', '--only-binary=:all:', '--no-deps', '--require-hashes'];

@@ -289,7 +289,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
           'shop--postgres-0',
           '--',
           'env',
-          'PGHOST=127.0.0.1',
+          'PGHOST=/var/run/postgresql',
           'PGUSER=postgres',
           'PGDATABASE=cuts',
           `RESTORE_ID=${id}`,
