@@ -172,7 +172,7 @@ function foreignBackup({ work: { spec }, copy, restoredFrom }: AgentSeen): Rejec
   if (id !== undefined && tenant === spec.tenantId) return undefined;
   return {
     reason: 'ApplyRefused',
-    message: `The deployment begins with a backup of ${quoted(from)}, and namespace ${spec.namespace} of the cluster has no deployment of that name from the same tenant of the hub. Remove source_config.database.restore, and restore the backup there with kubectl davit restore.`,
+    message: `The deployment begins with a backup of ${quoted(from)}, and namespace ${spec.namespace} of the cluster has no deployment of that name from the same tenant of the hub. Remove source_config.database.restore, and restore the backup there with kubectl davit database restore.`,
   };
 }
 
