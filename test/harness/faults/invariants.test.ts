@@ -188,15 +188,22 @@ it.each([
 });
 
 it.each([
-  { reason: 'by a person who said so before', annotations: { 'example.com/forgotten': 'yes' }, violations: [] },
+  { reason: 'by the operation of a person', number: 1, violations: [] },
   {
-    reason: 'by whom nobody asked',
-    annotations: {},
+    reason: 'by an operation that names another one',
+    number: 0,
     violations: ['I11 data: PersistentVolumeClaim shop---pg1 was deleted, and nobody asked'],
   },
-])('a volume that is deleted $reason', ({ annotations, violations }) => {
+])('a volume that is deleted $reason', ({ number, violations }) => {
   const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' };
-  const metadata = { name: 'shop---pg1', labels, annotations };
-  const history = [sighting('PersistentVolumeClaim', 'shop---pg1', { version: 2n, gone: true, object: { metadata } })];
+  const spec = { deployment: 'shop', action: 'DeletePrevious', deletePrevious: { number } };
+  const history = [
+    sighting('DatastoreOperation', 'shop-x', { version: 1n, object: { metadata: { name: 'shop-x' }, spec } }),
+    sighting('PersistentVolumeClaim', 'shop---pg1', {
+      version: 2n,
+      gone: true,
+      object: { metadata: { name: 'shop---pg1', labels } },
+    }),
+  ];
   expect(lostIn(history)).toEqual(violations);
 });
