@@ -81,6 +81,9 @@ describe('the database that an operation makes', () => {
 
   it('has a number that no database of the deployment has had', () => {
     expect(decided('Restore', { used: [0, 3] })).toMatchObject({ move: { to: pod(4) } });
+    expect(decided('Restore', { resolved: { movedDatabase: { number: 0, neverLoaded: [4] } } })).toMatchObject({
+      move: { to: pod(5) },
+    });
     expect(decided('Restore', { resolved: { movedDatabase: { number: 7 } }, used: [7] })).toMatchObject({
       move: { from: pod(7), to: pod(8) },
     });

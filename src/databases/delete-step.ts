@@ -16,7 +16,7 @@ export function nextDeleteStep(observed: ObservedOperation, record: AppDeploymen
     return ended(observed, now, 'Succeeded', 'Deleted', `Database ${number} is deleted, with all of its data.`);
   const refused = whyNotDeleted({ record, own, used }, number);
   if (refused !== undefined) return ended(observed, now, 'Failed', 'NotPossible', refused);
-  if (isBegun) return { act: 'delete-database', requeueAfterMs: LOOK_AGAIN_MS };
+  if (isBegun) return { deletes: number, requeueAfterMs: LOOK_AGAIN_MS };
   const startedAt = rfc3339(now);
   const message = `Database ${number} is being deleted.`;
   return {

@@ -47,7 +47,8 @@ export function cancelMove(observed: ObservedOperation, now: Date): OperationSte
   if (!move || record === undefined || record.metadata.deletionTimestamp !== undefined) return undefined;
   if (phase === 'Running' && job) return { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS };
   if (phase === 'Loading') return goesBack(observed, move, now, CANCELLED);
-  if (phase === 'Returning' && !isBack(observed, move)) return { requeueAfterMs: LOOK_AGAIN_MS };
+  if (phase === 'Returning')
+    return isBack(observed, move) ? { act: 'release', ...withoutNext(move) } : { requeueAfterMs: LOOK_AGAIN_MS };
   return undefined;
 }
 
@@ -223,8 +224,13 @@ function goesBack(
 function returning(observed: ObservedOperation, move: DatabaseMove, now: Date): OperationStep {
   const { reason, message } = said(observed);
   return isBack(observed, move)
-    ? fails(observed, now, { reason, message })
+    ? { ...fails(observed, now, { reason, message }), ...withoutNext(move) }
     : inPhase(observed, now, 'Returning', { reason, message });
+}
+
+/** A next database that was made for a backup: no pod of the deployment has used it. */
+function withoutNext({ to, backup }: DatabaseMove): Pick<OperationStep, 'deletes'> {
+  return backup === undefined ? {} : { deletes: to.number };
 }
 
 /** Whether the deployment has the database before, and no pass gives it the next one any more. */

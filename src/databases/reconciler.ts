@@ -48,10 +48,10 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     if (!operation) return {};
     const siblings = caches.operations.byIndex(namespace, DEPLOYMENT_NAMED, operation.spec.deployment);
     const observed = await observeOperation(operation, siblings, { home: within, settings });
-    const { status, act, kind, requeueAfterMs } = nextOperationStep(observed, now());
+    const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
     try {
+      if (deletes !== undefined) await deleteDatabase(observed, deletes, within);
       if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
-      if (act === 'delete-database') await deleteDatabase(observed, within);
       if (act === 'hold') await hold(observed, within);
       if (act === 'start' && kind) await start(observed, kind, within);
       if (act === 'cancel') await removeWork(observed, within);
@@ -180,9 +180,8 @@ function baseBackup(operation: DatastoreOperation, record: AppDeployment, { cach
 }
 
 /** Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. */
-async function deleteDatabase({ operation, record }: ObservedOperation, home: Cluster): Promise<void> {
+async function deleteDatabase({ record }: ObservedOperation, number: number, home: Cluster): Promise<void> {
   if (!record) return;
-  const { number } = operation.spec.deletePrevious ?? {};
   for (const { object } of databasesOf(record, home.caches).filter((one) => one.number === number)) {
     if (object.metadata.deletionTimestamp !== undefined) continue;
     // oxlint-disable-next-line no-await-in-loop -- three at most

@@ -11,9 +11,11 @@ export interface OperationStep {
   readonly status?: DatastoreOperationStatus;
   /**
    * `hold`: add the finalizer and the owner. `start`: create the work if it is missing. `cancel`: delete the work. `release`: remove the
-   * finalizer. `delete-database`: delete the objects of the database that action DeletePrevious names.
+   * finalizer.
    */
-  readonly act?: 'hold' | 'start' | 'cancel' | 'release' | 'delete-database';
+  readonly act?: 'hold' | 'start' | 'cancel' | 'release';
+  /** Number of a database that the deployment does not use: its objects are deleted, before the status is written. */
+  readonly deletes?: number;
   /** What `start` creates. */
   readonly kind?: BackupKind;
   /** Delay after which the operation is reconciled even if nothing changes. */

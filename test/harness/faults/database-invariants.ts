@@ -5,12 +5,16 @@ import { names } from '../../../src/deployments/record/names.ts';
 import { MIGRATION, RESTORE, RESTORE_CONTAINER } from '../../../src/schema/meta.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
-/** Names of what operations were asked to delete: that is no loss. */
+/** Names of what operations were asked to delete, and of next databases of operations that led back: that is no loss. */
 export function deletedByOperations(history: readonly Sighting[]): ReadonlySet<string> {
   return new Set(
     history.flatMap(({ kind, object }) => {
-      const { deployment, deletePrevious } = kind === 'DatastoreOperation' ? object.spec : {};
-      return deletePrevious === undefined ? [] : [names(deployment, deletePrevious.number).postgres];
+      if (kind !== 'DatastoreOperation') return [];
+      const { deployment, deletePrevious } = object.spec;
+      const { phase, move } = object.status ?? {};
+      const isTakenBack = move?.backup !== undefined && (phase === 'Returning' || phase === 'Failed');
+      const numbers = [deletePrevious?.number, isTakenBack ? move.to.number : undefined];
+      return numbers.flatMap((number) => (number === undefined ? [] : [names(deployment, number).postgres]));
     }),
   );
 }
