@@ -192,7 +192,8 @@ async function deleteDatabase({ record }: ObservedOperation, number: number, hom
 async function removeObject(object: KubeObject, { client, caches, registry }: Cluster): Promise<void> {
   const { uid = '', resourceVersion = '' } = object.metadata;
   const resource = registry.resourceOf(object);
-  const options = { uid, propagationPolicy: 'Background' } as const;
+  // Of exactly what was observed: somebody may have taken it over since.
+  const options = { uid, resourceVersion, propagationPolicy: 'Background' } as const;
   const left = await client.remove(resource, placeOf(object), options).catch(undefinedIfNotFound);
   if (left) overlayWrite(caches, left);
   else caches.children.get(object.kind)?.overlayDeleted(uid, resourceVersion);

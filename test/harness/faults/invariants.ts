@@ -309,7 +309,9 @@ function twoRevisions(run: Run): string | undefined {
   const made = new Map<string, string>();
   for (const { kind, object } of run.history) {
     if (kind !== 'AppRevision') continue;
-    const of = `${object.spec.deploymentUid} generation ${object.spec.deploymentGeneration}`;
+    // A push or an operation makes a further one, which has a number.
+    const { deploymentUid, deploymentGeneration, pushSerial } = object.spec;
+    const of = `${deploymentUid} generation ${deploymentGeneration}${pushSerial === undefined ? '' : ` push ${pushSerial}`}`;
     const before = made.get(of);
     if (before !== undefined && before !== object.metadata.uid) return `two revisions of ${of}`;
     made.set(of, object.metadata.uid ?? '');
