@@ -493,7 +493,7 @@ export const Deployment = z
       .string()
       .nullable()
       .describe(
-        'Name of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, with the data of its own PostgreSQL. null while there is none.',
+        'Name of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, with the data of its own PostgreSQL. null as long as there is no such volume.',
       ),
     databases_kept: z
       .array(response(DatabaseOfDeployment))
