@@ -1,22 +1,21 @@
 // The next step of action Backup: its work is created, under a name that follows from the uid of the operation, and watched.
 
-import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
-import { podFailure } from '../deployments/assess/pod-failures.ts';
-import { type BackupKind, backupToMake } from '../deployments/record/backup-request.ts';
+import type { Job } from '../deployments/assess/jobs.ts';
+import { backupToMake } from '../deployments/record/backup-request.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { rfc3339 } from '../schema/conditions.ts';
 import type { BaseBackup, ObservedOperation } from './observed.ts';
-import { endedBase, sentBackup, wordsOfFailure } from './outcome.ts';
-import { ended, LOOK_AGAIN_MS, type OperationStep, statusOf, waits } from './steps.ts';
+import { dumpOf, endedBase, NOT_SCHEDULED, workDeleted } from './outcome.ts';
+import { ended, inPhase, type OperationStep, waits } from './steps.ts';
 
 /** What is known of the work of a backup that has begun. Undefined before that. */
 export function begunBackupStep(observed: ObservedOperation, now: Date): OperationStep | undefined {
   const { status } = observed.operation;
   if (observed.base) return makingBase(observed, observed.base, now);
   if (observed.job) return makingDump(observed, observed.job, now);
-  return status?.work === undefined
-    ? undefined
-    : ended(observed, now, 'Failed', 'WorkDeleted', `${status.work} was deleted before its end.`);
+  if (status?.work === undefined) return undefined;
+  const { reason, message } = workDeleted(status.work);
+  return ended(observed, now, 'Failed', reason, message);
 }
 
 /** The step of a backup that is the first operation of its deployment. */
@@ -26,14 +25,9 @@ export function nextBackupStep(observed: ObservedOperation, record: AppDeploymen
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
   if (observed.otherBackup !== undefined)
     return waits(observed, now, 'AnotherBackup', `${observed.otherBackup} makes a backup of this database already.`);
-  if (!observed.source[decided.kind]) return waits(observed, now, 'NotScheduled', NOT_SCHEDULED[decided.kind]);
-  return { act: 'start', kind: decided.kind };
+  const { reason, message } = NOT_SCHEDULED[decided.kind];
+  return observed.source[decided.kind] ? { act: 'start', kind: decided.kind } : waits(observed, now, reason, message);
 }
-
-const NOT_SCHEDULED: Readonly<Record<BackupKind, string>> = {
-  dump: 'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
-  base: 'CloudNativePG has no schedule of base backups yet. Condition ArchiveReady of the deployment says why.',
-};
 
 function makingBase(observed: ObservedOperation, base: BaseBackup, now: Date): OperationStep {
   const { name } = base.metadata;
@@ -49,22 +43,17 @@ function makingBase(observed: ObservedOperation, base: BaseBackup, now: Date): O
 function makingDump(observed: ObservedOperation, job: Job, now: Date): OperationStep {
   const { pods, record } = observed;
   const { name } = job.metadata;
-  if (jobEnd(job, 'Failed')) return ended(observed, now, 'Failed', 'BackupFailed', wordsOfFailure(job, pods));
-  const complete = jobEnd(job, 'Complete');
-  if (complete) {
-    const backup = sentBackup(pods);
-    const message = backup
-      ? `Backup ${backup.name} is in the store.`
-      : 'The backup is in the store. Its pod does not say any more which one it made.';
-    const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
-    return isReported(lastSuccessAt, backup?.takenAt, complete.lastTransitionTime, now)
-      ? ended(observed, now, 'Succeeded', 'BackupMade', message, backup)
-      : runs(observed, now, name, message);
-  }
-  const trouble = podFailure(pods.filter(({ status }) => status?.phase === 'Pending'));
-  return trouble
-    ? runs(observed, now, name, trouble.message, trouble.reason)
-    : runs(observed, now, name, `Job ${name} makes the backup.`);
+  const dump = dumpOf(job, pods);
+  if (dump.is === 'failed') return ended(observed, now, 'Failed', dump.said.reason, dump.said.message);
+  if (dump.is === 'running') return runs(observed, now, name, dump.said.message, dump.said.reason);
+  const { backup } = dump;
+  const message = backup
+    ? `Backup ${backup.name} is in the store.`
+    : 'The backup is in the store. Its pod does not say any more which one it made.';
+  const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
+  return isReported(lastSuccessAt, backup?.takenAt, dump.at, now)
+    ? ended(observed, now, 'Succeeded', 'BackupMade', message, backup)
+    : runs(observed, now, name, message);
 }
 
 /** So long the status of the record may take to list a backup, in milliseconds. */
@@ -89,6 +78,5 @@ function runs(
   reason = 'BackupRunning',
 ): OperationStep {
   const { startedAt = rfc3339(now) } = observed.operation.status ?? {};
-  const status = { ...statusOf(observed, now, 'Running', reason, message), startedAt, work };
-  return { status, requeueAfterMs: LOOK_AGAIN_MS };
+  return inPhase(observed, now, 'Running', { reason, message }, { startedAt, work });
 }

@@ -5,6 +5,7 @@ import {
   type DatabaseMove,
   databaseNumberOf,
   databaseOf,
+  databaseText,
   neverLoadedWords,
   ONLY_UP,
   postgresVersionOf,
@@ -84,9 +85,7 @@ export function whyNotDeleted({ record, own, used }: Known, number: number): str
 
 function keptWords({ status }: AppDeployment): string {
   const kept = status?.databasesKept ?? [];
-  return kept.length === 0
-    ? 'No database of it is kept.'
-    : `It keeps: ${kept.map(({ driver, number }) => `${driver}/${number}`).join(', ')}.`;
+  return kept.length === 0 ? 'No database of it is kept.' : `It keeps: ${kept.map(databaseText).join(', ')}.`;
 }
 
 function whyNoDatabase(record: AppDeployment): string | undefined {

@@ -9,16 +9,14 @@
 // takes effect with the pass that has seen it, which the status of the record says (databaseOperation): an earlier pass may still create
 // what the phase before asked for.
 
-import { jobEnd } from '../deployments/assess/jobs.ts';
-import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { type DatabaseMove, databaseNumberOf, databaseText } from '../deployments/record/database-move.ts';
 import { conditionOf, rfc3339 } from '../schema/conditions.ts';
 import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import { COPIES, type OperationAction, type OperationPhase } from '../schema/operation-phases.ts';
+import { COPIES, type OperationAction } from '../schema/operation-phases.ts';
 import { decideMove, type MoveAction } from './decide-move.ts';
 import type { ObservedOperation } from './observed.ts';
-import { sentBackup, wordsOfFailure } from './outcome.ts';
-import { ended, LOOK_AGAIN_MS, type OperationStep, statusOf, waits } from './steps.ts';
+import { dumpOf, NOT_SCHEDULED, workDeleted } from './outcome.ts';
+import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, type Said, said, waits } from './steps.ts';
 
 type Action = DatastoreOperationSpec & { readonly action: MoveAction };
 
@@ -52,16 +50,12 @@ export function cancelMove(observed: ObservedOperation, now: Date): OperationSte
   return undefined;
 }
 
-interface Failure {
-  readonly reason: string;
-  readonly message: string;
-}
-
-const CANCELLED: Failure = { reason: 'Cancelled', message: 'The operation was deleted.' };
+const CANCELLED: Said = { reason: 'Cancelled', message: 'The operation was deleted.' };
 
 function begin(observed: ObservedOperation, spec: Action, now: Date): OperationStep {
-  const { record, revisions: own, used, images } = observed;
+  const { record, revisions: own, databases, images } = observed;
   if (!record) return {};
+  const used = databases.map(({ number }) => number);
   const { generation = 0 } = record.metadata;
   if ((record.status?.observedGeneration ?? 0) < generation)
     return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
@@ -96,33 +90,18 @@ function backingUp(observed: ObservedOperation, move: DatabaseMove, now: Date): 
   const trouble = databaseTrouble(observed);
   if (trouble) return fails(observed, now, trouble);
   if (!job) {
-    if (work !== undefined)
-      return fails(observed, now, { reason: 'WorkDeleted', message: `${work} was deleted before its end.` });
-    return source.dump
-      ? { act: 'start', kind: 'dump' }
-      : inPhase(observed, now, 'Running', {
-          reason: 'NotScheduled',
-          message:
-            'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
-        });
+    if (work !== undefined) return fails(observed, now, workDeleted(work));
+    return source.dump ? { act: 'start', kind: 'dump' } : inPhase(observed, now, 'Running', NOT_SCHEDULED.dump);
   }
-  if (jobEnd(job, 'Failed'))
-    return fails(observed, now, { reason: 'BackupFailed', message: wordsOfFailure(job, pods) });
-  if (jobEnd(job, 'Complete')) {
-    const backup = sentBackup(pods)?.name;
-    return backup === undefined
-      ? fails(observed, now, {
-          reason: 'BackupFailed',
-          message: `Job ${job.metadata.name} has ended, and its pod does not say which backup it made.`,
-        })
-      : loads(observed, { ...move, backup }, now);
-  }
-  const failure = podFailure(pods.filter(({ status }) => status?.phase === 'Pending'));
-  const { reason, message } = failure ?? {
-    reason: 'BackupRunning',
-    message: `Job ${job.metadata.name} makes the backup.`,
-  };
-  return inPhase(observed, now, 'Running', { reason, message }, { work: job.metadata.name });
+  const dump = dumpOf(job, pods);
+  if (dump.is === 'running') return inPhase(observed, now, 'Running', dump.said, { work: job.metadata.name });
+  if (dump.is === 'failed') return fails(observed, now, dump.said);
+  return dump.backup?.name === undefined
+    ? fails(observed, now, {
+        reason: 'BackupFailed',
+        message: `Job ${job.metadata.name} has ended, and its pod does not say which backup it made.`,
+      })
+    : loads(observed, { ...move, backup: dump.backup.name }, now);
 }
 
 function loads(
@@ -215,7 +194,7 @@ function goesBack(
   observed: ObservedOperation,
   move: DatabaseMove,
   now: Date,
-  { reason, message }: Failure,
+  { reason, message }: Said,
 ): OperationStep {
   const back = `${message} The deployment returns to database ${databaseText(move.from)}, which is as it was.`;
   return inPhase(observed, now, 'Returning', { reason, message: back });
@@ -240,12 +219,12 @@ function isBack(observed: ObservedOperation, { from }: DatabaseMove): boolean {
 }
 
 /** Nothing was changed, or all is as it was. */
-function fails(observed: ObservedOperation, now: Date, { reason, message }: Failure): OperationStep {
+function fails(observed: ObservedOperation, now: Date, { reason, message }: Said): OperationStep {
   return ended(observed, now, 'Failed', reason, message);
 }
 
 /** What only a person can mend of the database that the record has: then the condition says it in place of the operation. */
-function databaseTrouble({ record }: ObservedOperation): Failure | undefined {
+function databaseTrouble({ record }: ObservedOperation): Said | undefined {
   const ready = conditionOf(record?.status?.conditions, 'DatabaseReady');
   if (ready?.status !== 'False' || ready.reason === 'OperationRunning') return undefined;
   return { reason: ready.reason, message: ready.message };
@@ -255,21 +234,4 @@ function databaseTrouble({ record }: ObservedOperation): Failure | undefined {
 function isSeen({ operation, record }: ObservedOperation): boolean {
   const { name, phase } = record?.status?.databaseOperation ?? {};
   return name === operation.metadata.name && phase === operation.status?.phase;
-}
-
-function said({ operation: { status } }: ObservedOperation): Failure {
-  const { reason = '', message = '' } = conditionOf(status?.conditions, 'Complete') ?? {};
-  return { reason, message };
-}
-
-function inPhase(
-  observed: ObservedOperation,
-  now: Date,
-  phase: OperationPhase,
-  { reason, message }: Failure,
-  more: Partial<DatastoreOperationStatus> = {},
-): OperationStep {
-  const { conditions: _before, ...kept } = observed.operation.status ?? {};
-  const status = { ...kept, ...more, ...statusOf(observed, now, phase, reason, message) };
-  return { status, requeueAfterMs: LOOK_AGAIN_MS };
 }

@@ -1,21 +1,22 @@
 // Fills observed.ts from the watch caches. Base backups are read live: their kind is not watched.
 
-import { hasEnded, type Job } from '../deployments/assess/jobs.ts';
-import { isOurs, type Pod } from '../deployments/assess/observed.ts';
+import { numberedDatabases } from '../deployments/assess/database-move.ts';
+import { hasEnded, type Job, jobsOf } from '../deployments/assess/jobs.ts';
+import { isOurs, type ObservedChildren, type Pod, type Workload } from '../deployments/assess/observed.ts';
 import { pausedBy } from '../deployments/assess/pause.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
-import type { Caches } from '../deployments/cluster/caches.ts';
+import { type Caches, childrenNamed } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deployments/record/metadata.ts';
-import { databaseNumberIn, names } from '../deployments/record/names.ts';
+import { names } from '../deployments/record/names.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
 import { undefinedIfNotFound } from '../lib/errors.ts';
 import { BASE_BACKUPS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type DatastoreOperation } from '../schema/datastore-operation.ts';
-import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, PROOF, RESTORE } from '../schema/meta.ts';
+import type { DatastoreOperation } from '../schema/datastore-operation.ts';
+import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../schema/meta.ts';
 import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { BaseBackup, ObservedOperation } from './observed.ts';
@@ -40,75 +41,53 @@ export async function observeOperation(
   const { namespace = '' } = operation.metadata;
   const { deployment } = operation.spec;
   const record = caches.records.get({ namespace, name: deployment });
-  const jobs = record === undefined ? [] : backupJobsOf(record, caches);
+  const children = record ? childrenNamed(caches, namespace, deployment) : [];
+  const seen = record && { record, children };
+  const jobs = seen ? jobsOf(seen, BACKUP) : [];
   const own = workName(operation);
   const job = jobs.find(({ metadata }) => metadata.name === own);
   const other = jobs.find((one) => one !== job && !hasEnded(one) && one.spec?.suspend !== true);
   const schedule = record && scheduleOf(record, caches);
   const base =
     schedule && (await home.client.get<BaseBackup>(BASE_BACKUPS, { namespace, name: own }).catch(undefinedIfNotFound));
+  const pods = caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, deployment);
   return {
     operation,
     record,
     revisions: record ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) : [],
-    used: record ? databasesOf(record, caches).map(({ number }) => number) : [],
-    running: record && runningOf(record, caches),
+    databases: seen ? numberedDatabases(seen) : [],
+    running: seen && runningOf(seen, pods),
     images: settings.images,
     unfinished: unfinishedOf(operations),
     paused: record && pausedBy(record, settings),
     source: { dump: record !== undefined && cronJobOf(record, caches) !== undefined, base: schedule !== undefined },
     job,
-    pods: job ? podsOfJob(job, deployment, caches) : [],
+    pods: job ? pods.filter((pod) => isOwnedBy(pod, job.metadata.uid)) : [],
     base,
     ...(other && { otherBackup: `Job ${other.metadata.name}` }),
   };
 }
 
-export interface DatabaseObject {
-  readonly number: number;
-  readonly object: KubeObject;
-}
-
-/** The volumes, Clusters and passwords of all databases of the record. */
-export function databasesOf(record: AppDeployment, caches: Caches): readonly DatabaseObject[] {
-  const { namespace = '', name } = record.metadata;
-  return ['PersistentVolumeClaim', 'Cluster', 'Secret'].flatMap((kind) =>
-    (caches.children.get(kind)?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? []).flatMap((object) => {
-      const number = isOurs(object, { record }) ? databaseNumberIn(name, object.metadata.name) : undefined;
-      return number === undefined ? [] : [{ number, object }];
-    }),
-  );
-}
-
-/** Source: Kubernetes, "Deployments: Deployment status". */
-interface Workload extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly replicas?: number; readonly observedGeneration?: number };
-}
-
-/** A workload counts until its controller has seen that it has no replicas: before that it may still create a pod. */
-function runningOf(record: AppDeployment, caches: Caches): string | undefined {
-  const { namespace = '', name } = record.metadata;
-  const workloads = (caches.children.get('Deployment')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ??
-    []) as readonly Workload[];
-  const busy = workloads.find(
-    (one) =>
-      isOurs(one, { record }) &&
-      ((one.spec?.replicas ?? 1) > 0 ||
-        (one.status?.replicas ?? 0) > 0 ||
-        (one.status?.observedGeneration ?? 0) < (one.metadata.generation ?? 0)),
-  );
-  const [pod] = writersAmong(caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name));
+/** A workload counts until its controller has seen that it has no replicas, and a Job until it has ended: each may still create a pod. */
+function runningOf(
+  { record, children }: Pick<ObservedChildren, 'record' | 'children'>,
+  pods: readonly Pod[],
+): string | undefined {
+  const [pod] = writersAmong(pods);
   if (pod) return `pod ${pod.metadata.name}`;
-  const jobs = (caches.children.get('Job')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? []) as readonly Job[];
-  const job = jobs.find((one) => isOurs(one, { record }) && mayWrite(one) && !hasEnded(one));
-  return busy ? `Deployment ${busy.metadata.name}` : job && `Job ${job.metadata.name}`;
+  const own = children.filter(
+    (child) => isOurs(child, { record }) && !isOfStores(child.metadata.labels?.[COMPONENT_LABEL]),
+  );
+  const busy = own.find((child) => mayCreatePods(child));
+  return busy && `${busy.kind} ${busy.metadata.name}`;
 }
 
-/** A migration, a task or a run: its pod may come any moment. */
-function mayWrite({ metadata, spec }: Job): boolean {
-  const component = metadata.labels?.[COMPONENT_LABEL] ?? '';
-  return ![BACKUP, PROOF, RESTORE].includes(component) && spec?.suspend !== true;
+function mayCreatePods(child: KubeObject): boolean {
+  if (child.kind === 'Job') return (child as Job).spec?.suspend !== true && !hasEnded(child as Job);
+  if (child.kind !== 'Deployment' && child.kind !== 'StatefulSet') return false;
+  const { metadata, spec, status }: Workload = child;
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return (spec?.replicas ?? 1) > 0 || (status?.replicas ?? 0) > 0 || !isSeen;
 }
 
 /** The CronJob of the record's dumps. */
@@ -132,19 +111,4 @@ export interface ScheduledBackup extends KubeObject {
     readonly method?: string;
     readonly pluginConfiguration?: object;
   };
-}
-
-/** Jobs that make dumps of this record, by schedule or by hand. */
-function backupJobsOf(record: AppDeployment, caches: Caches): readonly Job[] {
-  const { namespace = '', name, uid } = record.metadata;
-  const all = (caches.children.get('Job')?.byLabel(namespace, DEPLOYMENT_LABEL, name) ?? []) as readonly Job[];
-  return all.filter(
-    ({ metadata: { labels } }) => labels?.[COMPONENT_LABEL] === BACKUP && labels[DEPLOYMENT_UID_LABEL] === uid,
-  );
-}
-
-function podsOfJob({ metadata }: Job, deployment: string, { pods }: Caches): readonly Pod[] {
-  return pods
-    .byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, deployment)
-    .filter((pod) => isOwnedBy(pod, metadata.uid));
 }

@@ -37,9 +37,9 @@ export interface ObservedOperation {
   readonly base?: BaseBackup | undefined;
   /** The revisions of the record, newest first. */
   readonly revisions: readonly AppRevision[];
-  /** Numbers of the databases of the record whose objects are there. */
-  readonly used: readonly number[];
-  /** What of the deployment may still write to the database, for people: a workload, or a pod. */
+  /** Volumes, Clusters and passwords of the databases of the record, with their numbers. */
+  readonly databases: readonly { readonly number: number; readonly object: KubeObject }[];
+  /** What of the deployment may still write to the database, for people: a pod, a workload, or a Job. */
   readonly running?: string | undefined;
   /** Images of new databases. */
   readonly images: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;

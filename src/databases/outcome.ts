@@ -3,6 +3,8 @@
 import { lastWords } from '../deployments/assess/database-jobs.ts';
 import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import type { BackupKind } from '../deployments/record/backup-request.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import { SentBackup } from '../schema/database.ts';
@@ -10,21 +12,55 @@ import type { DatastoreOperationStatus } from '../schema/datastore-operation.ts'
 import { UPLOAD_CONTAINER } from '../schema/meta.ts';
 import { quoted } from '../schema/text.ts';
 import type { BaseBackup } from './observed.ts';
+import type { Said } from './steps.ts';
 
 type MadeBackup = NonNullable<DatastoreOperationStatus['backup']>;
 
 /** What the container that has sent it said. Its pod may be anybody's work, so nothing is believed unread. */
-export function sentBackup(pods: readonly Pod[]): MadeBackup | undefined {
+function sentBackup(pods: readonly Pod[]): MadeBackup | undefined {
   return pods.flatMap(({ status }) => {
     const end = status?.containerStatuses?.find(({ name }) => name === UPLOAD_CONTAINER)?.state?.terminated;
     return end?.exitCode === 0 ? (SentBackup.safeParse(jsonOf(end.message)).data ?? []) : [];
   })[0];
 }
 
-/** The last words of the container that failed, or those of the Job. */
-export function wordsOfFailure(job: Job, pods: readonly Pod[]): string {
-  const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(job, 'Failed')?.message);
-  return `The backup failed, and the store has no more than before. ${words}.`;
+type Dump =
+  | { readonly is: 'running'; readonly said: Said }
+  | { readonly is: 'failed'; readonly said: Said }
+  /** `backup`: undefined where its pod does not say any more which one it made. `at`: RFC 3339. */
+  | { readonly is: 'complete'; readonly backup: MadeBackup | undefined; readonly at: string | undefined };
+
+/** How far the Job of a dump is. `pods`: its own. */
+export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
+  const failed = jobEnd(job, 'Failed');
+  if (failed) {
+    const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(failed.message);
+    const message = `The backup failed, and the store has no more than before. ${words}.`;
+    return { is: 'failed', said: { reason: 'BackupFailed', message } };
+  }
+  const complete = jobEnd(job, 'Complete');
+  if (complete) return { is: 'complete', backup: sentBackup(pods), at: complete.lastTransitionTime };
+  const { reason, message } = podFailure(pods.filter(({ status }) => status?.phase === 'Pending')) ?? {
+    reason: 'BackupRunning',
+    message: `Job ${job.metadata.name} makes the backup.`,
+  };
+  return { is: 'running', said: { reason, message } };
+}
+
+/** Why there is nothing yet that a backup is made from. */
+export const NOT_SCHEDULED: Readonly<Record<BackupKind, Said>> = {
+  dump: {
+    reason: 'NotScheduled',
+    message: 'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
+  },
+  base: {
+    reason: 'NotScheduled',
+    message: 'CloudNativePG has no schedule of base backups yet. Condition ArchiveReady of the deployment says why.',
+  },
+};
+
+export function workDeleted(work: string): Said {
+  return { reason: 'WorkDeleted', message: `${work} was deleted before its end.` };
 }
 
 /** Phases of a backup that has not ended. The last one waits until changes reach the archive again. */

@@ -25,7 +25,7 @@ import {
 } from '../schema/meta.ts';
 import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
-import { cronJobOf, databasesOf, observeOperation, scheduleOf, workName } from './observe.ts';
+import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
 
@@ -180,19 +180,16 @@ function baseBackup(operation: DatastoreOperation, record: AppDeployment, { cach
 }
 
 /** Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. */
-async function deleteDatabase({ record }: ObservedOperation, number: number, home: Cluster): Promise<void> {
-  if (!record) return;
-  for (const { object } of databasesOf(record, home.caches).filter((one) => one.number === number)) {
-    if (object.metadata.deletionTimestamp !== undefined) continue;
-    // oxlint-disable-next-line no-await-in-loop -- three at most
-    await removeObject(object, home);
-  }
+async function deleteDatabase({ databases }: ObservedOperation, number: number, home: Cluster): Promise<void> {
+  // oxlint-disable-next-line no-await-in-loop -- three at most
+  for (const { object, number: of } of databases)
+    if (of === number && object.metadata.deletionTimestamp === undefined) await removeObject(object, home);
 }
 
 async function removeObject(object: KubeObject, { client, caches, registry }: Cluster): Promise<void> {
   const { uid = '', resourceVersion = '' } = object.metadata;
   const resource = registry.resourceOf(object);
-  // Of exactly what was observed: somebody may have taken it over since.
+  // Exactly what was observed: somebody may have taken it over since.
   const options = { uid, resourceVersion, propagationPolicy: 'Background' } as const;
   const left = await client.remove(resource, placeOf(object), options).catch(undefinedIfNotFound);
   if (left) overlayWrite(caches, left);

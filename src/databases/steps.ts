@@ -50,8 +50,33 @@ export function ended(
   };
 }
 
+/** What a condition says, for programs and for people. */
+export interface Said {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the operation says of itself. */
+export function said({ operation: { status } }: ObservedOperation): Said {
+  const { reason = '', message = '' } = conditionOf(status?.conditions, 'Complete') ?? {};
+  return { reason, message };
+}
+
+/** The operation is not over. `more`: what else of its status changes. */
+export function inPhase(
+  observed: ObservedOperation,
+  now: Date,
+  phase: OperationPhase,
+  { reason, message }: Said,
+  more: Partial<DatastoreOperationStatus> = {},
+): OperationStep {
+  const { conditions: _before, ...kept } = observed.operation.status ?? {};
+  const status = { ...kept, ...more, ...statusOf(observed, now, phase, reason, message) };
+  return { status, requeueAfterMs: LOOK_AGAIN_MS };
+}
+
 /** Complete and Failed are as those of a Job, so that `kubectl wait --for=condition=Complete` works. */
-export function statusOf(
+function statusOf(
   { operation: { metadata, status } }: ObservedOperation,
   now: Date,
   phase: OperationPhase,

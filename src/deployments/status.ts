@@ -183,16 +183,18 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
   const { policy, database, redis } = assessment;
   return stateFrom({
     isLeaving: observed.namespaceTerminating,
-    runsNothing: holds(observed.operation)
-      ? false
-      : latest
-        ? latest.spec.resolved.server.maxScale === 0 && !isServing(observed)
-        : asksForNothing(observed.record.spec),
+    // An operation stops what is to run.
+    runsNothing: !holds(observed.operation) && isIntendedToRest(observed, latest),
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
     storesAnswer: [database, redis].every(({ is, serving }) => is === 'pass' || serving === true),
     isServing: active !== undefined && isServing(observed) && assessment.down === undefined,
   });
+}
+
+function isIntendedToRest(observed: Observed, latest: AppRevision | undefined): boolean {
+  if (!latest) return asksForNothing(observed.record.spec);
+  return latest.spec.resolved.server.maxScale === 0 && !isServing(observed);
 }
 
 /** The conditions that say what one entry of the assessment says. */

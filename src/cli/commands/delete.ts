@@ -17,7 +17,7 @@ import {
 import { confirm, YES } from '../line/confirm.ts';
 import { PROGRAM } from '../line/program.ts';
 import { beginningWith } from '../text/lost.ts';
-import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure, TimedOut } from '../transport/kubectl.ts';
 import { needDeployment } from './build-log.ts';
 
@@ -77,9 +77,7 @@ interface Named {
   readonly name: string;
 }
 
-function undefinedIfGone(error: unknown): undefined {
-  if (!(error instanceof Refused) || error.status !== 404) throw error;
-}
+const undefinedIfGone = undefinedIf(404);
 
 /** By its id: another one may have taken its name since the question was asked. */
 async function remove(api: HttpApi, { id, name }: Named): Promise<void> {

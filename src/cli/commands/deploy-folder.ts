@@ -14,7 +14,7 @@ import { type Clock, type Context, Misuse, type Terminal } from '../line/command
 import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { commandToStart } from '../text/scaled-to-zero.ts';
-import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { type Deployment, findDeployment } from './build-log.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
@@ -184,14 +184,8 @@ interface Offer {
 
 /** Throws Failure where the platform builds nothing: a deployment that waits for ever is not created. */
 async function needBuilds(api: HttpApi, { file }: Pick<DeployOptions, 'file'>, name: string): Promise<void> {
-  let builds: Offer['builds'];
-  try {
-    ({ builds } = await api.call<Offer>('GET', '/v2/platform'));
-  } catch (error) {
-    // A caller may have the right to deploy alone.
-    if (error instanceof Refused && error.status === 403) return;
-    throw error;
-  }
+  // A caller may have the right to deploy alone.
+  const { builds } = (await api.call<Offer>('GET', '/v2/platform').catch(undefinedIf(403))) ?? {};
   if (builds?.available !== false) return;
   const missing =
     builds.registry === null

@@ -5,7 +5,7 @@ import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deploym
 import { TASK_CONTAINER } from '../../schema/meta.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
-import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from '../transport/kubectl.ts';
 import { needDeployment, openLog } from './build-log.ts';
 
@@ -94,10 +94,8 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
   let warned: string | null = null;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
-    const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch((error: unknown) => {
-      if (!(error instanceof Refused) || error.status !== 404) throw error;
-      throw new Failure(`Job ${job} was deleted before its end.`);
-    });
+    const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch(undefinedIf(404));
+    if (run === undefined) throw new Failure(`Job ${job} was deleted before its end.`);
     if (run.pod !== null && more) {
       // oxlint-disable-next-line no-await-in-loop -- the run was read before its log, which is whole when the run has ended
       for (const { message } of await more()) say(message);

@@ -2,7 +2,7 @@
 // presses Ctrl-C leaves it working.
 
 import type { DatabaseOfRecord } from '../../deployments/record/database-move.ts';
-import type { OperationAction, OperationPhase } from '../../schema/operation-phases.ts';
+import { ENDED_PHASES, type OperationAction, type OperationPhase } from '../../schema/operation-phases.ts';
 import type { Context } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { timeLimit } from '../line/time-limit.ts';
@@ -73,7 +73,7 @@ async function untilEnded(context: Context, api: HttpApi, { path, begun, deploym
   });
   let said: string | null = null;
   for (let operation = begun; ; ) {
-    if (operation.phase === 'Succeeded' || operation.phase === 'Failed') return operation;
+    if (ENDED_PHASES.has(operation.phase)) return operation;
     if (operation.message !== null && operation.message !== said) warn(operation.message);
     said = operation.message;
     if (limit && clock.now() >= limit.until) throw limit.over();

@@ -6,7 +6,7 @@ import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFl
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { amountsOf, isMade, type Parts, podState, treeOf } from '../text/tree.ts';
-import { type HttpApi, Refused } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { needDeployment, readRevisions } from './build-log.ts';
 
 export const statusCommand: Command = {
@@ -57,15 +57,11 @@ async function readParts(api: HttpApi, name: string): Promise<Parts> {
   const deployment = await needDeployment<Deployment>(api, name);
   const [revisions, reported] = await Promise.all([
     readRevisions(api, deployment.id, PAGE),
-    api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`).catch(undefinedIfForbidden),
+    api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`).catch(undefinedIf(403)),
   ]);
   const hidden = reported === undefined ? ['events', 'pods'] : reported.pods === null ? ['pods'] : [];
   const { pods, resources: events = [] } = reported ?? {};
   return { deployment, namespace: api.namespace, revisions, pods: pods ?? [], events, hidden };
-}
-
-function undefinedIfForbidden(error: unknown): undefined {
-  if (!(error instanceof Refused) || error.status !== 403) throw error;
 }
 
 /** What the list and the view of one have, as data. Times are RFC 3339. */

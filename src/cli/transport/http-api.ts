@@ -29,6 +29,13 @@ export class Refused extends Failure {
   }
 }
 
+/** For a catch: undefined where the answer has this status. */
+export function undefinedIf(status: number): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof Refused) || error.status !== status) throw error;
+  };
+}
+
 /** The server cannot be reached, or broke the connection. */
 export class Unreachable extends Failure {}
 

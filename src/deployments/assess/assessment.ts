@@ -125,8 +125,8 @@ export function assess(
 
 /** `database`: what is wrong with the database that the record has. */
 function heldByOperation({ operation, names }: Observed, database: Entry): Entry | undefined {
-  const { metadata, spec, status } = operation ?? {};
-  if (!metadata || !spec || !holds(operation)) return undefined;
+  if (!operation || !holds(operation)) return undefined;
+  const { metadata, spec, status } = operation;
   // Whatever is wrong with a database that is being left.
   const isLeft = status?.move?.from.number === names.databaseNumber && !COPIES.has(spec.action);
   if (database.is === 'stalled' && !isLeft) return undefined;

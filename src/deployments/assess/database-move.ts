@@ -1,5 +1,6 @@
 // Which driver the database of a record has, where the record asks for another one, and which databases are kept.
 
+import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseOffer } from '../../schema/database.ts';
@@ -61,14 +62,27 @@ export function offersOf(
     : undefined;
 }
 
-/** The databases that the record does not use and whose data is there: those of the highest numbers, in the order of their numbers. */
-export function keptDatabases({ record, names, children }: ObservedChildren): AppDeploymentStatus['databasesKept'] {
-  const kept = children.flatMap((child): DatabaseOfRecord[] => {
-    const isVolume = child.kind === 'PersistentVolumeClaim';
-    if ((!isVolume && child.kind !== 'Cluster') || !isOurs(child, { record })) return [];
-    const number = databaseNumberIn(record.metadata.name, child.metadata.name);
-    if (number === undefined || number === names.databaseNumber) return [];
-    return [{ driver: isVolume ? 'pod' : 'cloudnative-pg', number }];
+/** Kinds of what has, or opens, the data of a database. */
+export const HOLDS_DATA: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Cluster', 'Secret']);
+
+/** The volumes, Clusters and passwords of all databases of the record, with their numbers. */
+export function numberedDatabases({ record, children }: Pick<ObservedChildren, 'record' | 'children'>): readonly {
+  readonly number: number;
+  readonly object: KubeObject;
+}[] {
+  return children.flatMap((object) => {
+    if (!HOLDS_DATA.has(object.kind) || !isOurs(object, { record })) return [];
+    const number = databaseNumberIn(record.metadata.name, object.metadata.name);
+    return number === undefined ? [] : [{ number, object }];
   });
+}
+
+/** The databases that the record does not use and whose data is there: those of the highest numbers, in the order of their numbers. */
+export function keptDatabases(observed: ObservedChildren): AppDeploymentStatus['databasesKept'] {
+  const kept = numberedDatabases(observed).flatMap(({ number, object: { kind } }): DatabaseOfRecord[] =>
+    kind === 'Secret' || number === observed.names.databaseNumber
+      ? []
+      : [{ driver: kind === 'Cluster' ? 'cloudnative-pg' : 'pod', number }],
+  );
   return kept.length === 0 ? undefined : kept.toSorted((a, b) => a.number - b.number).slice(-MOST_KEPT);
 }

@@ -6,6 +6,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database-cluster.ts';
+import { HOLDS_DATA } from '../assess/database-move.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { databaseNumberIn } from '../record/names.ts';
@@ -114,8 +115,6 @@ export function orphanedChildren(record: AppDeployment, named: readonly KubeObje
 function isDataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
   return ({ kind, metadata: { name } }) => HOLDS_DATA.has(kind) && databaseNumberIn(metadata.name, name) !== undefined;
 }
-
-const HOLDS_DATA: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim', 'Cluster']);
 
 function keepsDatabase({ record }: Pick<Observed, 'record'>): boolean {
   return record.spec.databaseDeletionPolicy === 'Retain';

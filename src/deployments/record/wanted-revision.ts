@@ -143,8 +143,7 @@ export function wantedRevision(
   const newest = own[0];
   // A push waits for the operation.
   const push = move ? undefined : pushAfter(record, own, pushed);
-  const isMove = wanted.made && move !== undefined;
-  if (wanted.made && newest !== undefined && push === undefined && !isMove) return { current: newest };
+  if (wanted.made && newest !== undefined && push === undefined && move === undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
   const { revisionSerial, rollbackTo } = record.spec;
@@ -152,15 +151,12 @@ export function wantedRevision(
   const isPush = wanted.made && push !== undefined;
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
   const deploys = isPush
-    ? { commit: push.commit }
+    ? { commit: push }
     : deployed(requested, own, rollback, { rebuilds: asksToRebuild(record.spec, own), moves: move !== undefined });
   const isTaken = rollback.is === 'taken';
-  const serial = isPush ? push.serial : isMove ? nextSerial(own, generation) : undefined;
-  const id = isPush
-    ? pushRevisionId(idOf(record), generation, push.serial)
-    : isMove
-      ? operationRevisionId(idOf(record), move.operation, move.to.number)
-      : wanted.id;
+  // No change of the record asks for it.
+  const serial = wanted.made ? nextSerial(own, generation) : undefined;
+  const id = serial === undefined ? wanted.id : furtherId(record, serial, move);
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
@@ -181,7 +177,7 @@ export function wantedRevision(
   const commit = deploys.commit ?? used?.commit;
   // Nothing is deployed of a file that is wrong.
   const runs = used?.failure ? undefined : (named ?? deploys.image);
-  const requestedBy = isPush ? undefined : isMove ? move.requestedBy : revisionRequesterOf(record, own);
+  const requestedBy = serial === undefined ? revisionRequesterOf(record, own) : move?.requestedBy;
   // Also where it is not built yet: the branch may have a newer commit than what a rollback names.
   const isEarlier = !isPush && (runs !== undefined || deploys.commit !== undefined);
   const branchCommit = isEarlier && commit !== undefined ? branchCommitOf(own) : undefined;
@@ -305,25 +301,26 @@ function withoutWorkerSizes({ workers = {}, ...runtime }: Readonly<Runtime> = {}
   return { ...runtime, workers: Object.fromEntries(unsized) };
 }
 
-/** A commit that nobody has asked for yet, and its number among the pushes of this generation. */
-interface Push {
-  readonly commit: Commit;
-  readonly serial: number;
-}
-
 /**
- * Whether `pushed` is news. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
+ * `pushed` if it is news, and nobody has asked for it yet. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
  * runs; that is no push.
  */
-function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: Commit | undefined): Push | undefined {
+function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: Commit | undefined): Commit | undefined {
   const newest = own[0];
   if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
   const commit = commitOf(newest);
   // Not known yet: the build asks for it when it begins. A failed build does not ask again.
   if (commit === undefined && newest.status?.build?.phase !== 'Failed') return undefined;
   if (commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
-  const generation = record.metadata.generation ?? 0;
-  return { commit: pushed, serial: nextSerial(own, generation) };
+  return pushed;
+}
+
+/** Id of a revision that a push or an operation asks for. */
+function furtherId(record: AppDeployment, serial: number, move: MoveRequest | undefined): string {
+  const { generation = 0 } = record.metadata;
+  return move
+    ? operationRevisionId(idOf(record), move.operation, move.to.number)
+    : pushRevisionId(idOf(record), generation, serial);
 }
 
 /** Number of a further revision of this generation. `own`: the record's revisions, of which there is one. */

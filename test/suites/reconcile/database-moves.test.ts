@@ -618,6 +618,20 @@ describe('an operation that cannot be carried out', () => {
     expect(await until(world, 'up', 'Succeeded')).toBe('Succeeded Moved');
   });
 
+  it('waits for a worker that runs once only, whose pod is to come', async () => {
+    const world = await rested();
+    const { kube } = world;
+    const workers = { mail: { command: ['mail'], singleton: true } };
+    await edit(kube, { spec: { sourceConfig: { runtime: { workers } } } });
+    await rest(world);
+    ask(kube, 'up', { action: 'Move' });
+    const isStuck = (one: FakeKube): Promise<void> => makeWorkloadsReady(one, [DEPLOYMENTS]);
+    for (let round = 0; round < 6; round += 1) await turn(world, 'up', isStuck);
+    expect(state(kube, 'up')).toBe('Stopping Stopping');
+    expect(operationIn(kube, 'up')?.status?.conditions?.[0]?.message).toContain('StatefulSet shop--mail');
+    expect(await until(world, 'up', 'Succeeded')).toBe('Succeeded Moved');
+  });
+
   it.each([
     ['Return', 'nothing is kept', SETTINGS, 'keeps no database that it used before'],
     ['Upgrade', 'the platform has no newer PostgreSQL', SETTINGS, 'is PostgreSQL 17 already'],
