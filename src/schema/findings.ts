@@ -5,9 +5,12 @@ import { REF_PATTERN, REPOSITORY_PATH_PATTERN, REPOSITORY_URL_PATTERN } from './
 import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database-names.ts';
 import {
   DNS_SUBDOMAIN_PATTERN,
+  IMAGE_MESSAGE,
   IMAGE_PATTERN,
+  NAME_MESSAGE,
   NAME_PATTERN,
   SECRET_KEY_PATTERN,
+  VARIABLE_NAME_MESSAGE,
   VARIABLE_NAME_PATTERN,
 } from './name-patterns.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
@@ -32,15 +35,13 @@ export interface Finding {
 
 /** The message for a value that does not match the pattern. */
 const PATTERNS: Readonly<Partial<Record<string, string>>> = {
-  [NAME_PATTERN]:
-    'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
+  [NAME_PATTERN]: NAME_MESSAGE,
   [UUID_PATTERN]: 'must be a UUID',
-  [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case',
+  [IMAGE_PATTERN]: IMAGE_MESSAGE,
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
   [HOST_URL_OR_EMPTY_PATTERN]:
     'must be https://host or a bare host in lower case, without path, port or user, or "" to remove it',
-  [VARIABLE_NAME_PATTERN]:
-    'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
+  [VARIABLE_NAME_PATTERN]: VARIABLE_NAME_MESSAGE,
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
   [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
   [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password and fragment',

@@ -15,7 +15,9 @@ import {
   DOUBLE_HYPHEN_MESSAGE,
   IMPOSSIBLE_NAME,
   IMPOSSIBLE_NAME_MESSAGE,
+  NAME_LENGTH_MESSAGE,
   NAME_MAX_LENGTH,
+  NAME_MESSAGE,
   NAME_PATTERN,
 } from './name-patterns.ts';
 import {
@@ -110,13 +112,12 @@ export const KINDS: readonly Kind[] = [
     rules: [
       {
         rule: `self.metadata.name.size() <= ${NAME_MAX_LENGTH}`,
-        message: `a name has at most ${NAME_MAX_LENGTH} characters`,
+        message: `a name ${NAME_LENGTH_MESSAGE}`,
         fieldPath: '.metadata.name',
       },
       {
         rule: `self.metadata.name.matches('${NAME_PATTERN}')`,
-        message:
-          'a name begins with a lowercase letter, ends with a letter or digit, and has only lowercase letters, digits and hyphens',
+        message: `a name ${NAME_MESSAGE}`,
         fieldPath: '.metadata.name',
       },
       {

@@ -116,10 +116,10 @@ describe('scale', () => {
     [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator and named workers\. /],
     [['toString=1'], /^"toString" is no part with a scale\. These are server, queue, orchestrator and named workers/],
     [['a--b=1'], /^"a--b" is no part with a scale\./],
-    [['server=3..1'], /the maximum must be at least the minimum/],
+    [['server=3..1'], /the maximum must not be below the minimum/],
     [['queue=1', 'queue=2'], /^queue is set twice\.$/],
     [['--max', '3'], /^--max needs --replicas/],
-    [['--replicas', '3', '--max', '1'], /^--max must be at least --replicas, 3\.$/],
+    [['--replicas', '3', '--max', '1'], /^--max must not be below --replicas, 3\.$/],
     [['--replicas', '3', 'server=2'], /set the same: leave one of them out/],
   ])('%j is refused before anything is asked', async (args, words) => {
     expect(await runCli(['scale', 'shop', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words) });

@@ -240,7 +240,7 @@ describe('nothing is written', () => {
       2,
       /--config \.\.\/Dockerfile is not in /,
     ],
-    ['a name that is none', { Dockerfile: 'FROM x' }, ['--name', 'Shop'], 2, /^--name must /],
+    ['a name that is none', { Dockerfile: 'FROM x' }, ['--name', 'Shop'], 2, /^--name "Shop": must /],
     ['a file that is too large', { Dockerfile: '#'.repeat(1024 * 1024 + 1) }, [], 1, /larger than 1 MiB/],
   ])('for %s', async (_what, files, flags, code, words) => {
     await write(files);
@@ -300,7 +300,7 @@ describe('an image', () => {
       (none): [string, string[], string] => [
         `that is none: "${none}"`,
         ['--image', none],
-        `--image must be an image reference such as registry.example.com/team/shop:1.5.0, not "${none}": without spaces, its path in lower case, and with no empty tag.`,
+        `--image "${none}": must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case.`,
       ],
     ),
     [

@@ -101,7 +101,7 @@ function scaleOfFlags(flags: Flags): Scales {
   if (min === undefined && flags.has('max')) throw new Misuse('--max needs --replicas, such as --replicas 1 --max 3.');
   if (min === undefined) return new Map();
   const max = flags.number('max') ?? min;
-  if (max < min) throw new Misuse(`--max must be at least --replicas, ${min}.`);
+  if (max < min) throw new Misuse(`--max must not be below --replicas, ${min}.`);
   return new Map([['server', { min, max }]]);
 }
 
@@ -125,8 +125,8 @@ function scalesOf(words: readonly string[]): Scales {
       );
     if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
-    if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: a part has at most ${MOST_PODS} pods.`);
-    if (max < min) throw new Misuse(`${word}: the maximum must be at least the minimum.`);
+    if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: the number of pods must be at most ${MOST_PODS}.`);
+    if (max < min) throw new Misuse(`${word}: the maximum must not be below the minimum.`);
     scales.set(part, { min, max });
   }
   return scales;

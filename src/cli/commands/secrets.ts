@@ -17,7 +17,6 @@ import { needVariableName, repeatable } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { tableOf } from '../text/table.ts';
 import type { HttpApi } from '../transport/http-api.ts';
-import { Failure } from '../transport/kubectl.ts';
 import { type Deployment, needDeployment } from './build-log.ts';
 import { newRevision } from './deployment-change.ts';
 
@@ -122,9 +121,6 @@ async function unset(context: Context, name: string, word: string): Promise<numb
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
-  // Without it a new revision would have been made.
-  if (after.latest_revision_id !== null && after.latest_revision_id === before.latest_revision_id)
-    throw new Failure(`${name} has no secret ${key}: nothing was changed.`);
   tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is removed` }));
   return 0;
 }

@@ -75,7 +75,7 @@ it.each([
   {
     is: 'can be called by no variable',
     args: ['--secret', 'API-KEY'],
-    says: '"API-KEY" cannot be the name of a variable: it has letters, digits and _, and begins with no digit. Nothing was changed.',
+    says: '"API-KEY" must be the name of an environment variable: letters, digits and _, not beginning with a digit. Nothing was changed.',
   },
   {
     is: 'is empty',

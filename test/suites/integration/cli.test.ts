@@ -263,7 +263,7 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
 it.each([
   ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
   ['a part is unknown', ['scale', 'shop', 'web=3'], 1, /"web" is no part of shop with a scale\. It has server/],
-  ['a number is too large', ['scale', 'shop', 'server=1000'], 2, /at most 100 pods/],
+  ['a number is too large', ['scale', 'shop', 'server=1000'], 2, /must be at most 100\./],
   [
     'there is no such deployment',
     ['status', 'sho'],

@@ -250,8 +250,8 @@ describe('bad records', () => {
   const refused: readonly Bad[] = [
     badName('a--b', 'must not contain --'),
     badName('xn', 'the name xn is reserved'),
-    badName('1shop', 'begins with a lowercase letter'),
-    badName('shop.web', 'only lowercase letters, digits and hyphens'),
+    badName('1shop', 'a name must be lower-case letters, digits and single hyphens'),
+    badName('shop.web', 'a name must be lower-case letters, digits and single hyphens'),
     badName(`a${'b'.repeat(40)}`, 'at most 40 characters'),
     bad('no source', { sourceRevisionConfig: { imageUri: 'a' } }, 'spec.source', 'Required value'),
     bad(
