@@ -23,7 +23,7 @@ export function logAnswers({ local, ...rest }: Answering): ControllerDefinition<
     const page = makePage(wanted, { mostBytes: MOST_BYTES_OF_CROSSING_PAGE });
     const { namespace = '', name } = copy.metadata;
     const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
-    const target = { record: copy, revisions, revisionId: revision, task: wanted.task };
+    const target = { record: copy, revisions, revisionId: revision, query: wanted };
     return JSON.stringify(page.done(await readTargetLogs(local, target, { page, budget, tenant: namespace, signal })));
   };
   return {

@@ -55,6 +55,7 @@ const world: World = {
   terminal: makeTerminal(),
   clock: { now: () => performance.now(), sleep: (milliseconds) => sleep(milliseconds) },
   say,
+  write: (line) => void process.stdout.write(`${line}\n`),
   warn,
   kubectl: makeKubectl,
   onTerminal,

@@ -15,61 +15,63 @@ import {
   TASK,
   TASK_LABEL,
 } from '../schema/meta.ts';
-import { listPods, podIdsIn, podsOf, type Reading, readPods } from './pods.ts';
+import { isPart } from '../schema/worker-parts.ts';
+import type { DeployLogsQuery } from './payloads.ts';
+import { type PodsToRead, podIdsIn, podsOf, type Reading, readLogs } from './pods.ts';
 import { pushInTurns } from './push-in-turns.ts';
 
 export interface LogTarget {
   readonly record: AppDeployment;
   readonly revisions: readonly AppRevision[];
   readonly revisionId?: string | undefined;
-  readonly task?: string | null | undefined;
-  /** Name of the Job of a run. */
-  readonly run?: string | null | undefined;
+  readonly query: Pick<DeployLogsQuery, 'task' | 'run' | 'component' | 'previous'>;
 }
 
 /** Resolves to whether lines may be missing because of a limit or a node that did not answer. */
 export async function readTargetLogs(kube: KubeClient, target: LogTarget, reading: Reading): Promise<boolean> {
-  const { record, revisions, revisionId, task, run } = target;
-  const pods =
-    (task ?? run)
+  const { record, revisions, revisionId, query } = target;
+  const { task, run, component, previous } = query;
+  const pods: PodsToRead = {
+    ...((task ?? run)
       ? { namespace: record.metadata.namespace ?? '', labelSelector: selectorOf(target, TASK) }
-      : podsOf(record, podIdsIn(revisions, revisionId));
-  const items = await listPods(kube, pods, reading.signal);
-  if (task || revisionId !== undefined)
-    await readKept(kube, target, new Set(items.map(({ metadata }) => metadata.name)), reading);
-  return (await readPods(kube, pods, items, reading)) === true;
+      : podsOf(record, podIdsIn(revisions, revisionId), component)),
+    // The container of a part has its name.
+    isRead: (log) => (!previous || log.previous) && (!component || !isPart(component) || log.container === component),
+  };
+  const isCut = (await readLogs(kube, pods, reading)) === true;
+  // Last, because a pod may go while the others are read.
+  if (task || revisionId !== undefined) await readKept(kube, target, reading);
+  return isCut;
 }
 
-function selectorOf({ record: { metadata }, revisionId, task, run }: LogTarget, component?: string): string {
+function selectorOf({ record: { metadata }, revisionId, query }: LogTarget, component?: string): string {
   const labels = {
     [DEPLOYMENT_LABEL]: metadata.name,
     [DEPLOYMENT_UID_LABEL]: metadata.uid,
     [COMPONENT_LABEL]: component,
     [REVISION_LABEL]: revisionId?.toLowerCase(),
-    [TASK_LABEL]: task ?? undefined,
-    [JOB_NAME_LABEL]: run ?? undefined,
+    [TASK_LABEL]: query.task ?? undefined,
+    [JOB_NAME_LABEL]: query.run ?? undefined,
   };
   return Object.entries(labels)
     .flatMap(([label, value]) => (value === undefined ? [] : [`${label}=${value}`]))
     .join(',');
 }
 
-/** What the pods that are there wrote is read from them. */
-async function readKept(
-  kube: KubeClient,
-  target: LogTarget,
-  pods: ReadonlySet<string>,
-  { page, signal }: Reading,
-): Promise<void> {
+/** What was read from a pod that is there is not read again. */
+async function readKept(kube: KubeClient, target: LogTarget, { page, signal }: Reading): Promise<void> {
   const { namespace = '' } = target.record.metadata;
-  const selector = `${selectorOf(target)}${target.task ? '' : `,!${TASK_LABEL}`}`;
+  const { task, component } = target.query;
+  const selector = `${selectorOf(target)}${task ? '' : `,!${TASK_LABEL}`}`;
   try {
     const { items } = await kube.listAll<AppLog>(APP_LOGS, { namespace, labelSelector: selector, signal });
-    for (const { pod, container, log } of items.flatMap(({ spec }) => spec.containers)) {
-      if (pods.has(pod)) continue;
-      const sink = page.sink(`${pod}/${container}`);
+    for (const { pod, container, log, component: of } of items.flatMap(({ spec }) => spec.containers)) {
+      const by = `${pod}/${container}`;
+      if (page.hasLines(by) || (component && component !== of)) continue;
+      const lines = log.split(/(?<=\n)/);
+      const sink = page.sink(by);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      if (await pushInTurns(sink, Buffer.from(log))) sink.end();
+      if (await pushInTurns(sink, Buffer.from(lines.slice(-(page.lastLines(by) ?? lines.length)).join('')))) sink.end();
     }
   } catch (error) {
     // A role that was made before there were AppLogs, or CRDs that are older than this Davit.

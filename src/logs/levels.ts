@@ -5,7 +5,6 @@ import type { Level } from './payloads.ts';
 
 /** What a line says. */
 export interface Said {
-  /** Without the escape sequences of terminals. */
   readonly message: string;
   readonly level: Level | null;
 }
@@ -71,8 +70,11 @@ const FRAME = /^ +File "[^"]*", line \d+/;
 /** Frames, their code, and the boxes and margins that some draw. The first line that has none is the error itself. */
 const WITHIN = /^[\s|+│╰]/;
 
-/** Takes the lines of one container in their order: all lines of a traceback are errors. */
-export function makeLeveller(): (line: Buffer) => () => Said {
+/**
+ * Takes the lines of one container in their order: all lines of a traceback are errors. `keepsEscapes`: messages keep the escape sequences
+ * of terminals.
+ */
+export function makeLeveller(keepsEscapes = false): (line: Buffer) => () => Said {
   let isWithin = false;
   return (line) => {
     const head = line.subarray(0, HEAD);
@@ -81,9 +83,11 @@ export function makeLeveller(): (line: Buffer) => () => Said {
     const isEdge = isWithin || head.includes(TRACEBACK);
     isWithin = isInside || head.includes(TRACEBACK);
     return () => {
-      const message = line.toString('utf8').replace(/\r$/, '').replaceAll(ESCAPES, '');
+      const text = line.toString('utf8').replace(/\r$/, '');
+      const plain = text.replaceAll(ESCAPES, '');
+      const message = keepsEscapes ? text : plain;
       if (isInside) return { message, level: 'ERROR' };
-      return { message, level: levelOf(message) ?? (isEdge ? 'ERROR' : null) };
+      return { message, level: levelOf(plain) ?? (isEdge ? 'ERROR' : null) };
     };
   };
 }

@@ -103,7 +103,7 @@ it.each<[string, DeployLogsQuery, number]>([
 
 it('asks only for what may be on the page', () => {
   const page = makePage({ limit: 2 });
-  expect([page.enough, page.since('a')]).toEqual([3, undefined]);
+  expect([page.lastLines('a'), page.since('a')]).toEqual([3, undefined]);
   const sink = page.sink('a');
   for (let at = 0; at < 10; at += 1) sink.push(Buffer.from(`${timeAt(at)} x\n`));
   expect(page.since('a')).toBe(timeAt(7));
@@ -116,7 +116,7 @@ it('asks only for what may be on the page', () => {
     { offset },
     { end_time: timeAt(1) },
     { order: 'asc' as const },
-  ]).toSatisfy((queries: DeployLogsQuery[]) => queries.every((query) => makePage(query).enough === undefined));
+  ]).toSatisfy((queries: DeployLogsQuery[]) => queries.every((query) => makePage(query).lastLines('a') === 1000));
 });
 
 it('takes the times of a node with a zone of its own', () => {

@@ -2,7 +2,7 @@
 
 import { type FieldError, HttpError } from '../lib/http/http-error.ts';
 import type { ContainerLog } from '../lib/kube/log-path.ts';
-import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
+import { LAST_LINES, LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import { makeLeveller, type Said } from './levels.ts';
 import { momentOf } from './moments.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from './payloads.ts';
@@ -31,14 +31,14 @@ export interface Page {
    * Whether the caller has all that a start of a container wrote before it ended. `starts`: ids of this start, and of those after it.
    */
   hasAll(by: string, starts: readonly string[]): boolean;
+  /** Whether this read has found lines of a container. */
+  hasLines(by: string): boolean;
   /** This start of a container has ended and was read to its end. */
   readToEnd(by: string, start: string): void;
   /** The time from which lines of this container are needed, as RFC 3339. Undefined if all are. */
   since(by: string): string | undefined;
-  /** Whether each container is read from where the caller has read it to, instead of its last lines. */
-  readonly isContinued: boolean;
-  /** The number of last lines of a container that the page can need. Undefined if the query does not limit it. */
-  readonly enough: number | undefined;
+  /** The number of last lines of this container that the page can need. Undefined if all since `since` are needed. */
+  lastLines(by: string): number | undefined;
   /** `isOver`: nothing more will be written. */
   done(truncated: boolean, isOver?: boolean): DeployLogs;
 }
@@ -65,7 +65,6 @@ export function makePage(
   const limit = query.limit ?? USUAL_LIMIT;
   const after = keyOf(query.offset);
   const isWanted = textFilter(query);
-  const takesAll = (query.query ?? '') === '' && typeof query.level !== 'string';
   const [from, until] = [timeOf(query.start_time), timeOf(query.end_time)];
   /** Whether `a` is nearer to the beginning of the page. */
   const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
@@ -97,9 +96,9 @@ export function makePage(
   }
 
   return {
-    enough: descending && takesAll && after === undefined && until === undefined ? limit + 1 : undefined,
-    isContinued: positions !== undefined,
+    lastLines: (by) => (reading.lastOf(writerOf(by)) ? undefined : firstLines(query, descending)),
     hasAll: (by, starts) => reading.hasAll(writerOf(by), starts),
+    hasLines: (by) => reading.hasLines(writerOf(by)),
     readToEnd: (by, start) => reading.end(writerOf(by), start, by.endsWith(PREVIOUS)),
     since(by) {
       // Ascending: the previous pages have the lines before the offset. Descending: a full page has no place for older lines.
@@ -112,7 +111,7 @@ export function makePage(
     sink(by) {
       const writer = writerOf(by);
       reading.begin(writer);
-      return makeLineSink((time, nth, said, wasCut) => {
+      return makeLineSink(makeLeveller(query.escapes === true), (time, nth, said, wasCut) => {
         if (!reading.takes(writer, { time, nth })) return true;
         isCut ||= wasCut;
         return take(by, time, nth, said);
@@ -134,6 +133,14 @@ export function makePage(
       };
     },
   };
+}
+
+/** How many last lines suffice of a container that was not read before; undefined: all are needed. */
+function firstLines(query: DeployLogsQuery, descending: boolean): number | undefined {
+  const { tail, position, limit, offset, end_time: end, query: text, level } = query;
+  if (position) return tail ?? undefined;
+  const isLimited = descending && !(offset || end || text || level);
+  return Math.min(tail ?? LAST_LINES, isLimited ? (limit ?? USUAL_LIMIT) + 1 : Infinity);
 }
 
 /** The last line of each writer. */
@@ -254,9 +261,11 @@ function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>):
  * Lines of what one container wrote, with their time and which of that moment's they are. `take` says whether there can be another
  * that counts.
  */
-function makeLineSink(take: (time: string, nth: number, said: () => Said, wasCut: boolean) => boolean): LineSink {
+function makeLineSink(
+  levelled: ReturnType<typeof makeLeveller>,
+  take: (time: string, nth: number, said: () => Said, wasCut: boolean) => boolean,
+): LineSink {
   const last = { time: '', nth: 0 };
-  const levelled = makeLeveller();
   return makeSplitter((line, wasCut) => {
     const time = timeAtStart(line);
     if (time === undefined) return true;

@@ -3,6 +3,7 @@
 import type { BuildContext } from '../builds/http/registry/platform.ts';
 import type { Deployments } from '../deployments/http/repository.ts';
 import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
+import { LOGGED_PARTS, unknownPart } from '../deployments/record/unknown-part.ts';
 import type { FairLimiter } from '../lib/controller/fair-limiter.ts';
 import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
 import type { Listeners } from '../listeners/http/repository.ts';
@@ -81,6 +82,8 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
     // Rejects an invalid offset before anything is read.
     const page = makePage(query);
     const record = await findTarget(deployments, admitted, id, revisionId);
+    const unknown = query.component ? unknownPart(record, query.component, LOGGED_PARTS) : undefined;
+    if (unknown !== undefined) throw new HttpError(404, unknown);
     const listener = await listenerOf(admitted, record);
     if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
     const giveBack = await (turnOf(query).take(admitted.tenant.namespace, signal) ?? tooManyLogs());
@@ -89,14 +92,9 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
         const revision = revisionId?.toLowerCase();
         return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
       }
-      const target = {
-        record,
-        revisions: deployments.revisionsOf(record),
-        revisionId,
-        task: query.task,
-        run: query.run,
-      };
-      const reading = { page, budget, tenant: admitted.tenant.namespace, signal, fromStart: Boolean(query.run) };
+      const target = { record, revisions: deployments.revisionsOf(record), revisionId, query };
+      const fromStart = Boolean(query.run) && !query.tail;
+      const reading = { page, budget, tenant: admitted.tenant.namespace, signal, fromStart };
       return page.done(await readTargetLogs(admitted.caller.kube, target, reading));
     } finally {
       giveBack();

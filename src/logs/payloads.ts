@@ -1,7 +1,8 @@
 // Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
-import { Uuid } from '../schema/primitives.ts';
+import { DNS_LABEL_PATTERN, Uuid } from '../schema/primitives.ts';
+import { LAST_LINES } from './budget.ts';
 import { momentOf } from './moments.ts';
 import { LONGEST_POSITION } from './positions.ts';
 
@@ -17,10 +18,13 @@ const moment = (description: string): z.ZodOptional<z.ZodNullable<z.ZodISODateTi
     .refine((time) => momentOf(time) !== undefined, 'must be between the years 0000 and 9999 in UTC')
     .describe(description)
     .nullish();
+const label = z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 const upper = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value);
 
 /** Lines of a page. */
 export const MOST_LINES = 1000;
+/** Last lines of a container. */
+export const MOST_TAIL = 100_000;
 
 export const DeployLogsQuery = z
   .object({
@@ -28,18 +32,30 @@ export const DeployLogsQuery = z
     order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
     query: z.string().max(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
-    task: z
-      .string()
-      .max(63)
-      .regex(/^[a-z0-9-]+$/, 'must be the name of a task')
-      .nullish()
-      .describe('Only lines of the runs of this task. Without it there are none of tasks.'),
-    run: z
-      .string()
-      .max(63)
-      .regex(/^[a-z0-9-]+$/, 'must be the name of a run')
+    task: label.nullish().describe('Only lines of the runs of this task. Without it there are none of tasks.'),
+    run: label
       .nullish()
       .describe('Only lines of this run of a command or a task, the name of its Job, from its beginning.'),
+    component: label
+      .nullish()
+      .describe(
+        'Only lines of this part: server, queue, orchestrator, executor or the name of a worker, without its sidecars; migrate, postgres or redis, with all their containers. Without it there are none of PostgreSQL and Redis.',
+      ),
+    previous: z.boolean().nullish().describe('true: only lines that containers wrote before their last restart.'),
+    tail: z
+      .int()
+      .min(1)
+      .max(MOST_TAIL)
+      .nullish()
+      .describe(
+        `Of pods: only so many last lines of each container that was not read before. Default: ${LAST_LINES} without a position, all with one.`,
+      ),
+    escapes: z
+      .boolean()
+      .nullish()
+      .describe(
+        'true: a message keeps its escape sequences of terminals, such as colours, which are removed otherwise.',
+      ),
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
     offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),
@@ -61,7 +77,9 @@ const LogLine = z.object({
     .enum(LEVELS)
     .nullable()
     .describe('The level that the line names. ERROR for the lines of a Python traceback. null if it names none.'),
-  message: z.string().describe('The line, without the escape sequences of terminals.'),
+  message: z
+    .string()
+    .describe('The line. Without the escape sequences of terminals, unless the request asks for them with escapes.'),
   pod: z.string().nullable().describe('Pod that wrote it. null in the stored log of a build.'),
   container: z.string().describe('Container that wrote it.'),
 });

@@ -21,7 +21,6 @@ import {
   TASK,
 } from '../schema/meta.ts';
 import {
-  LAST_LINES,
   LONGEST_MS,
   type LogBudget,
   MOST_BYTES,
@@ -65,6 +64,8 @@ export interface PodsToRead {
   readonly labelSelector: string;
   /** Whether a pod with these labels is read; if absent, all are. A selector cannot pair parts with revisions. */
   readonly isMeant?: (pod: PodObject) => boolean;
+  /** Whether this log of a container is read; if absent, all are. */
+  readonly isRead?: (log: ContainerLog) => boolean;
 }
 
 /** The ids on the pods of one revision. */
@@ -84,13 +85,18 @@ export function podIdsIn(revisions: readonly AppRevision[], revisionId: string |
   return { of, all: [...new Set([...partsOf(revision.spec.resolved), MIGRATION].map(of))] };
 }
 
-/** All pods with the record's image, or those of one revision. */
-export function podsOf({ metadata }: AppDeployment, ids: PodIds | undefined): PodsToRead {
+/** All pods with the record's image, or those of one revision, or of one part. */
+export function podsOf({ metadata }: AppDeployment, ids: PodIds | undefined, component?: string | null): PodsToRead {
   const { namespace = '', name, uid = '' } = metadata;
+  // The pods of a Cluster have no uid, and no store has a revision.
+  if (STORE_PARTS.some((part) => part === component))
+    return { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name},${COMPONENT_LABEL}=${component}` };
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
     `${DEPLOYMENT_UID_LABEL}=${uid}`,
-    `${COMPONENT_LABEL},${COMPONENT_LABEL} notin (${[...STORE_PARTS, TASK].join(',')})`,
+    component
+      ? `${COMPONENT_LABEL}=${component}`
+      : `${COMPONENT_LABEL},${COMPONENT_LABEL} notin (${[...STORE_PARTS, TASK].join(',')})`,
     ...(ids ? [`${REVISION_LABEL} in (${ids.all.join(',')})`] : []),
   ].join(',');
   if (!ids) return { namespace, labelSelector };
@@ -113,19 +119,10 @@ export async function listPods(
  * if there is no pod.
  */
 export async function readLogs(kube: KubeClient, pods: PodsToRead, reading: Reading): Promise<boolean | undefined> {
-  return readPods(kube, pods, await listPods(kube, pods, reading.signal), reading);
-}
-
-/** The same of pods that are listed already. */
-export async function readPods(
-  kube: KubeClient,
-  pods: PodsToRead,
-  items: readonly PodObject[],
-  reading: Reading,
-): Promise<boolean | undefined> {
+  const items = await listPods(kube, pods, reading.signal);
   if (items.length === 0) return undefined;
   const newest = youngestFirst(items).slice(0, MOST_PODS);
-  const streams = newest.flatMap(streamsOf);
+  const streams = newest.flatMap(streamsOf).filter((log) => pods.isRead?.(log) !== false);
   const wanted = streams.slice(0, MOST_STREAMS).filter((log) => !reading.page.hasAll(byOf(log), log.starts));
   const isWhole = await readAll(kube, wanted, { ...reading, namespace: pods.namespace });
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
@@ -180,9 +177,9 @@ async function readAll(
       const sink = page.sink(by);
       let bytes = 0;
       let goesOn = true;
-      const since = page.since(by);
+      const [since, last] = [page.since(by), fromStart ? undefined : page.lastLines(by)];
       const path = logPath(namespace, stream, {
-        ...(!fromStart && !page.isContinued && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
+        ...(last !== undefined && { tailLines: String(last) }),
         limitBytes: String(MOST_BYTES_OF_STREAM),
         ...(since !== undefined && { sinceTime: since }),
       });

@@ -9,6 +9,8 @@ export interface Reading {
   begin(writer: string): void;
   /** Whether the caller lacks this line, which is then read. */
   takes(writer: string, position: Position): boolean;
+  /** Whether there was such a line. */
+  hasLines(writer: string): boolean;
   /** Whether the caller has all of a start that has ended. `starts`: ids of this start, and of those after it. */
   hasAll(writer: string, starts: readonly string[]): boolean;
   /** This start has ended and was read to its end. `isEarlier`: it is the one before the last restart, which is read beside the other. */
@@ -34,6 +36,7 @@ export function makeReading(known: Positions | undefined, writers: readonly stri
       if (latest === undefined || isAfter(position, latest)) seen.set(writer, position);
       return true;
     },
+    hasLines: (writer) => seen.get(writer) !== undefined,
     hasAll(writer, starts) {
       begin(writer);
       const all = readOf(writer).ended;

@@ -12,8 +12,8 @@ export interface CliWorld {
   /** By default it fails. `flags`: those that select cluster and user. */
   readonly kubectl?: (args: readonly string[], input?: string, flags?: readonly string[]) => ReturnType<Kubectl>;
   readonly api?: HttpApi;
-  /** Called with what the flags and the environment select. */
-  readonly onConnect?: (options: ConnectionOptions) => void;
+  /** Called with what the flags and the environment select, and which of both was asked for. */
+  readonly onConnect?: (options: ConnectionOptions, door: 'api' | 'facade') => void;
   readonly environment?: NodeJS.ProcessEnv;
   /** Answers to questions, in their order. If absent, nobody can be asked. */
   readonly answers?: readonly string[];
@@ -59,6 +59,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       environment: world.environment ?? {},
       version: '1.2.3',
       say: (line) => out.push(line),
+      write: (line) => out.push(line),
       warn: (line) => err.push(line),
       clock: world.clock ?? makeInstantClock(),
       onInterrupt: world.onInterrupt ?? (() => undefined),
@@ -80,12 +81,12 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
         return world.terminalCode ?? 0;
       },
       api: async (_flags, options) => {
-        world.onConnect?.(options);
+        world.onConnect?.(options, 'api');
         if (world.api) return world.api;
         throw new Failure('The test has no HTTP API.');
       },
       facade: async (_flags, options) => {
-        world.onConnect?.(options);
+        world.onConnect?.(options, 'facade');
         if (world.api) return world.api;
         throw new Failure('The test has no HTTP API.');
       },

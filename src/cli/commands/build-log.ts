@@ -56,15 +56,13 @@ export interface Deployment {
   readonly active_revision_id: string | null;
 }
 interface LogPage {
-  readonly logs: readonly { readonly message: string; readonly container: string }[];
+  readonly logs: readonly { readonly message: string; readonly pod: string | null; readonly container: string }[];
   readonly next_offset: string | null;
   readonly position: string | null;
+  readonly truncated: boolean;
 }
 interface SeenPods {
   readonly pods: readonly { readonly name: string; readonly ready: boolean }[] | null;
-}
-interface PodLogPage {
-  readonly logs: readonly { readonly pod: string | null; readonly message: string }[];
 }
 
 /** The states of a revision whose build has not ended. */
@@ -114,20 +112,38 @@ export function readRevision(api: HttpApi, deploymentId: string, revisionId: str
 
 type LogLine = LogPage['logs'][number];
 
-/** A log from its beginning: each call resolves to the lines that are new. `query`: which lines of those at `path`. */
-export function openLog(api: HttpApi, path: string, query: object = {}): () => Promise<LogLine[]> {
+interface LogOptions {
+  /** Which lines of those at the path. */
+  readonly query?: object;
+  /** The same of the first call alone. */
+  readonly begin?: object;
+  /** Called once if lines may be missing. */
+  readonly onTruncated?: () => void;
+}
+
+/** A log from its beginning, or from where `begin` says: each call resolves to the lines that are new. */
+export function openLog(
+  api: HttpApi,
+  path: string,
+  { query, begin, onTruncated }: LogOptions = {},
+): () => Promise<LogLine[]> {
   /** Null: it has ended. */
   let position: string | null | undefined;
+  let isFirst = true;
+  let isWhole = true;
   return async () => {
     const lines: LogLine[] = [];
     for (let hasMore = true; hasMore && position !== null; ) {
-      const body = { ...query, order: 'asc', limit: LINES_OF_PAGE, ...(position !== undefined && { position }) };
+      const own = { ...query, ...(isFirst && begin), ...(position !== undefined && { position }) };
       // oxlint-disable-next-line no-await-in-loop -- one page after the other
-      const page = await api.patiently<LogPage>('POST', path, body);
+      const page = await api.patiently<LogPage>('POST', path, { ...own, order: 'asc', limit: LINES_OF_PAGE });
       lines.push(...page.logs);
       position = page.position;
       hasMore = page.next_offset !== null;
+      if (isWhole && page.truncated) onTruncated?.();
+      isWhole &&= !page.truncated;
     }
+    isFirst = false;
     return lines;
   };
 }
@@ -163,7 +179,7 @@ export async function lastLines(api: HttpApi, deploymentId: string, revisionId: 
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
   try {
     const [{ logs }, { pods }] = await Promise.all([
-      api.call<PodLogPage>('POST', path, { order: 'desc', limit: LINES_READ }),
+      api.call<LogPage>('POST', path, { order: 'desc', limit: LINES_READ }),
       api.call<SeenPods>('GET', `/v2/deployments/${deploymentId}/events`),
     ]);
     const ready = (pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);

@@ -1,11 +1,13 @@
 // Runs a command in a ready pod of a deployment.
 
 import type { Pod } from '../../deployments/assess/observed.ts';
+import { isScaledToZero } from '../../deployments/record/revisions.ts';
+import { unknownPart } from '../../deployments/record/unknown-part.ts';
 import { COMPONENT_LABEL, COMPONENTS } from '../../schema/meta.ts';
 import { type Command, DEPLOYMENT, Misuse } from '../line/command.ts';
-import { componentOf, needPart } from '../line/component.ts';
+import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';
-import { needScale } from '../text/scaled-to-zero.ts';
+import { zeroSentence } from '../text/scaled-to-zero.ts';
 import { Failure, isForbidden, type Kubectl } from '../transport/kubectl.ts';
 import { listOf, readRecord, readyPods } from '../transport/records.ts';
 
@@ -50,8 +52,9 @@ async function readyPod(kubectl: Kubectl, name: string, component: string): Prom
   // A deployment or a worker that is not there has no pods either.
   if (pods.length === 0) {
     const record = await readRecord(kubectl, name);
-    needPart(record, component);
-    needScale(record, component);
+    const none = isScaledToZero(record) ? zeroSentence(name, component) : undefined;
+    const sentence = unknownPart(record, component, COMPONENTS) ?? none;
+    if (sentence !== undefined) throw new Failure(sentence);
   }
   const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
   throw new Failure(`${why} See: ${PROGRAM} status ${name}`);

@@ -89,7 +89,7 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
   const { server, onTerminal, say, warn, clock } = context;
   // kubectl prints what the command writes as it is.
   const logs = `${path.replace('/v2/deployments', '/v1/projects')}/deploy_logs`;
-  const more = server === undefined ? undefined : openLog(api, logs, { run: job });
+  const more = server === undefined ? undefined : openLog(api, logs, { query: { run: job } });
   let isPrinted = false;
   let warned: string | null = null;
   for (;;) {

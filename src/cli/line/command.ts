@@ -1,7 +1,7 @@
 // What a command is: its words, its flags, and what it runs with. Usage, help, refusals and completion are made from definitions.
 
 import type { HttpApi } from '../transport/http-api.ts';
-import type { Kubectl, TerminalOptions } from '../transport/kubectl.ts';
+import type { Kubectl } from '../transport/kubectl.ts';
 import type { Change } from './interruption.ts';
 import { PROGRAM } from './program.ts';
 
@@ -79,7 +79,7 @@ export interface Context {
   readonly rest: readonly string[];
   readonly kubectl: Kubectl;
   /** Runs kubectl on this terminal and resolves to its exit code. */
-  onTerminal(args: readonly string[], options?: TerminalOptions): Promise<number>;
+  onTerminal(args: readonly string[]): Promise<number>;
   /** Flags that select cluster and user, for processes that are started otherwise. */
   readonly cluster: readonly string[];
   /** Flags that suggested commands repeat, each after a space. */
@@ -92,6 +92,8 @@ export interface Context {
   say(line: string): void;
   /** Prints the result for programs, once and last, if --output asks for it. */
   report(result: unknown): void;
+  /** Prints a line of a container as it is, also what controls a terminal. */
+  write(line: string): void;
   /** Prints what is no result. */
   warn(line: string): void;
   /** Address of Davit's HTTP API, if a flag or the environment names it. */

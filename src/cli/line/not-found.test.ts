@@ -77,12 +77,8 @@ describe('a deployment that is not there', () => {
       'Namespace team is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace team davit.dev/tenant=true',
     ],
   ])('%s', async (_what, stage, args, says) => {
-    for (const command of [['logs'], ['exec', '--', 'true']]) {
-      const [verb = '', ...flags] = command;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const ran = await runCli([verb, 'shpo', ...args, ...flags], { kubectl: cluster(stage) });
-      expect([command, ran.code, ran.out, ran.err]).toEqual([command, 1, '', says]);
-    }
+    const ran = await runCli(['exec', 'shpo', ...args, '--', 'true'], { kubectl: cluster(stage) });
+    expect(ran).toMatchObject({ code: 1, out: '', err: says });
   });
 
   it('says the same to a program, over the HTTP API', async () => {
@@ -139,7 +135,6 @@ describe('a namespace whose deployments the caller may not read', () => {
 
   it.each(
     [
-      ['logs', 'shop'],
       ['exec', 'shop', '--', 'true'],
       ['clone', 'shop', '--to', 'shop-2'],
       ['backups', 'shop'],
@@ -155,6 +150,7 @@ describe('a namespace whose deployments the caller may not read', () => {
     [['status', 'shop']],
     [['run', 'shop', '--', 'true']],
     [['wait', 'shop']],
+    [['logs', 'shop']],
     [['delete', 'shop', '--yes']],
     [['env', 'shop', 'list']],
     [['secrets', 'shop', 'list']],
@@ -172,6 +168,6 @@ describe('a namespace whose deployments the caller may not read', () => {
     const kubectl: Kubectl = async () => {
       throw new Failure(words);
     };
-    expect(await runCli(['logs', 'shop'], { kubectl })).toMatchObject({ code: 1, err: words });
+    expect(await runCli(['exec', 'shop', '--', 'true'], { kubectl })).toMatchObject({ code: 1, err: words });
   });
 });

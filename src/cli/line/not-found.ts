@@ -1,13 +1,13 @@
 // What is said where a deployment, or its namespace, is not there.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
+import { mostSimilar } from '../../lib/similar.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
 import { unusableSentence } from '../transport/http-api.ts';
 import { ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 import type { Context } from './command.ts';
 import { PROGRAM } from './program.ts';
-import { mostSimilar } from './similar.ts';
 
 type Asking = Pick<Context, 'kubectl' | 'flags'>;
 

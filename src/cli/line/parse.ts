@@ -1,6 +1,7 @@
 // Reads a command line by the definition of its command, and refuses what the definition does not have.
 
 import { parseArgs } from 'node:util';
+import { mostSimilar } from '../../lib/similar.ts';
 import {
   CLUSTER_FLAGS,
   type Command,
@@ -12,7 +13,6 @@ import {
 } from './command.ts';
 import { needName, repeatable } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
-import { mostSimilar } from './similar.ts';
 import { synopsis } from './usage.ts';
 
 export interface Invocation {

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../../test/support/cli-world.ts';
+import { mostSimilar } from '../../lib/similar.ts';
 import { COMMANDS } from '../commands/commands.ts';
 import { complete } from '../commands/completion.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
 import { programName } from './program.ts';
-import { mostSimilar } from './similar.ts';
 
 const SHOWN = COMMANDS.filter(({ isHidden }) => !isHidden);
 
@@ -115,7 +115,7 @@ describe('a command line', () => {
       ['run', 'shop', '--timeout', '99999999999', '--', 'ls'],
       /^--timeout must be at most 999999999, not 99999999999\.$/,
     ],
-    ['too many lines', ['logs', 'shop', '--tail', '9999999999'], /^--tail must be at most 999999999, not 9999999999\.$/],
+    ['too many lines', ['logs', 'shop', '--tail', '9999999999'], /^--tail must be at most 100000, not 9999999999\.$/],
     [
       'too many of a range',
       ['scale', 'shop', 'queue=1..101'],

@@ -2,7 +2,7 @@
 
 import { EXIT_CODES } from '../transport/exit-codes.ts';
 import type { HttpApi } from '../transport/http-api.ts';
-import { Failure, type Kubectl, type TerminalOptions } from '../transport/kubectl.ts';
+import { Failure, type Kubectl } from '../transport/kubectl.ts';
 import {
   CLUSTER_FLAGS,
   type Command,
@@ -25,13 +25,13 @@ import { withShortIds } from './short-ids.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'clock' | 'environment'> {
+export interface World extends Pick<Context, 'say' | 'write' | 'warn' | 'onInterrupt' | 'clock' | 'environment'> {
   /** That of the program. */
   readonly version: string;
   readonly terminal: Terminal;
   /** `flags` select cluster and user. */
   kubectl(flags: readonly string[]): Kubectl;
-  onTerminal(flags: readonly string[], args: readonly string[], options?: TerminalOptions): Promise<number>;
+  onTerminal(flags: readonly string[], args: readonly string[]): Promise<number>;
   api(flags: readonly string[], options: ConnectionOptions): Promise<HttpApi>;
   /** davit-api itself, for what needs its credentials. */
   facade(flags: readonly string[], options: ConnectionOptions): Promise<HttpApi>;
@@ -159,9 +159,10 @@ function contextOf(
     environment: world.environment,
     clock: world.clock,
     kubectl: world.kubectl(cluster),
-    onTerminal: (args, options) => world.onTerminal(cluster, args, options),
+    onTerminal: (args) => world.onTerminal(cluster, args),
     say: report ? world.warn : world.say,
     report: report ?? (() => undefined),
+    write: world.write,
     warn: world.warn,
     onInterrupt: world.onInterrupt,
     server: connection.server,

@@ -1,20 +1,15 @@
-// What is said of a deployment that is scaled to zero, where somebody asks for a pod of it.
+// What a person reads who asks for a pod of a deployment that is scaled to zero.
 
-import { isScaledToZero } from '../../deployments/record/revisions.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { STORE_PARTS } from '../../schema/meta.ts';
 import { isPart } from '../../schema/worker-parts.ts';
 import { PROGRAM } from '../line/program.ts';
-import { Failure } from '../transport/kubectl.ts';
 
 /** For a deployment that is scaled to zero. */
 export function commandToStart(name: string): string {
   return `${PROGRAM} scale ${name} server=1`;
 }
 
-/** Throws Failure if no pod of the part runs because the deployment is scaled to zero. Stores run all the same. */
-export function needScale(record: AppDeployment, component: string): void {
-  if (!isScaledToZero(record) || !isPart(component) || STORE_PARTS.some((part) => part === component)) return;
-  const { name } = record.metadata;
-  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. To start it: ${commandToStart(name)}`);
+/** For a deployment that is scaled to zero. Undefined for a part that has pods all the same: PostgreSQL, Redis, and a migration. */
+export function zeroSentence(name: string, component: string): string | undefined {
+  if (!isPart(component)) return undefined;
+  return `${name} is scaled to zero, so no pod of ${component} runs. To start it: ${commandToStart(name)}`;
 }

@@ -2,7 +2,6 @@
 // command starts as fast as kubectl.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
 import { EXIT_CODES } from './exit-codes.ts';
 
 /** What a program reads of a failure beside its sentence, under --output json. */
@@ -104,49 +103,19 @@ const passOn = (): void => {
   for (const child of onThisTerminal) child.kill('SIGINT');
 };
 
-export interface TerminalOptions {
-  readonly program?: string;
-  /** Takes each line that kubectl prints, which is then not printed. */
-  readonly onLine?: ((line: string) => void) | undefined;
-}
-
-/** Longest line that is kept until its end, in characters. */
-const LONGEST_LINE = 65_536;
-
 /** Runs kubectl on this terminal and returns its exit code. At Ctrl-C this process stays until the others end. */
-export function onTerminal(
-  flags: readonly string[],
-  args: readonly string[],
-  { program = 'kubectl', onLine }: TerminalOptions = {},
-): Promise<number> {
+export function onTerminal(flags: readonly string[], args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     if (onThisTerminal.size === 0) process.on('SIGINT', passOn);
-    const child = spawn(program, [...flags, ...args], { stdio: ['inherit', onLine ? 'pipe' : 'inherit', 'inherit'] });
+    const child = spawn('kubectl', [...flags, ...args], { stdio: 'inherit' });
     onThisTerminal.add(child);
     endsWithThis(child);
-    if (onLine && child.stdout) eachLine(child.stdout, onLine);
-    child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
+    child.on('error', (error) => reject(new Failure(`kubectl could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
       onThisTerminal.delete(child);
       if (onThisTerminal.size === 0) process.off('SIGINT', passOn);
       resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
     });
-  });
-}
-
-function eachLine(output: Readable, onLine: (line: string) => void): void {
-  let rest = '';
-  output.setEncoding('utf8');
-  output.on('data', (text: string) => {
-    const lines = `${rest}${text}`.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) onLine(line);
-    if (rest.length <= LONGEST_LINE) return;
-    onLine(rest);
-    rest = '';
-  });
-  output.on('end', () => {
-    if (rest !== '') onLine(rest);
   });
 }
 

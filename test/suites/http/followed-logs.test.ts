@@ -74,6 +74,21 @@ it('says nothing twice, and leaves nothing out that is older than what another c
   expect(await read()).toBe('b-late a2-again c-new');
 });
 
+it('begins with the last lines of each container, also where they do not fit on the first page', async () => {
+  const [a, b] = [logs.start(id, 'shop-a'), logs.start(id, 'shop-b')];
+  for (let n = 0; n < 5; n += 1) a.write(n, `a${n}`);
+  for (let n = 0; n < 5; n += 1) b.write(n + 4, `b${n}`, '.5');
+  const page = async (body: object): Promise<string> => {
+    const answer = await ask({ limit: 2, ...body, ...(position !== undefined && { position }) });
+    ({ position } = answer.body);
+    return answer.body.logs.map(({ message }: { message: string }) => message).join(' ');
+  };
+  expect(await page({ order: 'asc', tail: 3 })).toBe('a2 a3');
+  expect(await page({ tail: 3 })).toBe('a4 b2');
+  expect(await page({ tail: 3 })).toBe('b3 b4');
+  expect(await page({})).toBe('');
+});
+
 it('of more lines than fit is read on at once, in order', async () => {
   const [a, b] = [logs.start(id, 'shop-a'), logs.start(id, 'shop-b')];
   expect(await read()).toBe('');

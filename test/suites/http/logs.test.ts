@@ -88,6 +88,9 @@ describe('the lines of all pods in one order', () => {
     ['so many', { order: 'asc', limit: 2 }, 'one two'],
     ['of a level', { level: 'error' }, '{"level":50,"msg":"five"} three ERROR'],
     ['with a text', { query: 'THREE' }, 'three ERROR'],
+    ['of one part', { component: 'queue' }, '{"level":50,"msg":"five"} two'],
+    ['of the database', { component: 'postgres' }, 'of the database'],
+    ['the last of each container', { tail: 1 }, '{"level":50,"msg":"five"} four'],
     [
       'between two times',
       { start_time: '2026-01-01T01:00:02+01:00', end_time: '2026-01-01T00:00:03.1Z' },
@@ -153,6 +156,32 @@ it("contains the log before a container's restart", async () => {
   pod('shop-a', at(2, 'again'), { restarts: 1 });
   facade.kube.texts.set(pathOf('shop-a', 'server', '&previous=true'), at(1, 'and died'));
   expect(messages(await call())).toBe('again and died');
+  expect(messages(await call({ previous: true }))).toBe('and died');
+});
+
+it('has the lines of the container of a part alone, where the part is named', async () => {
+  pod('shop-a', at(1, 'calm'));
+  const [made] = facade.kube.objects<KubeObject & { status: { containerStatuses: object[] } }>(PODS);
+  made?.status.containerStatuses.push({ name: 'proxy', containerID: 'x' });
+  facade.kube.seed(PODS, made as KubeObject);
+  facade.kube.texts.set(pathOf('shop-a', 'proxy'), at(2, 'noise'));
+  expect(messages(await call())).toBe('noise calm');
+  expect(messages(await call({ component: 'server' }))).toBe('calm');
+});
+
+it('has no escape sequences of terminals, unless they are asked for', async () => {
+  pod('shop-a', at(1, '\u001B[31mERROR\u001B[0m red'));
+  const read = async (body: object): Promise<unknown> => {
+    const [line] = (await call(body)).body.logs;
+    return [line.message, line.level];
+  };
+  expect(await read({})).toEqual(['ERROR red', 'ERROR']);
+  expect(await read({ escapes: true })).toEqual(['\u001B[31mERROR\u001B[0m red', 'ERROR']);
+});
+
+it('of a part that the deployment does not have is 404', async () => {
+  const { status, body } = await call({ component: 'beta' });
+  expect([status, body.detail]).toEqual([404, '"beta" is no part of shop. It has server, postgres, redis.']);
 });
 
 it('contains the log of a container that waits to be restarted once, for which the node gives it twice', async () => {
@@ -185,6 +214,7 @@ it.each(['list', 'text'])("a caller who may not %s gets the API server's message
   expect([status, body]).toEqual([403, { detail: 'User "u" cannot' }]);
 });
 
+const LABEL = 'must be lower-case letters, digits and -, beginning and ending with a letter or digit';
 it.each<[string, unknown, string, string]>([
   ['a list', [], 'body', 'must be an object'],
   ['limit 0', { limit: 0 }, 'body.limit', 'must be at least 1'],
@@ -197,6 +227,9 @@ it.each<[string, unknown, string, string]>([
     'body.start_time',
     'must be a time such as 2026-01-01T00:00:00Z',
   ],
+  ['no last line', { tail: 0 }, 'body.tail', 'must be at least 1'],
+  ['a part that none can be', { component: 'a=b' }, 'body.component', LABEL],
+  ['a task that none can be', { task: 'a=b' }, 'body.task', LABEL],
   ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be the next_offset of an earlier answer'],
 ])('refuses %s', async (_name, body, where, msg) => {
   const answer = await call(body);
@@ -227,7 +260,7 @@ describe('what is kept of pods that are gone', () => {
         deploymentName: 'shop',
         revisionId: revision(1),
         ...(task !== undefined && { task }),
-        containers: [{ pod: `${name}-pod`, component, container: 'main', exitCode: 1, log: text }],
+        containers: [{ pod: `${name}-pod`, component, container: component, exitCode: 1, log: text }],
       },
     } as AppLog);
   }
@@ -268,7 +301,14 @@ describe('what is kept of pods that are gone', () => {
     facade.kube.texts.set(pathOf('shop--clean-2-pod', 'davit-task'), at(4, 'cleaner'));
     expect(messages(await call({ task: 'clean' }))).toBe('cleaner cleaning');
     expect(messages(await call({ task: 'mail' }, `/revisions/${revision(1)}`))).toBe('mailing');
-    expect((await call({ task: 'a=b' })).status).toBe(422);
+  });
+
+  it('is read where the pod goes after it was listed, and not where it is there', async () => {
+    pod('shop-1-pod', at(2, 'bye'));
+    const read = async (): Promise<string> => messages(await call({ order: 'asc' }, `/revisions/${revision(1)}`));
+    expect(await read()).toBe('bye alive');
+    facade.kube.texts.delete(pathOf('shop-1-pod', 'server'));
+    expect(await read()).toBe('one ERROR bye alive');
   });
 
   it('is read with the right of the caller, and is left out without it', async () => {

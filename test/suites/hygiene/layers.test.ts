@@ -141,6 +141,7 @@ const PURE = [
   'lib/json-value.ts',
   'lib/kube/write-times.ts',
   'lib/kube/youngest-first.ts',
+  'lib/similar.ts',
 ];
 const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'deployments/children/secret-digest.ts': 'node:crypto',

@@ -203,6 +203,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit backup agent': BACKED_UP,
   'kubectl davit backups agent': CLI,
   'kubectl davit logs agent --follow': REAL_PODS,
+  'kubectl davit logs NAME --follow': REAL_PODS,
   'kubectl davit logs agent --component queue --previous': REAL_PODS,
   'kubectl davit open agent --port 8080': REAL_PODS,
   'kubectl davit exec agent -- sh': REAL_PODS,
