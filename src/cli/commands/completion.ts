@@ -1,6 +1,7 @@
 // Completion in shells. The scripts ask the program itself, which answers from the definitions of commands.
 
-import { CLUSTER_FLAGS, type Command, type Context, type FlagDefinition, HELP } from '../line/command.ts';
+import type { DeploymentList } from '../../deployments/http/payloads.ts';
+import { CLUSTER_FLAGS, type Command, type Context, type FlagDefinition, HELP, Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 
@@ -80,9 +81,17 @@ export function completeCommand(commands: () => readonly Command[]): Command {
   };
 }
 
-/** Empty if kubectl fails: a completion prints no message. */
-async function deploymentNames({ kubectl }: Context, cluster: readonly string[]): Promise<string[]> {
+/** The most that an answer has. */
+const PAGE = 100;
+
+/** Over the HTTP API if the environment names its address. Empty if they cannot be read: a completion prints no message. */
+async function deploymentNames({ kubectl, api, server }: Context, cluster: readonly string[]): Promise<string[]> {
+  const [, namespace] = cluster.find((flag) => flag.startsWith('--namespace='))?.split('=') ?? [];
   try {
+    if (server !== undefined) {
+      const { resources } = await (await api(namespace)).call<DeploymentList>('GET', `/v2/deployments?limit=${PAGE}`);
+      return resources.map(({ name }) => name);
+    }
     const names = await kubectl([
       'get',
       RECORDS,
@@ -93,7 +102,7 @@ async function deploymentNames({ kubectl }: Context, cluster: readonly string[])
     ]);
     return names.split(' ').filter((name) => name !== '');
   } catch (error) {
-    if (error instanceof Failure) return [];
+    if (error instanceof Failure || error instanceof Misuse) return [];
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aRecord, makeInstantClock } from '../../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../../test/support/own-cli.ts';
 import { Failure, type Forwarded, type ForwardTarget, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 import { forwarding } from './open.ts';
@@ -132,5 +133,45 @@ describe('open', () => {
     const { opened, ongoing } = stage([[pod('shop-1', 1)]], (one) => one.end(1, 'error: no port http'));
     await expect(ongoing).rejects.toThrow('error: no port http');
     expect(opened).toHaveLength(3);
+  });
+});
+
+describe('open with an address of the HTTP API', () => {
+  const environment = { DAVIT_SERVER: 'https://davit.example.com' };
+  const NO_CLUSTER = 'kubectl could not be started: spawn kubectl ENOENT';
+  const kubectl: Kubectl = async () => {
+    throw new Failure(NO_CLUSTER);
+  };
+  const exposed = aRecord(
+    { sourceConfig: { customUrl: 'https://shop.example.com' } },
+    { url: 'https://shop.example.com' },
+  );
+
+  it('prints the address of the deployment, without a kubeconfig', async () => {
+    const cli = makeOwnCli({ record: exposed });
+    expect(await cli.run(['open', 'shop'], { environment, kubectl })).toMatchObject({
+      code: 0,
+      out: 'https://shop.example.com',
+      asked: [],
+    });
+    const json = await cli.run(['open', 'shop', '-o', 'json'], { environment, kubectl });
+    expect(JSON.parse(json.out)).toEqual({ name: 'shop', url: 'https://shop.example.com' });
+  });
+
+  it('says that there is none, and that a port needs the kubeconfig', async () => {
+    const ran = await makeOwnCli({ record: aRecord() }).run(['open', 'shop'], { environment, kubectl });
+    expect([ran.code, ran.out, ran.err.split('\n')]).toEqual([
+      1,
+      '',
+      [
+        'shop has no address outside the cluster, so kubectl forwards a port.',
+        expect.stringMatching(/^open needs kubectl and a kubeconfig: Davit's HTTP API cannot do this\. /),
+      ],
+    ]);
+  });
+
+  it('forwards the port that is named', async () => {
+    const ran = await makeOwnCli({ record: exposed }).run(['open', 'shop', '--port', '4321'], { environment, kubectl });
+    expect(ran).toMatchObject({ code: 1, out: '', asked: [expect.stringMatching(/^get appdeployments/)] });
   });
 });

@@ -1,9 +1,9 @@
-// Forwards a local port to a deployment: to one of its pods, and to another one when that pod ends.
+// Prints the address of a deployment, or forwards a local port to it: to one of its pods, and to another one when that pod ends.
 
 import { createServer } from 'node:net';
 import type { Pod } from '../../deployments/assess/observed.ts';
 import { COMPONENT_LABEL } from '../../schema/meta.ts';
-import { type Clock, type Command, DEPLOYMENT, OUTPUT, print } from '../line/command.ts';
+import { API_FLAGS, type Clock, type Command, type Context, DEPLOYMENT, OUTPUT, print } from '../line/command.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
 import {
   Failure,
@@ -14,6 +14,7 @@ import {
   type Kubectl,
 } from '../transport/kubectl.ts';
 import { listOf, readyPods } from '../transport/records.ts';
+import { needDeployment } from './build-log.ts';
 import { needReadyPod } from './wait.ts';
 
 /** The name of the port that Services lead to. */
@@ -35,8 +36,10 @@ export const openCommand: Command = {
   flags: [
     { name: 'port', value: 'PORT', help: 'local port; any free one by default', isNumber: true, most: MOST_PORT },
     OUTPUT,
+    ...API_FLAGS,
   ],
-  about: 'When the pod that it leads to ends, as in a rollout, it leads to another one on the same local port.',
+  about: `When the pod that it leads to ends, as in a rollout, it leads to another one on the same local port. kubectl forwards the port.
+With --server or DAVIT_SERVER and without --port, the command prints the address that the deployment has, and ends.`,
   async run(context) {
     const {
       kubectl,
@@ -46,6 +49,11 @@ export const openCommand: Command = {
       warn,
       clock,
     } = context;
+    const address = await ownAddress(context, name);
+    if (address !== null) {
+      print(context, { name, url: address }, () => [address]);
+      return 0;
+    }
     const localPort = flags.number('port') ?? 0;
     await needFreePort(localPort);
     return forwarding(
@@ -65,6 +73,14 @@ export const openCommand: Command = {
     );
   },
 };
+
+/** Null where a port is forwarded. */
+async function ownAddress({ api, flags, server, warn }: Context, name: string): Promise<string | null> {
+  if (server === undefined || flags.has('port')) return null;
+  const { custom_url: address } = (await needDeployment(await api(), name)).source_config;
+  if (address === null) warn(`${name} has no address outside the cluster, so kubectl forwards a port.`);
+  return address;
+}
 
 const ADDRESS = '127.0.0.1';
 const WHY_NOT: Readonly<Record<string, string>> = {

@@ -98,8 +98,8 @@ export interface Context {
   warn(line: string): void;
   /** Address of Davit's HTTP API, if a flag or the environment names it. */
   readonly server: string | undefined;
-  /** Davit's HTTP API: at the address that was given, else in this process with the kubeconfig's credentials. */
-  api(): Promise<HttpApi>;
+  /** Davit's HTTP API: at the address that was given, else in this process with the kubeconfig's credentials. `namespace`: instead of --namespace. */
+  api(namespace?: string): Promise<HttpApi>;
   /** davit-api itself, for uploads and the logs of builds, which need its own credentials. */
   facade(): Promise<HttpApi>;
   /** Ctrl-C and the signals TERM and HUP print this, where it is not undefined, and end the program. */

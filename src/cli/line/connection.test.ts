@@ -144,11 +144,17 @@ describe('the token', () => {
   });
 
   it('cannot be of somebody else', async () => {
-    expect((await reach({ ...SERVER, impersonated: 'bob' })).error).toMatch(/^--as works only with kubectl\./);
+    // oxlint-disable-next-line no-await-in-loop -- two tokens
+    for (const token of [undefined, 'given'])
+      expect((await reach({ ...SERVER, token, impersonated: 'bob' })).error).toMatch(/^--as works only with kubectl\./);
   });
 
-  it('is missing with no kubeconfig', async () => {
+  it('is missing with no kubeconfig, and with an address where there is no kubectl', async () => {
     expect((await reach({}, {})).error).toMatch(/^The kubeconfig has no token/);
+    const missing = new Failure('kubectl could not be started: spawn kubectl ENOENT');
+    expect((await reach(SERVER, missing)).error).toMatch(/^The kubeconfig has no token/);
+    expect((await reach({}, missing)).error).toBe(missing.message);
+    expect((await reach(SERVER, new Failure('error loading config file'))).error).toBe('error loading config file');
   });
 });
 

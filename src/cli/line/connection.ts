@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Connection } from '../transport/http-api.ts';
-import { Failure, type Forwarded, type Kubectl } from '../transport/kubectl.ts';
+import { Failure, type Forwarded, isMissing, type Kubectl } from '../transport/kubectl.ts';
 import { Misuse } from './command.ts';
 
 export interface ConnectionOptions {
@@ -37,6 +37,10 @@ const CREDENTIALS_MS = 120_000;
 
 /** The port that is forwarded lasts as long as the program. */
 export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connection> {
+  if (options.impersonated !== undefined)
+    throw new Misuse(
+      "--as works only with kubectl. Davit's HTTP API knows the user by the token: leave out --as, and give a token of that user with --token.",
+    );
   const kubeconfig = await readKubeconfig(cluster.kubectl, options);
   const namespace = options.namespace ?? kubeconfig.namespace;
   const token = options.token ?? (await tokenOf(kubeconfig, options));
@@ -118,11 +122,10 @@ interface RawKubeconfig {
   readonly clusters?: readonly (Named & { readonly cluster: Readonly<Record<string, unknown>> })[] | null;
 }
 
-/** Empty where there is no kubeconfig, and where there is no kubectl although nothing is asked of it. */
-async function readKubeconfig(kubectl: Kubectl, options: ConnectionOptions): Promise<Kubeconfig> {
-  const isNeeded = options.server === undefined || options.token === undefined;
+/** Empty where there is no kubeconfig, and, if an address is given, where there is no kubectl. */
+async function readKubeconfig(kubectl: Kubectl, { server, token, ...options }: ConnectionOptions): Promise<Kubeconfig> {
   const text = await kubectl(['config', 'view', '--raw', '-o', 'json']).catch((error: unknown) => {
-    if (isNeeded) throw error;
+    if (server === undefined || (token === undefined && !isMissing(error))) throw error;
     return '{}';
   });
   const raw = JSON.parse(text) as RawKubeconfig;
@@ -136,12 +139,7 @@ async function readKubeconfig(kubectl: Kubectl, options: ConnectionOptions): Pro
   };
 }
 
-async function tokenOf(
-  { user, cluster }: Kubeconfig,
-  { impersonated, environment }: ConnectionOptions,
-): Promise<string> {
-  if (impersonated !== undefined)
-    throw new Misuse("--as works only with kubectl. Davit's HTTP API takes a token: give one with --token.");
+async function tokenOf({ user, cluster }: Kubeconfig, { environment }: ConnectionOptions): Promise<string> {
   if (user?.token) return user.token;
   if (user?.tokenFile) return (await readFile(user.tokenFile, 'utf8')).trim();
   const token = user?.exec && (await tokenOfProgram(user.exec, cluster, environment));

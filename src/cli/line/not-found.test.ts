@@ -171,3 +171,57 @@ describe('a namespace whose deployments the caller may not read', () => {
     expect(await runCli(['exec', 'shop', '--', 'true'], { kubectl })).toMatchObject({ code: 1, err: words });
   });
 });
+
+describe('a cluster that cannot be asked', () => {
+  const failing =
+    (words: string): Kubectl =>
+    async () => {
+      throw new Failure(words);
+    };
+  const MISSING = 'kubectl could not be started: spawn kubectl ENOENT';
+  // What kubectl says without a kubeconfig.
+  const NOWHERE =
+    'E1128 15:00:00.000000 1 memcache.go:265] "Unhandled Error" err="couldn\'t get current server API group list"\nThe connection to the server localhost:8080 was refused - did you specify the right host or port?';
+  const ENVIRONMENT = { DAVIT_SERVER: 'https://davit.example.com', DAVIT_TOKEN: 'x' };
+
+  it.each([
+    [['exec', 'shop', '--', 'true']],
+    [['listener', 'join', 'edge']],
+    [['listener', 'revoke', 'edge']],
+    [['open', 'shop', '--port', '8080']],
+  ])('%j says that it needs the kubeconfig, although there are an address and a token', async (args) => {
+    for (const words of [MISSING, NOWHERE]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await runCli(args, { kubectl: failing(words), environment: ENVIRONMENT })).toMatchObject({
+        code: 1,
+        out: '',
+        err: `${args[0]} needs kubectl and a kubeconfig: Davit's HTTP API cannot do this. Name the kubeconfig with --kubeconfig or KUBECONFIG.`,
+        onTerminal: [],
+      });
+    }
+  });
+
+  it('is named, or its HTTP API, for a command that takes either', async () => {
+    const ran = await runCli(['open', 'shop', '-n', 'team'], { kubectl: failing(NOWHERE) });
+    expect(ran).toMatchObject({
+      code: 1,
+      err: "open needs kubectl and a kubeconfig, or the address of Davit's HTTP API and a token. Name the kubeconfig with --kubeconfig or KUBECONFIG, or the address with --server or DAVIT_SERVER and the token with --token or DAVIT_TOKEN.",
+    });
+  });
+
+  it.each([
+    [['exec', 'shop', '--', 'true'], 'appdeployments'],
+    [['listener', 'join', 'edge'], 'listeners'],
+    [['open', 'shop'], 'appdeployments'],
+  ])('%j says that Davit is not installed', async (args, plural) => {
+    const kubectl: Kubectl = async ([, resource]) => {
+      if (resource === 'pods') return '{"items": []}';
+      throw new Failure(`error: the server doesn't have a resource type "${plural}"`);
+    };
+    expect(await runCli(args, { kubectl })).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'Davit is not installed in this cluster. If another cluster has it, name that with --context or --kubeconfig.',
+    });
+  });
+});

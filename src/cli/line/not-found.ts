@@ -1,4 +1,4 @@
-// What is said where a deployment, or its namespace, is not there.
+// What a person reads where a deployment, its namespace, Davit or the whole cluster is not there.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { mostSimilar } from '../../lib/similar.ts';
@@ -6,7 +6,7 @@ import { TENANT_LABEL } from '../../schema/meta.ts';
 import { unusableSentence } from '../transport/http-api.ts';
 import { ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
-import type { Context } from './command.ts';
+import { API_FLAGS, type Command, type Context } from './command.ts';
 import { PROGRAM } from './program.ts';
 
 type Asking = Pick<Context, 'kubectl' | 'flags'>;
@@ -18,12 +18,32 @@ const MAY_NOT_READ = new RegExp(
   `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.{0,300} cannot (?:get|list) resource "[^"]{1,99}" in API group "[^"]{1,99}" in the namespace "([^"]{1,99})".*`,
 );
 
-/** The message of a failure, in which kubectl's words for a deployment that is not there, or may not be read, are those of a person. */
-export async function explained(message: string, asking: Asking): Promise<string> {
+/** kubectl is missing, or it has no kubeconfig and takes its default address. */
+const NO_CLUSTER = /kubectl could not be started: |(?:localhost|127\.0\.0\.1|\[::1\]):8080/;
+
+const NO_DAVIT = /error: the server doesn't have a resource type "(?:app\w+|listeners)"/;
+
+/** The message of a failure, in which kubectl's words for what is not there, or may not be read, are those of a person. */
+export async function explained(
+  message: string,
+  command: Pick<Command, 'name' | 'flags'>,
+  asking: Asking & Pick<Context, 'server'>,
+): Promise<string> {
+  if (NO_CLUSTER.test(message)) return needsCluster(command, asking.server);
+  if (NO_DAVIT.test(message))
+    return 'Davit is not installed in this cluster. If another cluster has it, name that with --context or --kubeconfig.';
   const [words, name] = NOT_FOUND.exec(message) ?? [];
   if (words === undefined || name === undefined)
     return message.replace(MAY_NOT_READ, (_words, namespace: string) => unusableSentence(namespace));
   return message.replace(words, await absence(asking, name));
+}
+
+/** `server`: the address that was given, which did not suffice. */
+function needsCluster({ name, flags }: Pick<Command, 'name' | 'flags'>, server: string | undefined): string {
+  const needs = `${name} needs kubectl and a kubeconfig`;
+  return server === undefined && API_FLAGS.some((flag) => flags.includes(flag))
+    ? `${needs}, or the address of Davit's HTTP API and a token. Name the kubeconfig with --kubeconfig or KUBECONFIG, or the address with --server or DAVIT_SERVER and the token with --token or DAVIT_TOKEN.`
+    : `${needs}: Davit's HTTP API cannot do this. Name the kubeconfig with --kubeconfig or KUBECONFIG.`;
 }
 
 async function absence({ kubectl, flags }: Asking, name: string): Promise<string> {

@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../../test/support/cli-world.ts';
+import { aRecord, runCli } from '../../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../../test/support/own-cli.ts';
 import { mostSimilar } from '../../lib/similar.ts';
 import { COMMANDS } from '../commands/commands.ts';
 import { complete } from '../commands/completion.ts';
@@ -268,6 +269,17 @@ describe('completion', () => {
     expect(await runCli(['__complete', '--', 'wait', 'sho'], { kubectl })).toMatchObject({ code: 0, out: 'shop\n:4' });
     expect(await runCli(['__complete', '--', 'exec', 'shop', '--', 'l'])).toMatchObject({ code: 0, out: ':0' });
     expect(await runCli(['__complete', '--', 'wait', ''])).toMatchObject({ code: 0, out: ':4', err: '' });
+  });
+
+  it('asks the HTTP API at the address of the environment, in the namespace that is typed', async () => {
+    const cli = makeOwnCli({ record: aRecord() });
+    const environment = { DAVIT_SERVER: 'https://a', DAVIT_TOKEN: 'x' };
+    const seen: (string | undefined)[] = [];
+    const onConnect = ({ namespace }: { readonly namespace?: string | undefined }): void => void seen.push(namespace);
+    const typed = ['__complete', '--', '-n', 'team', 'wait', 's'];
+    expect(await cli.run(typed, { environment, onConnect })).toMatchObject({ code: 0, out: 'shop\n:4', asked: [] });
+    expect(seen).toEqual(['team']);
+    expect(await runCli(typed, { environment })).toMatchObject({ code: 0, out: ':4', err: '' });
   });
 
   it.each(['bash', 'zsh', 'kubectl'])('has a script for %s that asks the program', async (shell) => {

@@ -66,7 +66,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
     const withOwn = (text: string): string => withFlags(withShortIds(text), context.suggested);
-    error.message = withOwn(await explained(error.message, context));
+    error.message = withOwn(await explained(error.message, command, context));
     context.report(failureOf(error, withOwn));
     throw error;
   }
@@ -166,7 +166,7 @@ function contextOf(
     warn: world.warn,
     onInterrupt: world.onInterrupt,
     server: connection.server,
-    api: () => world.api(cluster, connection),
+    api: (namespace = connection.namespace) => world.api(cluster, { ...connection, namespace }),
     facade: () => world.facade(cluster, connection),
   };
 }

@@ -153,6 +153,27 @@ it('decides the same by a certificate, as somebody else, and by an address and a
   });
 });
 
+it('says what it needs where there is no kubeconfig', async () => {
+  const nowhere = ['--kubeconfig', '/dev/null', '-n', tenant.namespace];
+  const byHttp = ['--server', davit.apiUrl, '--token', tenant.token];
+  for (const [command, ...args] of [
+    ['exec', 'shop', ...nowhere, '--', 'true'],
+    ['listener', 'revoke', 'edge', ...nowhere],
+    ['open', 'shop', '--port', '0', ...nowhere, ...byHttp],
+  ])
+    expect(await plugin(command ?? '', ...args)).toEqual({
+      code: 1,
+      out: '',
+      err: `${command} needs kubectl and a kubeconfig: Davit's HTTP API cannot do this. Name the kubeconfig with --kubeconfig or KUBECONFIG.\n`,
+    });
+  expect(await plugin('env', 'shop', 'list', ...nowhere)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(
+      /^env needs kubectl and a kubeconfig, or the address of Davit's HTTP API and a token\. /,
+    ),
+  });
+});
+
 it('scales parts, sets secrets, compares revisions, restarts and deletes', async () => {
   const { namespace, token } = tenant;
   const name = 'daily';
