@@ -89,12 +89,17 @@ for (const output of [process.stdout, process.stderr])
     process.exit(NOBODY_READS);
   });
 
-try {
-  process.exitCode = await run(COMMANDS, process.argv.slice(2), world);
-} catch (error) {
-  if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
-  for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
-  process.exitCode = exitCodeOf(error);
-} finally {
-  endChildren();
+async function main(): Promise<void> {
+  try {
+    process.exitCode = await run(COMMANDS, process.argv.slice(2), world);
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
+    for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
+    process.exitCode = exitCodeOf(error);
+  } finally {
+    endChildren();
+  }
 }
+
+// The bundle is CommonJS, which has no await here.
+void main();

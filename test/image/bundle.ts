@@ -1,12 +1,13 @@
 // `npm run bundle` writes what Davit's image runs to dist: the bundle of src/main.ts, the page, and the bill and licences of the
 // packages whose code they contain. With --plugin it adds kubectl-davit and its own. `--dir FOLDER` writes to another folder.
 
-import { chmod, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type InputOptions, type OutputOptions, type Plugin, rolldown } from 'rolldown';
 import { writePage } from '../../src/generate/page.ts';
 import { billOf, noticesOf, packagesOf } from './inventory.ts';
+import { writePluginFile } from './plugin-file.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -48,8 +49,6 @@ await writeInventory('davit', image, join(dir, 'sbom.cdx.json'), join(dir, 'THIR
 if (values.plugin === true) {
   const plugin = new Set<string>();
   const file = join(dir, 'kubectl-davit');
-  // One file, which starts 100 ms sooner without names and comments: it contains the routes of the HTTP API.
-  await bundle({ input: 'src/cli/main.ts', plugins: [record(plugin)] }, { file, codeSplitting: false, minify: true });
-  await chmod(file, 0o755);
+  await writePluginFile(file, [record(plugin)]);
   await writeInventory('kubectl-davit', plugin, `${file}.cdx.json`, `${file}.THIRD-PARTY-NOTICES`);
 }

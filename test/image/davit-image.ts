@@ -21,7 +21,13 @@ const dayMs = 24 * 60 * 60_000;
 
 /** What the Dockerfile copies besides src; .dockerignore lets in no more. */
 const PACKAGE_FILES = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', '.npmrc'];
-const BUILD_FILES = ['LICENSE', 'tsconfig.json', 'test/image/bundle.ts', 'test/image/inventory.ts'];
+const BUILD_FILES = [
+  'LICENSE',
+  'tsconfig.json',
+  'test/image/bundle.ts',
+  'test/image/inventory.ts',
+  'test/image/plugin-file.ts',
+];
 
 /** What an image is built from, and what is put behind the version in its tag. */
 export interface ImageSource {
