@@ -109,13 +109,13 @@ const passOn = (): void => {
 };
 
 /** Runs kubectl on this terminal and returns its exit code. At Ctrl-C this process stays until the others end. */
-export function onTerminal(flags: readonly string[], args: readonly string[]): Promise<number> {
+export function onTerminal(flags: readonly string[], args: readonly string[], program = 'kubectl'): Promise<number> {
   return new Promise((resolve, reject) => {
     if (onThisTerminal.size === 0) process.on('SIGINT', passOn);
-    const child = spawn('kubectl', [...flags, ...args], { stdio: 'inherit' });
+    const child = spawn(program, [...flags, ...args], { stdio: 'inherit' });
     onThisTerminal.add(child);
     endsWithThis(child);
-    child.on('error', (error) => reject(new Failure(`kubectl could not be started: ${error.message}`)));
+    child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
       onThisTerminal.delete(child);
       if (onThisTerminal.size === 0) process.off('SIGINT', passOn);
