@@ -22,7 +22,7 @@ export interface Filled {
   /** Of the whole server, from the arm's start until it was at rest. */
   readonly requests: Requests;
   /** After that, for as long as it was left at rest. */
-  readonly writesAtRest: number;
+  readonly atRest: Requests;
 }
 
 /** So long nothing may be written until an arm counts as done, statuses and all. */
@@ -66,7 +66,7 @@ async function fillServer(
       const resting = await atRest(bench, server);
       const requests = since(before, resting);
       await sleep(restMs);
-      const writesAtRest = since(resting, await requestsOf(server)).written;
+      const rest = since(resting, await requestsOf(server));
       return {
         children: total(perRecord),
         wallMs: last - first,
@@ -74,7 +74,7 @@ async function fillServer(
         cpuMs: cpu,
         rssMiB: await rssMiB(running.pid),
         requests,
-        writesAtRest,
+        atRest: rest,
       };
     } finally {
       await running.stop();

@@ -12,6 +12,8 @@ const goal: Goal = { atMost: 1.1 };
 const AS_MANY_BY_KUBECTL = 100;
 const REST_MS = 600_000;
 const QUICK_REST_MS = 5_000;
+/** No pod ever runs here: within these limits, which are the longest, no record is reported as Stalled while it is at rest. */
+const PATIENT = { 'settings.pods.unavailableSeconds': 86_400, 'settings.pods.progressDeadlineSeconds': 86_400 };
 
 export const writes: Measure = { key: 'P4', goal, run };
 
@@ -19,7 +21,11 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
   const records = recordsOf(bench.records);
   const byKubectl = records.slice(0, Math.min(records.length, AS_MANY_BY_KUBECTL));
   const restMs = bench.quick ? QUICK_REST_MS : REST_MS;
-  const filled = await fill(bench, davit(bench), records.length, { records: records.map(overHttp), restMs });
+  const filled = await fill(bench, davit(bench), records.length, {
+    records: records.map(overHttp),
+    restMs,
+    values: PATIENT,
+  });
   return [
     figureOf('P4', filled, records.length),
     // No finalizer is there yet: one write more.
@@ -27,8 +33,12 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
     {
       key: 'P4.rest',
       goal: { atMost: 0 },
-      samples: [filled.writesAtRest],
-      absolutes: { records: records.length, seconds: restMs / 1000 },
+      samples: [filled.atRest.written],
+      absolutes: {
+        records: records.length,
+        seconds: restMs / 1000,
+        writes: eachOf(filled.atRest.writes, records.length),
+      },
     },
   ];
 }
