@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FakeS3, startFakeS3 } from '../../test/support/fake-s3.ts';
+import { BackupReport } from '../schema/database.ts';
+import { MOST_LISTED } from '../schema/database-names.ts';
 import { backup } from './backup.ts';
 
 let s3: FakeS3;
@@ -43,6 +45,7 @@ async function send(
   file('accessKeyId', 'key\n');
   file('secretAccessKey', 'secret\n');
   file('log', '');
+  const more = Object.entries(options).filter(([name]) => ['keep-days', 'verified', 'number'].includes(name));
   if (options['empty'] !== undefined) file('dump', '');
   if (options['without'] !== undefined) rmSync(join(folder, options['without']));
   const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
@@ -57,20 +60,25 @@ async function send(
     'termination-log': join(folder, 'log'),
   };
   const args = Object.entries(given).map(([name, value]) => `--${name}=${value}`);
-  const code = await backup(['send', ...args]);
+  const others = more.map(([name, value]) => `--${name}=${value}`);
+  const code = await backup(['send', ...args, ...others, ...(options['by-hand'] === undefined ? [] : ['--by-hand'])]);
   return { code, message: readFileSync(join(folder, 'log'), 'utf8') };
 }
 
 const keys = (): string[] => [...s3.objects.keys()].map((key) => key.replace(/-[0-9a-f]{8}\//, '/')).toSorted();
 
 it('puts the dump and then its manifest into the store, and says so', async () => {
-  const { code, message } = await send('2026-02-02T02:00:00Z');
+  const { code, message } = await send('2026-02-02T02:00:00Z', { number: '3' });
   expect(code).toBe(0);
-  const sent = JSON.parse(message) as { readonly name: string };
-  expect(sent).toEqual({
+  const { name, takenAt, sizeBytes, number, ...others } = JSON.parse(message) as BackupReport;
+  const sent = { name, takenAt, sizeBytes, number };
+  expect({ ...sent, ...others }).toEqual({
     name: expect.stringMatching(/^20260202T020000Z-[0-9a-f]{8}$/) as string,
     takenAt: '2026-02-02T02:00:00Z',
     sizeBytes: 28,
+    postgresVersion: 17,
+    number: 3,
+    stored: { count: 1, newest: [[sent.name, 28, '']] },
   });
   expect(keys()).toEqual([
     'davit/team/shop/u1/20260202T020000Z/dump',
@@ -140,37 +148,57 @@ it('is a backup although old ones cannot be deleted', async () => {
   expect(keys()).toHaveLength(6);
 });
 
-it('list prints what is complete of all lives of a deployment, newest first', async () => {
-  await send('2026-02-01T02:00:00Z', { uid: 'u0' });
+it('keeps the last verified one and those by hand, and reports what the store has then, newest first', async () => {
+  await send('2026-01-01T02:00:00Z', { uid: 'u0' });
+  const first = JSON.parse((await send('2026-02-01T02:00:00Z')).message) as BackupReport;
+  const asked = JSON.parse((await send('2026-02-02T02:00:00Z', { 'by-hand': '' })).message) as BackupReport;
   await send('2026-02-03T02:00:00Z');
   s3.objects.set('davit/team/shop/u1/20260204T020000Z-00000000/dump', Buffer.from('cut'));
-  const { code, message } = await reading('list', {});
+  const { message } = await send('2026-02-05T02:00:00Z', { keep: '1', verified: first.name });
+  const { name, stored } = BackupReport.parse(JSON.parse(message));
+  expect(asked.byHand).toBe(true);
+  expect(stored).toEqual({
+    count: 4,
+    newest: [
+      [name, 28, ''],
+      [asked.name, 28, 'h'],
+      [first.name, 28, ''],
+      [expect.stringMatching(/^20260101/) as string, 28, 'e'],
+    ],
+  });
+});
+
+it('reports the backup alone where the store cannot be listed', async () => {
+  s3.fault = (request) => (request.includes('list-type') ? 403 : undefined);
+  const { code, message } = await send('2026-02-02T02:00:00Z');
   expect([code, JSON.parse(message)]).toEqual([
     0,
-    {
-      backups: [
-        { name: nameOf('20260203'), takenAt: '2026-02-03T02:00:00Z', sizeBytes: 28, uid: 'u1' },
-        { name: nameOf('20260201'), takenAt: '2026-02-01T02:00:00Z', sizeBytes: 28, uid: 'u0' },
-      ],
-    },
+    expect.not.objectContaining({ stored: expect.anything() as object }),
   ]);
 });
 
-const nameOf = (day: string): string => expect.stringMatching(new RegExp(`^${day}T020000Z-[0-9a-f]{8}$`)) as string;
+it('a report of the most that is listed fits into a termination message', () => {
+  const name = '20260202T020000Z-0123abcd';
+  const newest = Array.from({ length: MOST_LISTED }, () => [name, Number.MAX_SAFE_INTEGER, 'he']);
+  const stored = { count: Number.MAX_SAFE_INTEGER, newest };
+  const most = Number.MAX_SAFE_INTEGER;
+  const report = { name, takenAt: '2026-02-02T02:00:00Z', sizeBytes: most, number: 9999, postgresVersion: 9999 };
+  const text = JSON.stringify(BackupReport.parse({ ...report, databases: most, roles: most, byHand: true, stored }));
+  expect(Buffer.byteLength(text)).toBeLessThan(4096);
+});
 
 const STORE = { bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
 
-/** A command that reads the store, in a folder that has these files. */
+/** Fetches into a folder that has these files. */
 async function reading(
-  command: 'fetch' | 'list',
   files: Readonly<Record<string, string>>,
   more: readonly string[] = [],
 ): Promise<Run & { readonly folder: string }> {
-  const folder = mkdtempSync(join(tmpdir(), `davit-${command}-`));
+  const folder = mkdtempSync(join(tmpdir(), 'davit-fetch-'));
   const all = { accessKeyId: 'key', secretAccessKey: 'secret', log: '', ...files };
   for (const [name, text] of Object.entries(all)) writeFileSync(join(folder, name), text);
   const code = await backup([
-    command,
+    'fetch',
     `--store=${JSON.stringify({ endpoint: s3.url, ...STORE })}`,
     `--credentials=${folder}`,
     `--folder=${folder}`,
@@ -191,7 +219,7 @@ describe('fetch', () => {
   /** `there`: files that the folder has beside the usual ones. */
   const fetched = (...more: readonly string[]): Promise<Fetched> => fetchedInto({}, ...more);
   async function fetchedInto(there: Readonly<Record<string, string>>, ...more: readonly string[]): Promise<Fetched> {
-    const { code, message, folder } = await reading('fetch', { 'server-version': '170006\n', ...there }, more);
+    const { code, message, folder } = await reading({ 'server-version': '170006\n', ...there }, more);
     const [dump, found] = ['dump', 'fetched'].map((name) =>
       existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : undefined,
     );

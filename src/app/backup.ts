@@ -8,32 +8,35 @@ import { z } from 'zod';
 import type { Owner } from '../deployments/archive/archive.ts';
 import { compareBackup } from '../deployments/archive/compare.ts';
 import { fetchBackup, Unusable } from '../deployments/archive/fetch.ts';
-import { listBackups } from '../deployments/archive/list.ts';
+import type { Retention } from '../deployments/archive/retention.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
-import type { ProofReport, SentBackup } from '../schema/database.ts';
+import type { BackupReport, ProofReport, SentBackup } from '../schema/database.ts';
 import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
-import type { StoredBackups } from '../schema/stored-backups.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
+                          [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--by-hand]
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
                           [--uid UID] [--known NAME]
-       davit backup list  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME
        davit backup compare --folder FOLDER
 
 send takes FOLDER/dump to the store. fetch writes it from the newest backup, from that of this name, or from the newest of this time
 or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
-JSON: {name, takenAt, sizeBytes}. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
-{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with. list prints {backups: [{name, takenAt, sizeBytes, uid}]}, newest first.
+JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and what the store has then. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
+{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
   --folder FOLDER        folder with the files dump, taken-at and server-version; fetch needs the last
   --uid UID              the life of the deployment; fetch takes a backup of any if it is not given
   --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one is there
-  --keep NUMBER          backups of this deployment that are left in the store
+  --keep NUMBER          scheduled backups of this deployment that are left in the store
+  --keep-days NUMBER     days for which one is left, also beyond that number
+  --verified NAME        the backup that was verified last, which is left too
+  --number NUMBER        number of the database among those of the deployment
+  --by-hand              somebody asked for this backup: retention neither counts nor deletes it
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
 `;
 
@@ -54,11 +57,11 @@ class Misuse extends Error {}
 
 interface Arguments {
   /** Returns what is reported. */
-  readonly run: () => Promise<SentBackup | ProofReport | StoredBackups>;
+  readonly run: () => Promise<SentBackup | BackupReport | ProofReport>;
   readonly terminationLog: string | undefined;
 }
 
-const COMMANDS = ['send', 'fetch', 'list', 'compare'] as const;
+const COMMANDS = ['send', 'fetch', 'compare'] as const;
 type Command = (typeof COMMANDS)[number];
 
 /** The exit code: 0, 1 after a failure, 2 for wrong arguments, and REFUSED for a backup that cannot be used. */
@@ -66,7 +69,7 @@ export async function backup([name, ...args]: readonly string[]): Promise<number
   let given: Arguments;
   try {
     const command = COMMANDS.find((one) => one === name);
-    if (command === undefined) throw new Misuse('Give the command send, fetch, list or compare.');
+    if (command === undefined) throw new Misuse('Give the command send, fetch or compare.');
     given = readArguments(command, args);
   } catch (error) {
     process.stderr.write(`davit backup: ${messageOf(error)}\n\n${USAGE}`);
@@ -93,12 +96,16 @@ const OPTIONS = {
   deployment: TEXT,
   uid: TEXT,
   keep: TEXT,
+  'keep-days': TEXT,
+  verified: TEXT,
+  number: TEXT,
+  'by-hand': { type: 'boolean' },
   backup: TEXT,
   at: TEXT,
   known: TEXT,
   'termination-log': TEXT,
 } as const;
-type Values = Readonly<Partial<Record<keyof typeof OPTIONS, string>>>;
+type Values = Readonly<Partial<Record<Exclude<keyof typeof OPTIONS, 'by-hand'>, string> & { 'by-hand': boolean }>>;
 
 function readArguments(command: Command, args: readonly string[]): Arguments {
   const values: Values = parseArgs({ args: [...args], options: OPTIONS }).values;
@@ -111,30 +118,41 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
   const store = Store.safeParse(jsonOf(values.store));
   if (!store.success) throw new Misuse(`--store is not as described: ${z.prettifyError(store.error)}`);
   const from = { prefix: store.data.prefix, namespace, deployment };
-  if (command === 'list')
-    return { terminationLog, run: () => inStore(store.data, credentials, (there) => listBackups(there, from)) };
   const use = command === 'fetch' ? fetching(values, from, folder) : sending(values, from, folder);
-  return { terminationLog, run: () => inStore(store.data, credentials, async (there) => reportOf(await use(there))) };
+  return { terminationLog, run: () => inStore(store.data, credentials, use) };
 }
 
-type Use = (store: ObjectStore) => Promise<SentBackup>;
+type Use = (store: ObjectStore) => Promise<SentBackup | BackupReport>;
 
-function fetching({ uid, known, at, backup: name }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
+function fetching({ uid, known, at, backup }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
   if (at !== undefined && !isTime(at)) throw new Misuse('--at must be a time.');
-  return (store) => fetchBackup(store, { from, uid, known, folder, backup: name, at });
+  return async (store) => {
+    const { name, takenAt, sizeBytes } = await fetchBackup(store, { from, uid, known, folder, backup, at });
+    return { name, takenAt, sizeBytes };
+  };
 }
 
-function sending({ uid, keep: kept }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
-  const keep = Number(kept);
+function sending(values: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
+  const { uid, verified, 'by-hand': isByHand = false } = values;
   if (!uid) throw new Misuse('--uid is required.');
-  if (!Number.isInteger(keep) || keep < 1) throw new Misuse('--keep must be a number of at least 1.');
+  const keep = wholeNumber(values, 'keep', 1);
+  if (keep === undefined) throw new Misuse('--keep is required.');
+  const retention: Retention = { keep, keepDays: wholeNumber(values, 'keep-days', 1), verified };
+  const number = wholeNumber(values, 'number', 0);
   const random = randomBytes(4).toString('hex');
   const now = (): Date => new Date();
-  return (store) => sendBackup(store, { owner: { ...from, uid }, folder, keep, random, now, warn });
+  return (store) =>
+    sendBackup(store, { owner: { ...from, uid }, folder, retention, isByHand, number, random, now, warn });
 }
 
-function reportOf({ name, takenAt, sizeBytes }: SentBackup): SentBackup {
-  return { name, takenAt, sizeBytes };
+/** Undefined where it is not given. Throws Misuse for what is no number, or less than `least`. */
+function wholeNumber(values: Values, option: 'keep' | 'keep-days' | 'number', least: number): number | undefined {
+  const text = values[option];
+  const number = Number(text);
+  if (text === undefined) return undefined;
+  if (!Number.isInteger(number) || number < least)
+    throw new Misuse(`--${option} must be a number of at least ${least}.`);
+  return number;
 }
 
 async function inStore<T>(

@@ -1,10 +1,11 @@
 // The next step of action Backup: its work is created, under a name that follows from the uid of the operation, and watched.
 
+import type { BaseBackup } from '../deployments/assess/base-backups.ts';
 import type { Job } from '../deployments/assess/jobs.ts';
 import { backupToMake } from '../deployments/record/backup-request.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { rfc3339 } from '../schema/conditions.ts';
-import type { BaseBackup, ObservedOperation } from './observed.ts';
+import type { ObservedOperation } from './observed.ts';
 import { dumpOf, endedBase, NOT_SCHEDULED, workDeleted } from './outcome.ts';
 import { ended, inPhase, type OperationStep, waits } from './steps.ts';
 

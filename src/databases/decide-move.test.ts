@@ -33,6 +33,13 @@ const SERVES: AppDeploymentStatus = {
   conditions: [condition('Ready', 'True', 'Serving'), condition('BackupReady', 'True', 'BackedUp')],
 };
 
+/** A list of this backup alone. */
+const listing = (name: string, more: object = {}): AppDeploymentStatus['databaseBackups'] => ({
+  listedAt: '2026-02-01T02:00:05Z',
+  count: 1,
+  newest: [{ name, takenAt: '2026-02-01T02:00:00Z', sizeBytes: 1, ...more }],
+});
+
 interface World {
   readonly spec?: Partial<AppDeployment['spec']>;
   readonly status?: Partial<AppDeploymentStatus>;
@@ -121,6 +128,24 @@ describe('what is refused', () => {
       { status: { conditions: [condition('BackupReady', 'False', 'BackupStoreMissing')] } },
       /can only be restored from a store\. BackupStoreMissing\./,
     ],
+    [
+      'a backup that the store does not have',
+      'Restore',
+      { status: { databaseBackups: listing('20260131T020000Z-0000000a') } },
+      /The store has no backup 20260201T020000Z-0000000a of shop\. .* kubectl davit backups shop/,
+    ],
+    [
+      'a backup of a newer version',
+      'Restore',
+      { status: { databaseBackups: listing(BACKUP, { postgresVersion: 19 }) } },
+      /is of PostgreSQL 19, and the new database would have version 18/,
+    ],
+    [
+      'a backup of an earlier deployment of the name',
+      'Restore',
+      { status: { databaseBackups: listing(BACKUP, { earlier: true }) } },
+      /is of an earlier deployment shop\. .* --from shop/,
+    ],
     ['a move down', 'Move', inCluster, /has driver cloudnative-pg already\. A Cluster is not moved to a pod/],
     ['no driver', 'Move', { status: { databaseDrivers: [{ driver: 'pod' }] } }, /This platform has no CloudNativePG/],
     [
@@ -165,6 +190,14 @@ describe('what is refused', () => {
   ])('for %s: %s', (_what, action, world, words) => {
     expect(decided(action, world)).toEqual({ refused: expect.stringMatching(words) });
   });
+});
+
+it("another deployment's backup is looked for in its list, where it is there", () => {
+  const spec = { deployment: 'shop', action: 'Restore', restore: { backup: BACKUP, from: 'old' } } as const;
+  const origin = (name: string): AppDeployment => ({ ...aRecord(), status: { databaseBackups: listing(name) } });
+  const isDecided = (of: AppDeployment | undefined): boolean =>
+    'move' in decideMove({ ...known({ status: { databaseBackups: listing('none') } }), origin: of }, spec);
+  expect([undefined, origin(BACKUP), origin('20260131T020000Z-0000000a')].map(isDecided)).toEqual([true, true, false]);
 });
 
 describe('a database is deleted', () => {

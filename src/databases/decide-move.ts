@@ -11,9 +11,10 @@ import {
   postgresVersionOf,
   wasNeverLoaded,
 } from '../deployments/record/database-move.ts';
-import { whyNotOffered } from '../deployments/record/database-offers.ts';
+import { offeredVersion, whyNotOffered } from '../deployments/record/database-offers.ts';
 import { imageBase } from '../deployments/record/image.ts';
 import { runsHere } from '../deployments/record/listener-assignment.ts';
+import { listedBackup } from '../deployments/record/stored-backups.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { conditionOf } from '../schema/conditions.ts';
@@ -40,6 +41,8 @@ export interface Known {
   readonly used: readonly number[];
   /** Images of new databases. Absent in the facade, which refuses less. */
   readonly images?: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
+  /** The deployment that `restore.from` names. Undefined where it names none, or there is none of that name. */
+  readonly origin?: AppDeployment | undefined;
 }
 
 type Now = NonNullable<ReturnType<typeof databaseOf>>;
@@ -99,8 +102,16 @@ function whyNoDatabase(record: AppDeployment): string | undefined {
 function restored(known: Known, from: Now, { restore }: DatastoreOperationSpec): Decided {
   const trouble = storeTrouble(known.record, 'A backup can only be restored from a store');
   if (trouble !== undefined) return { refused: trouble };
+  const { record, origin } = known;
   const to = { driver: from.driver, number: nextNumber(known) };
   const { backup, from: backupOf } = restore ?? {};
+  const chosen = listedBackup((backupOf === undefined ? record : origin)?.status?.databaseBackups, {
+    from: backupOf ?? record.metadata.name,
+    backup,
+    ofAllLives: backupOf !== undefined,
+    postgresVersion: offeredVersion(record, to.driver),
+  });
+  if ('refused' in chosen) return chosen;
   return { move: { from, to, backup, ...(backupOf !== undefined && { backupOf }) } };
 }
 

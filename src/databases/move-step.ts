@@ -53,13 +53,13 @@ export function cancelMove(observed: ObservedOperation, now: Date): OperationSte
 const CANCELLED: Said = { reason: 'Cancelled', message: 'The operation was deleted.' };
 
 function begin(observed: ObservedOperation, spec: Action, now: Date): OperationStep {
-  const { record, revisions: own, databases, images } = observed;
+  const { record, origin, revisions: own, databases, images } = observed;
   if (!record) return {};
   const used = databases.map(({ number }) => number);
   const { generation = 0 } = record.metadata;
   if ((record.status?.observedGeneration ?? 0) < generation)
     return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
-  const decided = decideMove({ record, own, used, images }, spec);
+  const decided = decideMove({ record, own, used, images, origin }, spec);
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
   const { move } = decided;
   const message = `The pods of the deployment are being stopped. Database ${databaseText(move.to)} takes the place of ${databaseText(move.from)}.`;

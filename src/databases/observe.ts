@@ -1,4 +1,4 @@
-// Fills observed.ts from the watch caches. Base backups are read live: their kind is not watched.
+// Fills observed.ts from the watch caches.
 
 import { numberedDatabases } from '../deployments/assess/database-move.ts';
 import { hasEnded, type Job, jobsOf } from '../deployments/assess/jobs.ts';
@@ -10,8 +10,6 @@ import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deployments/record/metadata.ts';
 import { names } from '../deployments/record/names.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
-import { undefinedIfNotFound } from '../lib/errors.ts';
-import { BASE_BACKUPS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -19,7 +17,7 @@ import type { DatastoreOperation } from '../schema/datastore-operation.ts';
 import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../schema/meta.ts';
 import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
-import type { BaseBackup, ObservedOperation } from './observed.ts';
+import type { ObservedOperation } from './observed.ts';
 
 /** Name of the work of an operation: the same for each try, and no other operation's. */
 export function workName(operation: DatastoreOperation): string {
@@ -32,14 +30,13 @@ export function unfinishedOf(operations: readonly DatastoreOperation[]): Datasto
   return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
 }
 
-export async function observeOperation(
+export function observeOperation(
   operation: DatastoreOperation,
   operations: readonly DatastoreOperation[],
-  { home, settings }: { readonly home: Cluster; readonly settings: Settings },
-): Promise<ObservedOperation> {
-  const { caches } = home;
+  { home: { caches }, settings }: { readonly home: Cluster; readonly settings: Settings },
+): ObservedOperation {
   const { namespace = '' } = operation.metadata;
-  const { deployment } = operation.spec;
+  const { deployment, restore } = operation.spec;
   const record = caches.records.get({ namespace, name: deployment });
   const children = record ? childrenNamed(caches, namespace, deployment) : [];
   const seen = record && { record, children };
@@ -48,12 +45,12 @@ export async function observeOperation(
   const job = jobs.find(({ metadata }) => metadata.name === own);
   const other = jobs.find((one) => one !== job && !hasEnded(one) && one.spec?.suspend !== true);
   const schedule = record && scheduleOf(record, caches);
-  const base =
-    schedule && (await home.client.get<BaseBackup>(BASE_BACKUPS, { namespace, name: own }).catch(undefinedIfNotFound));
+  const base = caches.baseBackups?.get({ namespace, name: own });
   const pods = caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, deployment);
   return {
     operation,
     record,
+    ...(restore?.from !== undefined && { origin: caches.records.get({ namespace, name: restore.from }) }),
     revisions: record ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) : [],
     databases: seen ? numberedDatabases(seen) : [],
     running: seen && runningOf(seen, pods),

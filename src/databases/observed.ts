@@ -1,5 +1,6 @@
 // What the decisions about an operation know.
 
+import type { BaseBackup } from '../deployments/assess/base-backups.ts';
 import type { Job } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
@@ -8,21 +9,12 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatastoreOperation } from '../schema/datastore-operation.ts';
 import type { Settings } from '../schema/settings.ts';
 
-/** The used part of postgresql.cnpg.io/v1 Backup. */
-export interface BaseBackup extends KubeObject {
-  readonly status?: {
-    readonly phase?: string;
-    readonly error?: string;
-    /** RFC 3339. */
-    readonly startedAt?: string;
-    readonly stoppedAt?: string;
-  };
-}
-
 export interface ObservedOperation {
   readonly operation: DatastoreOperation;
   /** Undefined where there is none of that name. */
   readonly record: AppDeployment | undefined;
+  /** The deployment that `restore.from` names. Undefined where it names none, or there is none of that name. */
+  readonly origin?: AppDeployment | undefined;
   /** Unfinished operations of the same deployment, the oldest first. This one is among them until it has ended. */
   readonly unfinished: readonly DatastoreOperation[];
   /** Why nothing may be changed; undefined where Davit and the record are not paused. */

@@ -1,5 +1,6 @@
 // How the work of an operation ended, by what its pods and CloudNativePG say.
 
+import type { BaseBackup } from '../deployments/assess/base-backups.ts';
 import { lastWords } from '../deployments/assess/database-jobs.ts';
 import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
@@ -11,7 +12,6 @@ import { SentBackup } from '../schema/database.ts';
 import type { DatastoreOperationStatus } from '../schema/datastore-operation.ts';
 import { UPLOAD_CONTAINER } from '../schema/meta.ts';
 import { quoted } from '../schema/text.ts';
-import type { BaseBackup } from './observed.ts';
 import type { Said } from './steps.ts';
 
 type MadeBackup = NonNullable<DatastoreOperationStatus['backup']>;

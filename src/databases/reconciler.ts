@@ -22,6 +22,7 @@ import {
   DEPLOYMENT_LABEL,
   FIELD_MANAGER,
   OPERATION_FINALIZER,
+  UPLOAD_CONTAINER,
 } from '../schema/meta.ts';
 import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
@@ -47,7 +48,7 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const operation = caches.operations.get({ namespace, name });
     if (!operation) return {};
     const siblings = caches.operations.byIndex(namespace, DEPLOYMENT_NAMED, operation.spec.deployment);
-    const observed = await observeOperation(operation, siblings, { home: within, settings });
+    const observed = observeOperation(operation, siblings, { home: within, settings });
     const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
     try {
       if (deletes !== undefined) await deleteDatabase(observed, deletes, within);
@@ -130,8 +131,18 @@ async function start({ operation, record }: ObservedOperation, kind: BackupKind,
   }
 }
 
+interface Container {
+  readonly name: string;
+  readonly args?: readonly string[];
+}
+
 interface CronJob extends KubeObject {
-  readonly spec: { readonly jobTemplate: { readonly metadata?: object; readonly spec: object } };
+  readonly spec: {
+    readonly jobTemplate: {
+      readonly metadata?: object;
+      readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+    };
+  };
 }
 
 /** As `kubectl create job --from` makes it, so that it counts among the runs of the CronJob. */
@@ -156,8 +167,16 @@ async function dumpJob(
       annotations: { 'cronjob.kubernetes.io/instantiate': 'manual' },
       ownerReferences: [{ apiVersion, kind: 'CronJob', name, uid, controller: true }],
     },
-    spec: spec.jobTemplate.spec,
+    spec: operation.spec.action === 'Backup' ? byHand(spec.jobTemplate.spec) : spec.jobTemplate.spec,
   } as KubeObject;
+}
+
+/** Whose backup retention neither counts nor deletes. */
+function byHand({ template, ...spec }: CronJob['spec']['jobTemplate']['spec']): object {
+  const containers = template.spec.containers.map((container) =>
+    container.name === UPLOAD_CONTAINER ? { ...container, args: [...(container.args ?? []), '--by-hand'] } : container,
+  );
+  return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };
 }
 
 /** As the schedule has them made. It goes with the record, and nothing of the store goes with it. */

@@ -23,7 +23,7 @@ import { withUnsettled } from './assess/pod-settling.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
-import { archivesIn, backupStoreIn } from './cluster/archives.ts';
+import { archivesIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
 import { operationOn } from './cluster/operation.ts';
@@ -76,6 +76,7 @@ export function observeCaches(
     keda: home.caches.keda.length > 0 && home.caches.keda.every((cache) => cache.isInstalled()),
     cloudNativePg: home.caches.postgresClusters?.isInstalled() === true,
     archives: archivesIn(record, home, settings),
+    baseBackups: baseBackupsIn({ record, children }, home),
     cloudNativePgOff: home.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaleInForce({ record, operation }, revision, settings)),

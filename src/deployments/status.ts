@@ -4,7 +4,6 @@ import type { AppDeploymentStatus, State } from '../schema/app-deployment.ts';
 import { type ConditionType, isFailure, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../schema/conditions.ts';
-import { type DatastoreOperation } from '../schema/datastore-operation.ts';
 import { holds } from '../schema/operation-phases.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
@@ -22,6 +21,7 @@ import {
 } from './assess/observed.ts';
 import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
+import { storedBackupsOf } from './assess/stored-backups.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
@@ -59,6 +59,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const backup = backupStatusOf(observed);
   const archive = archiveStatusOf(observed);
   const proof = proofStatusOf(observed);
+  const backups = storedBackupsOf(observed, proof?.name);
   const restore = restoreStatusOf(observed, now);
   const kept = keptDatabases(observed);
   // The scale that the record has again afterwards.
@@ -93,6 +94,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(kept && { databasesKept: kept }),
     ...operationSeen(observed.operation),
     ...(backup !== undefined && { databaseBackup: backup }),
+    ...(backups !== undefined && { databaseBackups: backups }),
     ...(archive !== undefined && { databaseArchive: archive }),
     ...(proof !== undefined && { databaseProof: proof }),
     ...(restore !== undefined && { databaseRestore: restore }),
@@ -107,7 +109,7 @@ function workersBefore(status: AppDeploymentStatus | undefined): Pick<AppDeploym
 }
 
 /** How far the operation is that this pass has followed. */
-function operationSeen(operation: DatastoreOperation | undefined): Pick<AppDeploymentStatus, 'databaseOperation'> {
+function operationSeen(operation: Observed['operation']): Pick<AppDeploymentStatus, 'databaseOperation'> {
   const { phase } = operation?.status ?? {};
   return operation && phase ? { databaseOperation: { name: operation.metadata.name, phase } } : {};
 }

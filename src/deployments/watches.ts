@@ -56,6 +56,16 @@ export function enqueueOnChange(
           }),
         ]
       : []),
+    // A base backup has no label of its record's.
+    ...(caches.baseBackups
+      ? [
+          caches.baseBackups.onChange(({ object: { metadata, spec } }) => {
+            const place = { namespace: metadata.namespace ?? '', name: spec?.cluster?.name ?? '' };
+            const owner = caches.postgresClusters?.get(place)?.metadata.labels?.[DEPLOYMENT_LABEL];
+            if (owner !== undefined) wakeIfThere(metadata.namespace, owner);
+          }),
+        ]
+      : []),
     caches.listeners.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),

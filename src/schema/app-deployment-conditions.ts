@@ -114,6 +114,11 @@ export const REASONS = {
     meaning: 'The last backup failed, or its pod cannot begin. Backups that are in the store stay.',
     todo: 'Read the message, which has its last words. Correct the cause, then run the command that it names.',
   },
+  BackupsHeld: {
+    meaning:
+      'The database began empty after its data was given up, and the store has backups of the database before. No schedule runs, so that retention does not delete them.',
+    todo: 'Run one of the two commands in the message: the first restores the newest backup, the second backs up the present database.',
+  },
   BackupStale: {
     meaning: 'The last backup is older than source_config.database.backup.stale_after_hours.',
     todo: 'Check the schedule, and the events of CronJob NAME---backup.',

@@ -9,6 +9,7 @@ import {
   Database,
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
+  DatabaseBackupsStatus,
   DatabaseOffer,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
@@ -459,6 +460,7 @@ export const AppDeploymentStatus = z.object({
     .describe('The operation on the database that works now. The deployment is stopped until it has phase Starting.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
+  databaseBackups: DatabaseBackupsStatus.describe('The backups that the store has.').optional(),
   databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),
   databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),
   databaseRestore: DatabaseRestoreStatus.describe(

@@ -11,6 +11,17 @@ export function isBackupName(text: string): boolean {
   return BACKUP_NAME.test(text);
 }
 
+/** RFC 3339, as the name of a backup says when it was taken. Undefined for a name without a time. */
+export function timeOfBackup(name: string): string | undefined {
+  const [, year, month, day, hour, minute, second] =
+    /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/.exec(name) ?? [];
+  const time = `${year}-${month}-${day}T${hour}:${minute}:${second}Z`;
+  return year === undefined || Number.isNaN(Date.parse(time)) ? undefined : time;
+}
+
+/** Backups of a deployment that its status lists: the newest. The report of a pod that lists them fits into a termination message of 4 KiB. */
+export const MOST_LISTED = 50;
+
 /** Databases of a deployment that its status lists: the newest. */
 export const MOST_KEPT = 100;
 

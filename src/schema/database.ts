@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
-import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, TIME_PATTERN } from './database-names.ts';
+import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, MOST_LISTED, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
 import { celRules, Time } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
@@ -30,7 +30,6 @@ export const ARCHIVE_RESTORE_MESSAGE =
   'only driver cloudnative-pg begins with an archive: leave restore.archive out for the newest backup, or set driver to cloudnative-pg';
 export const ARCHIVE_OR_BACKUP_MESSAGE = 'set archive or backup, not both';
 
-const KEPT = 7;
 const ARCHIVE_KEPT_DAYS = 7;
 const STALE_AFTER_HOURS = 48;
 /** Three days more than a week. */
@@ -46,7 +45,17 @@ export const DatabaseBackup = z.object({
     .int()
     .min(1)
     .max(1000)
-    .describe(`Number of backups to keep; each new one deletes the oldest beyond it. Default: ${KEPT}.`)
+    .describe(
+      'Number of scheduled backups to keep; each new one deletes the oldest beyond it. Default: settings.backups.keep, which is 7.',
+    )
+    .optional(),
+  keepDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .describe(
+      'Days for which a scheduled backup is kept, also where there are more than keep. Default: settings.backups.keepDays, which is not set.',
+    )
     .optional(),
   staleAfterHours: z
     .int()
@@ -176,7 +185,6 @@ export type RequestedDatabase = z.infer<typeof RequestedDatabase>;
 export interface BackupPlan {
   readonly schedule: string;
   readonly timeZone: string | undefined;
-  readonly keep: number;
   readonly staleAfterHours: number;
 }
 
@@ -184,8 +192,8 @@ export interface BackupPlan {
 export function backupPlanOf(database: Readonly<Database> | undefined, name: string): BackupPlan | undefined {
   const backup = database?.backup;
   if (backup === undefined || backup.enabled === false) return undefined;
-  const { schedule = defaultSchedule(name), timeZone, keep = KEPT, staleAfterHours = STALE_AFTER_HOURS } = backup;
-  return { schedule, timeZone, keep, staleAfterHours };
+  const { schedule = defaultSchedule(name), timeZone, staleAfterHours = STALE_AFTER_HOURS } = backup;
+  return { schedule, timeZone, staleAfterHours };
 }
 
 /** Spreads the backups of a platform over six hours of the night. `name`: another one for what runs beside. */
@@ -270,14 +278,70 @@ export const DatabaseBackupStatus = z.object({
     .optional(),
   lastFailureAt: Time.describe('When the last run failed, if one has.').optional(),
   lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
+  heldAfter: z
+    .string()
+    .max(64)
+    .describe(
+      'Name of the last backup of a database that was given up. The present database began empty, so no schedule runs until somebody asks for a backup of it.',
+    )
+    .optional(),
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
+
+const Count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const DatabaseNumber = z.int().min(0).max(9999);
+const PostgresVersion = z.int().min(1).max(9999);
+
+/** A backup that the store has. */
+export const StoredBackup = z.object({
+  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)).describe('Its name, by which it can be restored.'),
+  takenAt: Time.describe('It has the state of this time.'),
+  sizeBytes: Count.describe('Its size in the store, in bytes.'),
+  number: DatabaseNumber.describe(
+    'Number of the database that it is of, among the databases of the deployment. Absent where it is not known.',
+  ).optional(),
+  postgresVersion: PostgresVersion.describe('Major version of PostgreSQL that made it.').optional(),
+  databases: Count.describe('Number of databases in it.').optional(),
+  roles: Count.describe('Number of roles in it.').optional(),
+  verified: z.boolean().describe('Whether it was restored and compared with its database.').optional(),
+  byHand: z
+    .boolean()
+    .describe('Whether somebody asked for it (action Backup). Retention neither counts nor deletes it.')
+    .optional(),
+  earlier: z.boolean().describe('Whether it is of an earlier deployment of the same name.').optional(),
+});
+export type StoredBackup = z.infer<typeof StoredBackup>;
+
+/** The backups of a record that its store has. */
+export const DatabaseBackupsStatus = z.object({
+  listedAt: Time.describe('When the pod of a backup ended that last listed the store.'),
+  count: Count.describe('Number of backups in the store, with those of earlier deployments of the same name.'),
+  newest: z.array(StoredBackup).max(MOST_LISTED).describe('The newest of them, the newest first.'),
+});
+export type DatabaseBackupsStatus = z.infer<typeof DatabaseBackupsStatus>;
+
+/** The base backups of an archive, by the Backups of CloudNativePG. */
+export const BaseBackups = z.object({
+  count: Count.describe('Number of base backups that CloudNativePG knows.'),
+  newest: z
+    .array(
+      z.object({
+        name: z.string().max(253).describe('Name of the Backup of CloudNativePG.'),
+        takenAt: Time.describe('It has the state of this time.'),
+        number: DatabaseNumber.describe('Number of the database that it is of.'),
+      }),
+    )
+    .max(MOST_LISTED)
+    .describe('The newest of them, the newest first.'),
+});
+export type BaseBackups = z.infer<typeof BaseBackups>;
 
 /** What is known of the archive of a record. */
 export const DatabaseArchiveStatus = z.object({
   firstRecoverableAt: Time.describe('The earliest point in time to which the database can be restored.').optional(),
   lastBackupAt: Time.describe('When the last base backup was complete in the store.').optional(),
   lastFailureAt: Time.describe('When a base backup failed last, if one has.').optional(),
+  baseBackups: BaseBackups.describe('The base backups of the archive.').optional(),
 });
 export type DatabaseArchiveStatus = z.infer<typeof DatabaseArchiveStatus>;
 
@@ -326,6 +390,26 @@ export const SentBackup = z.object({
   sizeBytes: z.int().min(1),
 });
 export type SentBackup = z.infer<typeof SentBackup>;
+
+/** What the store has of a deployment, the newest first: name, bytes, and h for one by hand, e for one of an earlier deployment. */
+export const StoredReport = z.object({
+  count: Count,
+  newest: z.array(z.tuple([SentBackup.shape.name, Count, z.enum(['', 'h', 'e', 'he'])])).max(MOST_LISTED),
+});
+export type StoredReport = z.infer<typeof StoredReport>;
+
+/** The same message in full: the backup that was sent, and what the store has after that. */
+export const BackupReport = z.object({
+  ...SentBackup.shape,
+  number: DatabaseNumber.optional(),
+  postgresVersion: PostgresVersion.optional(),
+  databases: Count.optional(),
+  roles: Count.optional(),
+  byHand: z.literal(true).optional(),
+  /** Absent where the store could not be listed. */
+  stored: StoredReport.optional(),
+});
+export type BackupReport = z.infer<typeof BackupReport>;
 
 /** Termination message of the container that compared a restored backup with its manifest. */
 export const ProofReport = z.object({

@@ -411,6 +411,20 @@ const Backups = z
       .max(172_800)
       .default(21_600)
       .describe('A backup, a restore or a proof is ended after this time, in seconds.'),
+    keep: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(7)
+      .describe('Number of scheduled backups of a record that are kept, where the record does not say otherwise.'),
+    keepDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .optional()
+      .describe(
+        'Days for which a scheduled backup is kept, also where there are more than keep, and where the record does not say otherwise.',
+      ),
     prove: z
       .boolean()
       .default(false)

@@ -988,6 +988,12 @@ export const refusedBackups: readonly RefusedPart[] = [
     http: [['keep', 'must be at least 1', 'greater_than_equal']],
   },
   {
+    name: 'too many days to keep',
+    part: { keepDays: 3651 },
+    kubectl: 'less than or equal to 3650',
+    http: [['keep_days', 'must be at most 3650', 'less_than_equal']],
+  },
+  {
     name: 'an age of more than a year',
     part: { staleAfterHours: 8761 },
     kubectl: 'less than or equal to 8760',

@@ -15,9 +15,9 @@ export const backupCommand: Command = {
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. The backup counts as one of the scheduled ones: as
-many are kept in the store as the deployment asks for. Nothing is stopped meanwhile, and a deployment with a scale of 0 is backed up
-as well. With --archive, CloudNativePG makes a base backup.
+  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. Retention neither counts nor deletes the
+backup: it stays until somebody deletes it from the store. Nothing is stopped meanwhile, and a deployment with a scale of 0 is
+backed up as well. With --archive, CloudNativePG makes a base backup.
 
   PROGRAM backup shop
   PROGRAM backups shop`,

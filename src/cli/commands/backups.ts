@@ -1,95 +1,115 @@
-// Lists the backups of a deployment that are in the store. Only the store knows them, and only pods of the namespace have its keys:
-// a Job with the caller's rights looks.
+// Lists the backups of a deployment that its status lists.
 
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { conditionOf } from '../../schema/conditions.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import { bytesText } from '../../schema/text.ts';
-import { type Command, type Context, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
-import { needName } from '../line/needed-names.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { lost } from '../text/lost.ts';
 import { ageOf, tableOf } from '../text/table.ts';
-import { readRecord } from '../transport/records.ts';
-import { cronJobOf, needOwnDatabase } from './backup-choice.ts';
-import { type StoredBackup, storedBackups } from './stored-backups.ts';
+import { needDeployment } from './build-log.ts';
 
 export const backupsCommand: Command = {
   name: 'backups',
   purpose: 'list the backups of its database that are in the store, newest first',
   words: [DEPLOYMENT],
-  flags: [
-    {
-      name: 'from',
-      value: 'OTHER',
-      help: 'the backups of this deployment, which may be deleted by now; by default its own',
-    },
-    OUTPUT,
-  ],
-  about: `A Job in the namespace looks into the store, with the rights of the caller. PROVEN is the backup that was proven last. OF is the
-deployment that there is, or an earlier one of its name.
+  flags: [OUTPUT, ...API_FLAGS],
+  about: `Shows what the store had after the last backup. DATABASE is the number of the database among those of the deployment. A backup by
+hand is kept until somebody deletes it from the store; retention deletes those of the schedule, but never the last verified one.
 
   PROGRAM backups shop
-  PROGRAM backups shop-2 --from shop`,
-  changes: { nothing: 'The list was not read.' },
+  PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e`,
   async run(context) {
-    const {
-      kubectl,
-      words: [name = ''],
-      flags,
-    } = context;
-    const from = flags.text('from') ?? name;
-    needName(from, '--from');
-    const record = await readRecord(kubectl, name).catch(lost(name));
-    needOwnDatabase(record, 'Davit makes no backups of it.');
-    sayWindow(context, record, from);
-    const cronJob = await cronJobOf(kubectl, name);
-    const found = await storedBackups(context, { record, cronJob, from });
-    const backups = found.map((one) => shownOf(record, from, one));
+    const [name = ''] = context.words;
+    const found = await needDeployment<Backed>(await context.api(), name).catch(lost(name));
+    sayWhatIsMissing(context, found);
     const now = Date.now();
+    const all = [...dumpsOf(found), ...basesOf(found)].toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
+    const { message } = found.conditions.find(({ type }) => type === 'BackupReady') ?? {};
     printList(
       context,
-      backups,
-      (all) => [
-        ...tableOf([
-          ['BACKUP', 'TAKEN AT', 'AGE', 'SIZE', 'PROVEN', 'OF'],
-          ...all.map((one) => [
+      all,
+      (backups) =>
+        tableOf([
+          ['BACKUP', 'TAKEN AT', 'AGE', 'SIZE', 'DATABASE', 'CONTENTS', 'VERIFIED', 'MADE'],
+          ...backups.map((one) => [
             one.name,
             one.takenAt,
             ageOf(one.takenAt, now),
-            bytesText(one.sizeBytes),
-            one.provenAt ?? '-',
-            one.isOfEarlier ? `an earlier ${from}` : from,
+            one.sizeBytes === null ? '-' : bytesText(one.sizeBytes),
+            one.database === null ? '-' : String(one.database),
+            contentsOf(one),
+            one.isVerified ? 'yes' : '-',
+            MADE[one.made].replace('NAME', name),
           ]),
         ]),
-      ],
-      `The store has no backup of ${from}. To make one of ${name} now: ${PROGRAM} backup ${name}`,
+      `No backup of ${name} is known.${message === undefined ? '' : ` ${message}`} To make one now: ${PROGRAM} backup ${name}`,
     );
     return 0;
   },
 };
 
-/** The archive of the deployment that there is, which is no part of the list. */
-function sayWindow({ warn }: Context, { metadata, status }: AppDeployment, from: string): void {
-  const { firstRecoverableAt } = status?.databaseArchive ?? {};
-  if (from !== metadata.name || firstRecoverableAt === undefined) return;
-  const ready = conditionOf(status?.conditions, 'ArchiveReady');
-  const until = ready?.status === 'True' ? 'a few minutes ago' : 'an unknown time, see condition ArchiveReady';
-  warn(`Its archive has every point in time from ${firstRecoverableAt} until ${until}: clone --at.`);
+const MADE = {
+  'on schedule': 'on schedule',
+  'by hand': 'by hand',
+  'by an earlier deployment': 'by an earlier NAME',
+  'base backup': 'base backup of the archive',
+} as const;
+
+interface Shown {
+  readonly name: string;
+  readonly takenAt: string;
+  /** Null where it is not known. */
+  readonly sizeBytes: number | null;
+  readonly database: number | null;
+  readonly databases: number | null;
+  readonly roles: number | null;
+  readonly isVerified: boolean;
+  readonly made: keyof typeof MADE;
 }
 
-interface ShownBackup extends Omit<StoredBackup, 'uid'> {
-  /** Null for one that was not proven, or not last. */
-  readonly provenAt: string | null;
-  /** It is of a deployment of this name that is not there any more. */
-  readonly isOfEarlier: boolean;
+type Backed = Pick<Deployment, 'conditions' | 'database_backups' | 'database_archive'>;
+
+function dumpsOf({ database_backups: backups }: Backed): Shown[] {
+  return (backups?.newest ?? []).map((one) => ({
+    name: one.name,
+    takenAt: one.taken_at,
+    sizeBytes: one.size_bytes,
+    database: one.number,
+    databases: one.databases,
+    roles: one.roles,
+    isVerified: one.verified === true,
+    made: one.earlier ? 'by an earlier deployment' : one.by_hand ? 'by hand' : 'on schedule',
+  }));
 }
 
-function shownOf({ metadata, status }: AppDeployment, from: string, { uid, ...backup }: StoredBackup): ShownBackup {
-  const isOwn = from === metadata.name && uid === metadata.uid;
-  const { name, provenAt } = status?.databaseProof ?? {};
-  return {
-    ...backup,
-    provenAt: isOwn && name === backup.name ? (provenAt ?? null) : null,
-    isOfEarlier: from === metadata.name && !isOwn,
-  };
+function basesOf({ database_archive: archive }: Backed): Shown[] {
+  return (archive?.base_backups?.newest ?? []).map(({ name, taken_at: takenAt, number: database }) => ({
+    name,
+    takenAt,
+    sizeBytes: null,
+    database,
+    databases: null,
+    roles: null,
+    isVerified: false,
+    made: 'base backup',
+  }));
+}
+
+function contentsOf({ databases, roles }: Shown): string {
+  const counted = (count: number | null, what: string): string[] =>
+    count === null ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`];
+  return [...counted(databases, 'database'), ...counted(roles, 'role')].join(', ') || '-';
+}
+
+/** What the list does not show. */
+function sayWhatIsMissing(
+  { warn }: Context,
+  { conditions, database_backups: backups, database_archive: archive }: Backed,
+): void {
+  if (backups && backups.count > backups.newest.length)
+    warn(`The store has ${backups.count} backups. These are the newest ${backups.newest.length}.`);
+  if (!archive?.first_recoverable_at) return;
+  const isReady = conditions.some(({ type, status }) => type === 'ArchiveReady' && status === 'True');
+  const until = isReady ? 'a few minutes ago' : 'an unknown time, see condition ArchiveReady';
+  warn(`The archive has every point in time from ${archive.first_recoverable_at} until ${until}: clone --at.`);
 }

@@ -5,7 +5,7 @@ import type { Revision } from '../../deployments/http/revisions/payloads.ts';
 import type { RevisionState } from '../../schema/app-revision.ts';
 import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
-import { noDeployment } from '../line/not-found.ts';
+import { NoDeployment, noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
@@ -85,13 +85,13 @@ export async function findDeployment<T = Deployment>(api: HttpApi, name: string)
 /** So many deployments are looked at for a name that is near. */
 const NAMES_READ = 100;
 
-/** Throws Failure if there is none of that name. */
+/** Throws NoDeployment if there is none of that name. */
 export async function needDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T> {
   const found = await findDeployment<T>(api, name);
   if (found) return found;
   const path = `/v2/deployments?limit=${NAMES_READ}`;
   const { resources } = await api.call<{ readonly resources: readonly { readonly name: string }[] }>('GET', path);
-  throw new Failure(
+  throw new NoDeployment(
     noDeployment(
       name,
       api.namespace,

@@ -1,39 +1,55 @@
-// What `clone` creates, and what it refuses.
+// What `clone` asks for, and what it says of the answer. What is refused is decided by the route.
 
-import { expect, it } from 'vitest';
-import { answering, aRecord, type CliRan, REVISION, runCli } from '../../../test/support/cli-world.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { Failure } from '../transport/kubectl.ts';
-import { RECORDS } from '../transport/records.ts';
+import { describe, expect, it } from 'vitest';
+import { aRevision } from '../../../test/support/builders.ts';
+import { aRecord, type CliRan } from '../../../test/support/cli-world.ts';
+import { makeOwnCli } from '../../../test/support/own-cli.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 
-const backedUp = aRecord({}, { databaseBackup: { name: '20260202T000000Z-0123abcd' } });
+const BACKUP = '20260202T000000Z-0123abcd';
+const backups = (name: string): object => ({
+  listedAt: '2026-02-02T00:00:09Z',
+  count: 1,
+  newest: [{ name, takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2048 }],
+});
+const backedUp = aRecord(
+  {},
+  { databaseBackup: { name: BACKUP, lastSuccessAt: '2026-02-02T00:00:00Z' }, databaseBackups: backups(BACKUP) },
+);
 
-async function clone(args: readonly string[], origin = backedUp): Promise<CliRan & { readonly made?: AppDeployment }> {
-  const written: string[] = [];
-  const get = answering({ [RECORDS]: origin, 'apprevisions.davit.dev': { items: [REVISION] } }, []);
-  const ran = await runCli(['clone', ...args], {
-    kubectl: async (words, input = '') => {
-      if (words.includes('--ignore-not-found')) return words[2] === 'taken' ? `${RECORDS}/taken` : '';
-      if (words[0] === 'get') return get(words, input);
-      if (words[0] === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
-      written.push(input);
-      return '';
-    },
-  });
-  const [text] = written;
-  return { ...ran, ...(text !== undefined && { made: JSON.parse(text) as AppDeployment }) };
+async function clone(
+  args: readonly string[],
+  origin: AppDeployment = backedUp,
+): Promise<CliRan & { readonly made?: AppDeployment | undefined }> {
+  const cli = makeOwnCli({ record: origin, revisions: [aRevision(origin, 'DEPLOYED')] });
+  const ran = await cli.run(['clone', ...args]);
+  const made = cli.kube.objects<AppDeployment>(APP_DEPLOYMENTS).find(({ metadata }) => metadata.name !== 'shop');
+  return { ...ran, made };
 }
 
-it('creates the record, and says what to do next', async () => {
-  const { code, out, asked, made } = await clone(['shop', '--to', 'shop-2', '--at', '2026-02-02T00:00:00Z']);
+it('creates the record, and says what it begins with and what to do next', async () => {
+  const { code, out, made } = await clone(['shop', '--to', 'shop-2', '--at', '2026-02-03T00:00:00Z']);
   expect([code, out]).toEqual([
     0,
-    'shop-2 is being created as shop is now. Its data is that of the newest backup of 2026-02-02T00:00:00Z or before, if there is one. To follow it: kubectl davit wait shop-2',
+    `shop-2 is being created as shop is now. It begins with backup ${BACKUP}, of 2026-02-02T00:00:00Z. To follow it: kubectl davit wait shop-2`,
   ]);
-  expect(asked.at(-1)).toBe('create --field-manager=kubectl-davit -f -');
   expect(made).toMatchObject({ kind: 'AppDeployment', metadata: { name: 'shop-2', namespace: 'team' } });
-  expect(made?.metadata.annotations).toEqual({ 'davit.dev/requested-by': 'new 1 anna' });
-  expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at: '2026-02-02T00:00:00Z' });
+  expect(made?.metadata.annotations).toEqual({ 'davit.dev/requested-by': 'new 1 somebody' });
+  expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', backup: BACKUP });
+});
+
+it.each([
+  ['the newest', backedUp, [], `backup ${BACKUP}, of 2026-02-02T00:00:00Z.`],
+  ['one of a name', backedUp, ['--backup', BACKUP], `backup ${BACKUP}, of 2026-02-02T00:00:00Z.`],
+  [
+    'one of a time where nothing is listed',
+    aRecord(),
+    ['--at', '2026-02-03T00:00:00Z'],
+    'the newest backup of 2026-02-03T00:00:00Z or before, if there is one.',
+  ],
+])('says which backup it is: %s', async (_what, origin, flags, words) => {
+  const { code, out } = await clone(['shop', '--to', 'b', ...flags], origin);
+  expect([code, out]).toEqual([0, expect.stringContaining(`It begins with ${words}`)]);
 });
 
 it('takes the archive where that has the time, and says so', async () => {
@@ -41,11 +57,11 @@ it('takes the archive where that has the time, and says so', async () => {
     { type: 'ArchiveReady', status: 'True', reason: 'Archived', message: '', lastTransitionTime: '' },
   ];
   const databaseArchive = { firstRecoverableAt: '2026-02-01T00:00:00Z' };
-  const archived = aRecord({}, { databaseDriver: 'cloudnative-pg', databaseArchive, conditions } as object);
+  const archived = aRecord({}, { databaseDriver: 'cloudnative-pg', databaseArchive, conditions });
   const at = '2026-02-02T00:00:00Z';
   const { out, made } = await clone(['shop', '--to', 'shop-2', '--at', at], archived);
   expect(out).toBe(
-    `shop-2 is being created as shop is now. Its data is the state of ${at}, by the archive of shop. To follow it: kubectl davit wait shop-2`,
+    `shop-2 is being created as shop is now. It begins with the state of ${at} in the archive of shop. To follow it: kubectl davit wait shop-2`,
   );
   expect(made?.spec.sourceConfig.database).toEqual({
     driver: 'cloudnative-pg',
@@ -57,45 +73,29 @@ it.each([
   ['no new name', ['shop'], 2, '--to must be the name of the new deployment.'],
   ['two choices', ['shop', '--to', 'b', '--at', '2026-02-02T00:00:00Z', '--backup', 'x'], 2, 'Give --backup or --at'],
   ['a time that is none', ['shop', '--to', 'b', '--at', 'yesterday'], 2, '--at must be a time such as'],
-  ['a name that is taken', ['shop', '--to', 'taken'], 1, 'A deployment named taken already exists.'],
+  ['a name that is taken', ['shop', '--to', 'shop'], 1, 'A deployment named "shop" already exists.'],
   [
-    'a deployment that cannot be cloned',
-    ['shop', '--to', 'b'],
+    'a backup that is not there',
+    ['shop', '--to', 'b', '--backup', '20260204T020000Z-0123abcd'],
     1,
-    '"shop" has no backups. If the platform has a store of backups',
+    'The store has no backup 20260204T020000Z-0123abcd of shop. The earliest is of 2026-02-02T00:00:00Z',
   ],
 ])('refuses %s', async (_what, args, wanted, words) => {
-  const { code, err, made } = await clone(args, aRecord());
+  const { code, err, made } = await clone(args);
   expect([code, made]).toEqual([wanted, undefined]);
   expect(err).toContain(words);
 });
 
-const OTHER = '20260101T000000Z-0123abcd';
-
-it('says which backup it will be', async () => {
-  const known = aRecord({}, { databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } });
-  expect((await clone(['shop', '--to', 'b'], known)).out).toContain('backup b-1, of 2026-02-02T00:00:00Z.');
-  expect((await clone(['shop', '--to', 'b', '--backup', OTHER], known)).out).toContain(`that of backup ${OTHER}.`);
-});
-
-it.each<[string, string[]]>([
-  ['a clone', ['clone', 'shop', '--to', 'b']],
-  ['a list of backups', ['backups', 'shop']],
-])('says where the backups of a deployment are that was deleted: %s', async (_what, args) => {
-  const { code, err } = await runCli(args, {
-    kubectl: async ([verb, what]) => {
-      if (verb === 'get' && what === RECORDS)
-        throw new Failure(`Error from server (NotFound): ${RECORDS} "shop" not found`);
-      return '{}';
-    },
+describe('says where the backups of a deployment are that was deleted', () => {
+  it.each([[['clone', 'shop', '--to', 'b']], [['backups', 'shop']]])('%j', async (args) => {
+    const { code, err } = await makeOwnCli().run(args);
+    expect([code, err.split('\n')]).toEqual([
+      1,
+      [
+        'There is no deployment shop in namespace team. To list all: kubectl davit status',
+        "If shop was deleted or lost, its backups are still in the store. To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
+        '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/database-backups.md, "A deployment that is lost").',
+      ],
+    ]);
   });
-  expect([code, err.split('\n')]).toEqual([
-    1,
-    [
-      'There is no deployment shop. To list all: kubectl davit status',
-      'If shop was deleted or lost and had backups, they are still in their store. To list them, where OTHER is a deployment with backups: kubectl davit backups OTHER --from shop',
-      "To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
-      '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/database-backups.md, "A deployment that is lost").',
-    ],
-  ]);
 });

@@ -103,6 +103,7 @@ it('says that a deletion that somebody else has asked for continues', async () =
 });
 
 const SILENT = [
+  'backups',
   'completion',
   'deploy',
   'diff',

@@ -136,8 +136,6 @@ describe('a namespace whose deployments the caller may not read', () => {
   it.each(
     [
       ['exec', 'shop', '--', 'true'],
-      ['clone', 'shop', '--to', 'shop-2'],
-      ['backups', 'shop'],
     ].map((args) => [args] as const),
   )('%j says so', async (args) => {
     const ran = await runCli(args, { kubectl: refusing });
@@ -151,6 +149,8 @@ describe('a namespace whose deployments the caller may not read', () => {
     [['run', 'shop', '--', 'true']],
     [['wait', 'shop']],
     [['logs', 'shop']],
+    [['clone', 'shop', '--to', 'shop-2']],
+    [['backups', 'shop']],
     [['delete', 'shop', '--yes']],
     [['env', 'shop', 'list']],
     [['secrets', 'shop', 'list']],

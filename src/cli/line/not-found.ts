@@ -4,7 +4,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { mostSimilar } from '../../lib/similar.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
 import { unusableSentence } from '../transport/http-api.ts';
-import { ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
+import { Failure, ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 import { API_FLAGS, type Command, type Context } from './command.ts';
 import { PROGRAM } from './program.ts';
@@ -57,6 +57,9 @@ async function absence({ kubectl, flags }: Asking, name: string): Promise<string
     names.split(/\s+/).flatMap((one) => one.split('/').slice(1)),
   );
 }
+
+/** There is no deployment of the name that was given. */
+export class NoDeployment extends Failure {}
 
 /** `others`: the names of those that there are, as far as they are known. */
 export function noDeployment(name: string, namespace: string | undefined, others: readonly string[]): string {

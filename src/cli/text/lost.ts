@@ -1,6 +1,7 @@
 // A deployment that is deleted or lost: what it was is not known any more, but its backups are still in their store.
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { NoDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure } from '../transport/kubectl.ts';
 
@@ -31,15 +32,14 @@ export function beginningWith(name: string, was: Lost = { source: 'external_dock
   return `${PROGRAM} deploy ${what} --name ${name} --set 'database={${asked.join(', ')}}'`;
 }
 
-/** For a request for the deployment of this name: a Failure because there is none also says where its data may be. */
+/** For a request for the deployment of this name: where there is none, the Failure also says where its data may be. */
 export function lost(name: string): (error: unknown) => never {
   return (error) => {
-    if (!(error instanceof Failure) || !error.message.includes('NotFound')) throw error;
+    if (!(error instanceof NoDeployment)) throw error;
     throw new Failure(
       [
         error.message,
-        `If ${name} was deleted or lost and had backups, they are still in their store. To list them, where OTHER is a deployment with backups: ${PROGRAM} backups OTHER --from ${name}`,
-        `To begin with the newest, under the same name or another: ${beginningWith(name)}`,
+        `If ${name} was deleted or lost, its backups are still in the store. To begin with the newest, under the same name or another: ${beginningWith(name)}`,
         `--file FILE gives the new one what ${name} had, as ${PROGRAM} export prints it (${HOW}).`,
       ].join('\n'),
     );

@@ -1,27 +1,17 @@
-// Reads and changes the objects of one deployment with kubectl.
+// Reads the objects of one deployment with kubectl.
 
 import type { Pod } from '../../deployments/assess/observed.ts';
 import { isReadyPod, living } from '../../deployments/assess/pod-failures.ts';
-import { revisionsOf } from '../../deployments/record/revisions.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../../schema/meta.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;
-/** Field manager of the plugin's writes. */
-export const FIELD_MANAGER = '--field-manager=kubectl-davit';
 /** Throws Failure with kubectl's message if there is none of that name. */
 export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
   return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
-}
-
-/** The record's revisions, newest first. */
-export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Promise<AppRevision[]> {
-  const all = await listOf<AppRevision>(kubectl, `apprevisions.${GROUP}`, record.metadata.name);
-  return revisionsOf(record, all);
 }
 
 /** Those that can answer, newest first. */

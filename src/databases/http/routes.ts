@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DeploymentPath } from '../../deployments/http/payloads.ts';
 import type { Deployments } from '../../deployments/http/repository.ts';
+import { restoreOrigin } from '../../deployments/http/restore-origin.ts';
 import { backupToMake } from '../../deployments/record/backup-request.ts';
 import { revisionsOf } from '../../deployments/record/revisions.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../lib/errors.ts';
@@ -108,7 +109,10 @@ function registerCreation(app: App, { auth, deployments, randomSuffix }: Operati
       auth.concerns(request, record.metadata.name);
       const { body } = request;
       needMembers(body);
-      const refused = whyRefused({ record, own: revisionsOf(record, deployments.revisionsOf(record)) }, body);
+      const own = revisionsOf(record, deployments.revisionsOf(record));
+      const from = body.restore?.from;
+      const origin = from === undefined ? undefined : await restoreOrigin(admitted.caller, record, from);
+      const refused = whyRefused({ record, own, origin }, body);
       if (refused !== undefined) throw new HttpError(409, refused);
       const key = requestKey(request, admitted.caller.username);
       const made = await create(
@@ -155,10 +159,10 @@ function needMembers(body: CreateOperation): void {
 }
 
 /** Why the operation could only fail. What comes up later, its status says. */
-function whyRefused({ record, own }: Omit<Known, 'used'>, body: CreateOperation): string | undefined {
+function whyRefused({ record, ...others }: Omit<Known, 'used'>, body: CreateOperation): string | undefined {
   const { action } = body;
   const used = (record.status?.databasesKept ?? []).map(({ number }) => number);
-  const known = { record, own, used };
+  const known = { record, ...others, used };
   if (action === 'DeletePrevious') return whyNotDeleted(known, body.delete_previous?.number ?? -1);
   const decided = isMove(action)
     ? decideMove(known, { deployment: record.metadata.name, action, ...(body.restore && { restore: body.restore }) })

@@ -1,23 +1,22 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   ArchiveManifest,
   archiveName,
   backupsAmong,
+  byHandKey,
   chosenBackup,
   dumpKey,
-  expiredKeys,
   folderOf,
   manifestKey,
   missingNewest,
   type Owner,
+  storedAmong,
   timeOf,
   unfitness,
 } from './archive.ts';
 
 const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
 const OTHER: Owner = { ...OWNER, uid: 'u0' };
-const NOW = new Date('2026-02-10T00:00:00Z');
 const day = (number: number): string => archiveName(`2026-02-${String(number).padStart(2, '0')}T02:00:00Z`, '0000000a');
 const whole = (owner: Owner, ...names: string[]): string[] =>
   names.flatMap((name) => [dumpKey(owner, name), manifestKey(owner, name)]);
@@ -30,55 +29,13 @@ it('a name sorts by time and is read back', () => {
     expect(timeOf(other)).toBeUndefined();
 });
 
-describe('expiredKeys', () => {
-  const expired = (keys: string[], keep: number, kept: string): readonly string[] =>
-    expiredKeys(OWNER, keys, { keep, kept, now: NOW });
-
-  it('has the oldest backups beyond those to keep, each with its manifest first', () => {
-    expect(expired(whole(OWNER, day(1), day(2), day(3), day(4)), 2, day(4))).toEqual([
-      manifestKey(OWNER, day(2)),
-      dumpKey(OWNER, day(2)),
-      manifestKey(OWNER, day(1)),
-      dumpKey(OWNER, day(1)),
-    ]);
-  });
-
-  it('does not have the new backup, although the clock has gone back', () => {
-    expect(expired(whole(OWNER, day(1), day(2), day(3)), 1, day(1))).not.toContain(dumpKey(OWNER, day(1)));
-  });
-
-  it('has nothing of another life, nor keys that no backup has', () => {
-    const foreign = [...whole(OTHER, day(1), day(2)), `${folderOf(OWNER)}notes.txt`, `${folderOf(OWNER)}x/dump`];
-    expect(expired([...foreign, ...whole(OWNER, day(3))], 1, day(3))).toEqual([]);
-  });
-
-  it('has a dump without a manifest only when nothing can be sending it any more', () => {
-    const keys = [dumpKey(OWNER, day(1)), dumpKey(OWNER, day(8)), ...whole(OWNER, day(9))];
-    expect(expired(keys, 7, day(9))).toEqual([dumpKey(OWNER, day(1))]);
-  });
-
-  it('leaves as many whole backups as asked for, of any', () => {
-    const days = fc.uniqueArray(fc.integer({ min: 1, max: 28 }), { minLength: 1, maxLength: 20 });
-    fc.assert(
-      fc.property(days, fc.integer({ min: 1, max: 10 }), fc.nat(), (numbers, keep, at) => {
-        const names = numbers.map(day);
-        const kept = names[at % names.length] ?? '';
-        const keys = whole(OWNER, ...names);
-        const left = keys.filter((key) => !expired(keys, keep, kept).includes(key));
-        expect(left).toHaveLength(2 * Math.min(keep, names.length));
-        expect(left).toContain(manifestKey(OWNER, kept));
-      }),
-    );
-  });
-});
-
 describe('the backup that is asked for', () => {
   const keys = [
     ...whole(OTHER, day(1)),
     ...whole(OWNER, day(3), day(5)),
     dumpKey(OWNER, day(7)),
     manifestKey(OWNER, day(8)),
-    `${folderOf(OWNER)}notes.txt`,
+    `${folderOf(OWNER)}u1/notes.txt`,
     ...whole({ ...OWNER, deployment: 'shop-2' }, day(9)),
   ];
   const all = backupsAmong(keys, OWNER);
@@ -133,6 +90,20 @@ describe('the backup that is asked for', () => {
     expect(missingNewest([], known) === undefined).toBe(known === undefined);
   });
 
+  it('is listed with its size and what it is, where it is complete', () => {
+    const sized = [...keys, byHandKey(OWNER, day(3))].map((key, index) => ({ key, size: index }));
+    const sizeOf = (owner: Owner, number: number): number =>
+      sized.find(({ key }) => key === dumpKey(owner, day(number)))?.size ?? -1;
+    expect(storedAmong(sized, OWNER)).toEqual({
+      count: 3,
+      newest: [
+        [day(5), sizeOf(OWNER, 5), ''],
+        [day(3), sizeOf(OWNER, 3), 'h'],
+        [day(1), sizeOf(OTHER, 1), 'e'],
+      ],
+    });
+  });
+
   it('is none where there is none', () => {
     expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
   });
@@ -173,7 +144,7 @@ describe('a backup is not loaded', () => {
     sizeBytes: 10,
     sha256: 'a'.repeat(64),
   };
-  const found = { name: day(3), owner: OWNER, isComplete: true };
+  const found = { name: day(3), owner: OWNER, isComplete: true, isByHand: false };
   const why = (more: Partial<ArchiveManifest>, stored: number | undefined = 10, serverVersion = 170_006): unknown =>
     unfitness(found, { ...manifest, ...more }, { stored, serverVersion });
 

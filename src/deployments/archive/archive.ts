@@ -1,8 +1,8 @@
 // What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
 
 import { z } from 'zod';
-import { SentBackup } from '../../schema/database.ts';
-import { BACKUP_NAME_PATTERN } from '../../schema/database-names.ts';
+import { SentBackup, type StoredReport } from '../../schema/database.ts';
+import { BACKUP_NAME_PATTERN, MOST_LISTED, timeOfBackup } from '../../schema/database-names.ts';
 import { NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
@@ -28,6 +28,8 @@ export const ArchiveManifest = z.object({
   uid: z.string().regex(/^[0-9a-zA-Z-]{1,64}$/),
   /** server_version_num of PostgreSQL: 170004 is 17.4. */
   serverVersion: z.int().min(90_000),
+  /** Number of the database among those of the deployment. */
+  number: z.int().min(0).optional(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   /** What the database had, where proofs were asked for. */
   contents: Contents.optional(),
@@ -40,23 +42,42 @@ export type ArchiveManifest = z.infer<typeof ArchiveManifest>;
 export interface Found {
   readonly name: string;
   readonly owner: Owner;
-  /** Whether it has a manifest. */
+  /** Whether it has a dump and a manifest. */
   readonly isComplete: boolean;
+  /** Whether somebody asked for it. */
+  readonly isByHand: boolean;
 }
 
 /** The backups among the keys below `PREFIX/NAMESPACE/DEPLOYMENT/`, newest first, those that are not complete included. */
 export function backupsAmong(keys: readonly string[], from: Omit<Owner, 'uid'>): readonly Found[] {
   const there = new Set(keys);
-  const root = `${from.prefix}/${from.namespace}/${from.deployment}/`;
+  const root = folderOf(from);
   const places = new Map<string, Found>();
   for (const key of keys) {
     const [uid = '', name = '', file] = key.startsWith(root) ? key.slice(root.length).split('/') : [];
     if (file === undefined || timeOf(name) === undefined) continue;
     const owner = { ...from, uid };
     const isComplete = there.has(manifestKey(owner, name)) && there.has(dumpKey(owner, name));
-    places.set(`${uid}/${name}`, { name, owner, isComplete });
+    places.set(`${uid}/${name}`, { name, owner, isComplete, isByHand: there.has(byHandKey(owner, name)) });
   }
   return [...places.values()].toSorted((a, b) => (a.name < b.name ? 1 : -1));
+}
+
+/** What the status of a deployment lists of these objects, which are of all lives of its name. */
+export function storedAmong(
+  objects: readonly { readonly key: string; readonly size: number }[],
+  owner: Owner,
+): StoredReport {
+  const sizes = new Map(objects.map(({ key, size }) => [key, size]));
+  const complete = backupsAmong([...sizes.keys()], owner).filter(({ isComplete }) => isComplete);
+  const newest = complete
+    .slice(0, MOST_LISTED)
+    .map(({ name, owner: of, isByHand }): StoredReport['newest'][number] => [
+      name,
+      sizes.get(dumpKey(of, name)) ?? 0,
+      `${isByHand ? 'h' : ''}${of.uid === owner.uid ? '' : 'e'}`,
+    ]);
+  return { count: complete.length, newest };
 }
 
 /** Which backup is asked for: this one, or the newest that has a state of this time or before. */
@@ -115,59 +136,30 @@ export function archiveName(takenAt: string, random: string): string {
   return `${takenAt.replaceAll(/[-:]/g, '')}-${random}`;
 }
 
-/** Folder of the backups of one life of a record, with a slash at its end. */
-export function folderOf({ prefix, namespace, deployment, uid }: Owner): string {
-  return `${prefix}/${namespace}/${deployment}/${uid}/`;
+/** Folder of the backups of all lives of a deployment, with a slash at its end. */
+export function folderOf({ prefix, namespace, deployment }: Omit<Owner, 'uid'>): string {
+  return `${prefix}/${namespace}/${deployment}/`;
 }
 
 export function dumpKey(owner: Owner, name: string): string {
-  return `${folderOf(owner)}${name}/dump`;
+  return keyOf(owner, name, 'dump');
 }
 
 export function manifestKey(owner: Owner, name: string): string {
-  return `${folderOf(owner)}${name}/manifest.json`;
+  return keyOf(owner, name, 'manifest.json');
 }
 
-/** How long a dump without a manifest may be one that is still being sent. */
-const UNFINISHED_MS = 3 * 86_400_000;
+/** Its object says that somebody asked for the backup. */
+export function byHandKey(owner: Owner, name: string): string {
+  return keyOf(owner, name, 'by-hand');
+}
 
-/**
- * The keys to delete so that the newest `keep` backups are left, in this order: a backup loses its manifest first. The one of this
- * name is kept whatever its time. What has no manifest is deleted only when nothing can be sending it any more. Keys that no backup
- * has are left alone.
- */
-export function expiredKeys(
-  owner: Owner,
-  keys: readonly string[],
-  { keep, kept, now }: { readonly keep: number; readonly kept: string; readonly now: Date },
-): readonly string[] {
-  const there = new Set(keys);
-  const namesOf = (file: string): string[] =>
-    keys.flatMap((key) => {
-      const name = key.startsWith(folderOf(owner)) ? key.slice(folderOf(owner).length).split('/')[0] : undefined;
-      return name !== undefined && key === `${folderOf(owner)}${name}/${file}` && timeOf(name) !== undefined
-        ? [name]
-        : [];
-    });
-  const complete = namesOf('manifest.json').toSorted().toReversed();
-  const old = complete.filter((name) => name !== kept).slice(keep - 1);
-  const abandoned = namesOf('dump').filter(
-    (name) =>
-      name !== kept &&
-      !there.has(manifestKey(owner, name)) &&
-      now.getTime() - (timeOf(name) ?? now.getTime()) > UNFINISHED_MS,
-  );
-  return [
-    ...old.flatMap((name) => [manifestKey(owner, name), dumpKey(owner, name)]).filter((key) => there.has(key)),
-    ...abandoned.map((name) => dumpKey(owner, name)),
-  ];
+function keyOf(owner: Owner, name: string, file: string): string {
+  return `${folderOf(owner)}${owner.uid}/${name}/${file}`;
 }
 
 /** Time of a backup's name in milliseconds; undefined for other names. */
 export function timeOf(name: string): number | undefined {
-  const [, year, month, day, hour, minute, second] =
-    /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/.exec(name) ?? [];
-  if (year === undefined) return undefined;
-  const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(time) ? undefined : time;
+  const time = timeOfBackup(name);
+  return time === undefined ? undefined : Date.parse(time);
 }

@@ -11,6 +11,7 @@ import {
   backupsAmong,
   chosenBackup,
   dumpKey,
+  folderOf,
   manifestKey,
   missingNewest,
   type Owner,
@@ -51,8 +52,7 @@ async function fetchChosen(
   store: ObjectStore,
   { from, uid, known, folder, ...asked }: Fetching,
 ): Promise<ArchiveManifest> {
-  const { prefix, namespace, deployment } = from;
-  const objects = await store.list(`${prefix}/${namespace}/${deployment}/`);
+  const objects = await store.list(folderOf(from));
   const keys = objects.map(({ key }) => key);
   const there = backupsAmong(keys, from).filter(({ owner }) => uid === undefined || owner.uid === uid);
   const missing = missingNewest(there, known);

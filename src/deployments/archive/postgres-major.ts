@@ -8,6 +8,11 @@ export function tooOldFor(
   server: number,
   backup: number,
 ): { readonly has: number; readonly needs: number } | undefined {
-  const [has, needs] = [Math.floor(server / 10_000), Math.floor(backup / 10_000)];
+  const [has, needs] = [majorOf(server), majorOf(backup)];
   return has < needs ? { has, needs } : undefined;
+}
+
+/** 17 for the server_version_num 170004. */
+export function majorOf(serverVersion: number): number {
+  return Math.floor(serverVersion / 10_000);
 }

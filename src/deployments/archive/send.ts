@@ -4,25 +4,32 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ObjectStore } from '../../lib/outbound/object-store.ts';
-import type { SentBackup } from '../../schema/database.ts';
+import type { ObjectStore, StoredObject } from '../../lib/outbound/object-store.ts';
+import type { BackupReport, StoredReport } from '../../schema/database.ts';
 import {
   type ArchiveManifest,
   archiveName,
+  byHandKey,
   dumpKey,
-  expiredKeys,
   folderOf,
   manifestKey,
   type Owner,
+  storedAmong,
 } from './archive.ts';
 import { contentsOf } from './contents.ts';
+import { majorOf } from './postgres-major.ts';
+import { expiredKeys, type Retention } from './retention.ts';
 
 export interface Sending {
   readonly owner: Owner;
   /** Folder with `dump`, `taken-at` and `server-version`; where proofs are asked for, also `contents` or `contents-problem`. */
   readonly folder: string;
-  /** Number of backups that are left afterwards. */
-  readonly keep: number;
+  /** What is left of the backups afterwards. */
+  readonly retention: Retention;
+  /** Whether somebody asked for it. */
+  readonly isByHand: boolean;
+  /** Number of the database among those of the deployment. */
+  readonly number?: number | undefined;
   /** Eight hex digits. */
   readonly random: string;
   readonly now: () => Date;
@@ -30,11 +37,12 @@ export interface Sending {
 }
 
 /**
- * Throws StoreFailed, or an Error if the dump is not whole. A failure to delete old backups is only a warning: there is one more than
- * was asked for.
+ * Throws StoreFailed, or an Error if the dump is not whole. A failure to list or delete old backups is only a warning: there is one more
+ * than was asked for. The report has what the store lists now, and not only what this run has changed: it is true whatever earlier runs
+ * nobody heard of, and whatever people have deleted.
  */
-export async function sendBackup(store: ObjectStore, sending: Sending): Promise<SentBackup> {
-  const { owner, folder, keep, random, now, warn } = sending;
+export async function sendBackup(store: ObjectStore, sending: Sending): Promise<BackupReport> {
+  const { owner, folder, random, isByHand, number } = sending;
   const file = join(folder, 'dump');
   const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
@@ -48,6 +56,8 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
       throw new Error(`The store already has ${key}, and no backup is overwritten. Run the backup again.`);
   }
   const sha256 = await digestOf(file);
+  // Before there is a backup that retention could take for a scheduled one.
+  if (isByHand) await store.put(byHandKey(owner, name), 'Retention keeps this backup.\n');
   await store.upload(dump, file, sizeBytes);
   const stored = await store.sizeOf(dump);
   if (stored !== sizeBytes)
@@ -65,19 +75,42 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     serverVersion,
     sizeBytes,
     sha256,
+    ...(number !== undefined && { number }),
   };
   const text = textOfManifest(manifest, await contentsIn(folder));
   await store.put(described, text);
   if ((await store.read(described)) !== text)
     throw new Error(`The store does not return ${described} as it was written. Check the store.`);
+  const left = await keepTo(store, sending, name);
+  return {
+    name,
+    takenAt,
+    sizeBytes,
+    postgresVersion: majorOf(serverVersion),
+    ...(number !== undefined && { number }),
+    ...(isByHand && { byHand: true }),
+    ...(left && { stored: left }),
+  };
+}
+
+/** Deletes what retention does not keep. Returns what the store has then; undefined where it could not be listed. */
+async function keepTo(store: ObjectStore, sending: Sending, made: string): Promise<StoredReport | undefined> {
+  const { owner, retention, now, warn } = sending;
+  const deleted = new Set<string>();
+  let objects: readonly StoredObject[] | undefined;
   try {
-    const keys = (await store.list(folderOf(owner))).map(({ key }) => key);
-    // oxlint-disable-next-line no-await-in-loop -- in this order: a backup loses its manifest first
-    for (const key of expiredKeys(owner, keys, { keep, kept: name, now: now() })) await store.remove(key);
+    objects = await store.list(folderOf(owner));
+    const keys = objects.map(({ key }) => key);
+    for (const key of expiredKeys(owner, keys, { ...retention, made, now: now() })) {
+      // oxlint-disable-next-line no-await-in-loop -- in this order: a backup loses its manifest first
+      await store.remove(key);
+      deleted.add(key);
+    }
   } catch (error) {
     warn(`Old backups were not deleted: ${error instanceof Error ? error.message : String(error)}`);
   }
-  return { name, takenAt, sizeBytes };
+  const left = objects?.filter(({ key }) => !deleted.has(key));
+  return left && storedAmong(left, owner);
 }
 
 /** Longest manifest, in characters: a store's answer is read into memory. */

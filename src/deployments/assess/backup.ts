@@ -2,36 +2,66 @@
 // report is the only evidence of a backup.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
-import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
+import { backupPlanOf, type DatabaseBackupStatus } from '../../schema/database.ts';
+import { BACKUP, EMPTY_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { bytesText } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { beginningFails, newestFailure, reportsOf, toBackUpAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { runsOf } from './jobs.ts';
-import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
+import {
+  type ActionFailure,
+  dataHolderOf,
+  failureAt,
+  knownDatabase,
+  type Observed,
+  type ObservedChildren,
+} from './observed.ts';
+import { SENT_BACKUPS } from './stored-backups.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
-  const before = observed.record.status?.databaseBackup;
-  const after = { ...before, ...lastSuccess(observed, before), ...lastFailure(observed, before) };
+  const { heldAfter: _held, ...before } = observed.record.status?.databaseBackup ?? {};
+  const [newest] = reportsOf(observed, SENT_BACKUPS);
+  const success: DatabaseBackupStatus =
+    newest === undefined || (before.lastSuccessAt ?? '') >= newest.takenAt
+      ? {}
+      : { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
+  const heldAfter = heldAfterOf(observed);
+  const after = {
+    ...before,
+    ...success,
+    ...lastFailure(observed, before),
+    ...(heldAfter !== undefined && { heldAfter }),
+  };
   return Object.keys(after).length > 0 ? after : undefined;
 }
 
-function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const [newest] = reportsOf(observed, {
-    component: BACKUP,
-    container: UPLOAD_CONTAINER,
-    schema: SentBackup,
-    timeOf: ({ takenAt }) => takenAt,
-  });
-  if (newest === undefined || (before?.lastSuccessAt ?? '') >= newest.takenAt) return {};
-  return { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
+/**
+ * The last backup of a database that a person has given up, as long as the present one, which began empty, has none that somebody asked for:
+ * backups of an empty database would take the place of the good ones. Undefined where the schedule is followed.
+ */
+function heldAfterOf(observed: ObservedChildren): string | undefined {
+  const { record, names } = observed;
+  const { databaseBackup, databaseNumber = 0 } = record.status ?? {};
+  if (databaseNumber !== names.databaseNumber) return undefined;
+  const { volumeUid } = knownDatabase(observed);
+  const holder = dataHolderOf(observed)?.metadata.uid;
+  const beginsEmpty =
+    volumeUid !== undefined &&
+    holder !== undefined &&
+    holder !== volumeUid &&
+    record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === volumeUid;
+  const after = databaseBackup?.heldAfter ?? (beginsEmpty ? databaseBackup?.name : undefined);
+  const isAsked = reportsOf(observed, SENT_BACKUPS).some(
+    ({ name, byHand }) => byHand === true && after !== undefined && name > after,
+  );
+  return isAsked ? undefined : after;
 }
 
-function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  return newestFailure(observed, runsOf(observed, BACKUP), BACKUP, before?.lastFailureAt);
+function lastFailure(observed: ObservedChildren, { lastFailureAt }: DatabaseBackupStatus): DatabaseBackupStatus {
+  return newestFailure(observed, runsOf(observed, BACKUP), BACKUP, lastFailureAt);
 }
 
 interface Seen {
@@ -47,6 +77,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   noStore,
   refused,
   noCredentials,
+  held,
   podFails,
   lastRunFailed,
   stale,
@@ -95,6 +126,15 @@ function noCredentials({ observed }: Seen): Entry | undefined {
   return missing === undefined
     ? undefined
     : fail('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the next backup then uses it.`);
+}
+
+function held({ observed: { record }, status: { heldAfter } }: Seen): Entry | undefined {
+  if (heldAfter === undefined) return undefined;
+  const { name, namespace } = record.metadata;
+  return fail(
+    'BackupsHeld',
+    `The database began empty, and the store has backups of the database before, so no backup is made on schedule. To load the newest of them into a new database: kubectl davit database restore ${name} -n ${namespace} --backup ${heldAfter}. To back up the present database from now on: kubectl davit backup ${name} -n ${namespace}.`,
+  );
 }
 
 function podFails({ observed }: Seen): Entry | undefined {

@@ -48,20 +48,29 @@ const ROUNDED_MS = 1000;
  * What the containers of this name said at their end, of those that succeeded, the newest first. Their pods may be anybody's work, so
  * nothing is believed unread, and nothing of a time after the end of the container, which the kubelet says: it would outlive all that comes.
  */
-export function reportsOf<Report>(
+export function reportsOf<Report>(observed: ObservedChildren, kind: ReportKind<Report>): readonly Report[] {
+  const { timeOf } = kind;
+  return endedReports(observed, kind)
+    .map(({ report }) => report)
+    .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
+}
+
+/** The same reports with the ends of their containers, RFC 3339 in UTC: the first to end comes first. */
+export function endedReports<Report>(
   observed: ObservedChildren,
   { component, container, schema, timeOf }: ReportKind<Report>,
-): readonly Report[] {
+): readonly { readonly report: Report; readonly endedAt: string }[] {
   return databaseJobPods(observed, component)
     .flatMap(({ status }) => status?.containerStatuses ?? [])
     .flatMap(({ name, state }) => {
       const ended = state?.terminated;
-      if (name !== container || ended?.exitCode !== 0) return [];
-      const latest = Date.parse(ended.finishedAt ?? '') + ROUNDED_MS;
+      const at = Date.parse(ended?.finishedAt ?? '');
+      if (name !== container || Number.isNaN(at) || ended?.exitCode !== 0) return [];
       const reports = schema.array().safeParse([jsonOf(ended.message)]).data ?? [];
-      return reports.filter((report) => Date.parse(timeOf(report)) <= latest);
+      const endedAt = rfc3339(new Date(at));
+      return reports.flatMap((report) => (Date.parse(timeOf(report)) <= at + ROUNDED_MS ? [{ report, endedAt }] : []));
     })
-    .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
+    .toSorted((a, b) => Date.parse(a.endedAt) - Date.parse(b.endedAt));
 }
 
 interface ReportKind<Report> {

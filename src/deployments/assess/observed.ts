@@ -15,6 +15,7 @@ import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
 import { driverUsedLast } from '../record/used-last.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
+import type { BaseBackup } from './base-backups.ts';
 import type { Patience } from './patience.ts';
 
 /** The record and its revisions. */
@@ -76,6 +77,8 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
    * plugin.
    */
   readonly archives?: readonly ObjectStoreSeen[] | undefined;
+  /** Backups of CloudNativePG of the record's Clusters. */
+  readonly baseBackups?: readonly BaseBackup[];
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
   readonly backupStore?:
     | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }

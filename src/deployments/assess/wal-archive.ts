@@ -9,6 +9,7 @@ import { activeRevision } from '../record/revisions.ts';
 import { isArchiveOf, type ObjectStoreSeen, walArchiveName } from '../record/wal-archive.ts';
 import { pluginMissing } from './archive-restore.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
+import { baseBackupsOf } from './base-backups.ts';
 import { isOfCluster, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import {
@@ -25,21 +26,28 @@ import {
 const SIDECAR_CONTAINER = 'plugin-barman-cloud';
 
 /** As the plugin has reported it; as the status has it where the plugin is away. Undefined if there is nothing to say. */
-export function archiveStatusOf(observed: ObservedChildren): DatabaseArchiveStatus | undefined {
+export function archiveStatusOf(
+  observed: ObservedChildren & Pick<Observed, 'baseBackups'>,
+): DatabaseArchiveStatus | undefined {
   const { record, names, children } = observed;
   const store = children.find((child) => isArchiveOf(child, record)) as ObjectStoreSeen | undefined;
   if (store === undefined) return record.status?.databaseArchive;
+  const baseBackups = baseBackupsOf(record.metadata.name, observed.baseBackups ?? []);
   const window = store.status?.serverRecoveryWindow?.[names.postgres];
   const after = {
     ...timed('firstRecoverableAt', window?.firstRecoverabilityPoint),
     ...timed('lastBackupAt', window?.lastSuccessfulBackupTime),
     ...timed('lastFailureAt', window?.lastFailedBackupTime),
+    ...(baseBackups && { baseBackups }),
   };
   return Object.keys(after).length > 0 ? after : undefined;
 }
 
 /** Whoever may write the status of an ObjectStore may write anything. */
-function timed(field: keyof DatabaseArchiveStatus, text: string | undefined): DatabaseArchiveStatus {
+function timed(
+  field: Exclude<keyof DatabaseArchiveStatus, 'baseBackups'>,
+  text: string | undefined,
+): DatabaseArchiveStatus {
   const at = Date.parse(text ?? '');
   return Number.isNaN(at) ? {} : { [field]: rfc3339(new Date(at)) };
 }

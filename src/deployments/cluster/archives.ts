@@ -1,11 +1,14 @@
 // What a namespace has for backups, and the archives that it knows, by the watch caches.
 
+import { POSTGRES_CLUSTERS } from '../../lib/kube/api-resources.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
-import type { Observed } from '../assess/observed.ts';
+import type { BaseBackup } from '../assess/base-backups.ts';
+import { isOurs, type Observed } from '../assess/observed.ts';
 import { backupMeans } from '../children/database/job-pod.ts';
 import { archivesAmong, type ObjectStoreSeen } from '../record/wal-archive.ts';
+import { CLUSTER_NAMED } from './caches.ts';
 import type { Cluster } from './cluster.ts';
 
 /**
@@ -23,6 +26,19 @@ export function archivesIn(
   if (restore?.archive !== true || store === undefined) return [];
   const { from: name } = restore;
   return archivesAmong(caches.objectStores.byLabel(namespace, DEPLOYMENT_LABEL, name), { namespace, name }, store);
+}
+
+/** Backups of CloudNativePG of the Clusters that are the record's own. `children`: of its name. */
+export function baseBackupsIn(
+  { record, children }: Pick<Observed, 'record' | 'children'>,
+  { caches }: Cluster,
+): readonly BaseBackup[] {
+  const { namespace = '' } = record.metadata;
+  return children.flatMap((child) =>
+    child.kind === POSTGRES_CLUSTERS.kind && isOurs(child, { record })
+      ? (caches.baseBackups?.byIndex(namespace, CLUSTER_NAMED, child.metadata.name) ?? [])
+      : [],
+  );
 }
 
 /** Where backups go. Undefined if the platform has no store. */

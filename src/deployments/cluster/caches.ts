@@ -5,6 +5,7 @@ import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import { reflectNamespaces } from '../../lib/controller/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, type ReflectorOptions } from '../../lib/controller/reflector.ts';
 import {
+  BASE_BACKUPS,
   CRON_JOBS,
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -43,6 +44,7 @@ import type { Pod } from '../assess/observed.ts';
 import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
+import { slimBaseBackup } from './slim-base-backup.ts';
 import { slimCronJob, slimJob } from './slim-job.ts';
 import { slimSecret, slimTracingProject } from './slim-metadata.ts';
 import { slimPod } from './slim-pod.ts';
@@ -66,6 +68,8 @@ const SLIM: Readonly<Partial<Record<string, (object: KubeObject) => KubeObject>>
   [CRON_JOBS.kind]: slimCronJob,
 };
 
+type BaseBackup = ReturnType<typeof slimBaseBackup>;
+
 /** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
 /** Index of revisions whose build is queued or runs: `under way`. */
@@ -74,6 +78,8 @@ export const BUILD_IS = 'build is';
 export const IMAGE_NAMED = 'image named';
 /** Index of operations by the name of their deployment. */
 export const DEPLOYMENT_NAMED = 'deployment named';
+/** Index of CloudNativePG's Backups by the name of their Cluster. */
+export const CLUSTER_NAMED = 'cluster named';
 /** Index of records by the id of the Listener that they reference, in lower case. */
 export const LISTENER_NAMED = 'listener named';
 
@@ -94,6 +100,8 @@ export interface Caches extends OrganizationCaches {
   readonly postgresClusters: Reflector<KubeObject> | undefined;
   /** Archives, also of deployments that are gone, which `children` contains too. Undefined as with `postgresClusters`. */
   readonly objectStores: Reflector<ObjectStoreSeen> | undefined;
+  /** CloudNativePG's Backups, which have no label of Davit's. Undefined as with `postgresClusters`. */
+  readonly baseBackups: Reflector<BaseBackup> | undefined;
   /** Caches of children by kind, including Secrets, address objects, and the metadata of AppLogs. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** AppTemplates of the organization's namespace. */
@@ -187,6 +195,7 @@ export function makeCaches(options: CacheOptions): Caches {
     namespaces,
     pods,
     ...children.values(),
+    ...(ofOthers.caches.baseBackups ? [ofOthers.caches.baseBackups] : []),
     templates,
     listeners,
     ...organization.all,
@@ -232,19 +241,27 @@ function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined 
   return undefined;
 }
 
-/** Kinds of software that may be installed later than Davit. */
+/** Kinds of software that may be installed later than Davit. `all`: those of children. */
 function cachesOfOthers(options: CacheOptions): {
-  readonly caches: Pick<Caches, 'keda' | 'postgresClusters' | 'objectStores'>;
+  readonly caches: Pick<Caches, 'keda' | 'postgresClusters' | 'objectStores' | 'baseBackups'>;
   readonly all: readonly Reflector<KubeObject>[];
 } {
   const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL], optional: true };
   const of = (resource: Resource): Reflector<KubeObject> => perNamespace<KubeObject>(options, resource, details);
   const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map(of);
   if (!options.cloudNativePg)
-    return { caches: { keda, postgresClusters: undefined, objectStores: undefined }, all: keda };
+    return {
+      caches: { keda, postgresClusters: undefined, objectStores: undefined, baseBackups: undefined },
+      all: keda,
+    };
   const [postgresClusters, objectStores] = [of(POSTGRES_CLUSTERS), of(OBJECT_STORES)];
+  const baseBackups = perNamespace<BaseBackup>(options, BASE_BACKUPS, {
+    transform: slimBaseBackup,
+    indexes: { [CLUSTER_NAMED]: ({ spec }) => (spec?.cluster?.name === undefined ? [] : [spec.cluster.name]) },
+    optional: true,
+  });
   return {
-    caches: { keda, postgresClusters, objectStores: objectStores as Reflector<ObjectStoreSeen> },
+    caches: { keda, postgresClusters, objectStores: objectStores as Reflector<ObjectStoreSeen>, baseBackups },
     all: [...keda, postgresClusters, objectStores, of(SCHEDULED_BACKUPS)],
   };
 }

@@ -8,6 +8,7 @@ import {
   DatabaseArchiveStatus,
   DatabaseBackup,
   DatabaseBackupStatus,
+  DatabaseBackupsStatus,
   DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
@@ -64,6 +65,7 @@ const COMPONENTS: readonly Component[] = [
 
 const REPORTS: readonly Component[] = [
   [DatabaseBackupStatus, 'DatabaseBackupReport', 'What is known of the backups'],
+  [DatabaseBackupsStatus, 'DatabaseBackupsReport', 'The backups that the store has'],
   [DatabaseArchiveStatus, 'DatabaseArchiveReport', 'What is known of the archive'],
   [DatabaseProofStatus, 'DatabaseProofReport', 'What is known of the proofs of the backups'],
   [DatabaseRestoreStatus, 'DatabaseRestoreReport', 'What is known of the backup that the database began with'],

@@ -18,6 +18,7 @@ import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
 import { cachedRevisions, findRecord, type Reading } from './reading.ts';
 import { toResource } from './resource.ts';
+import { restoreFindings } from './restore-origin.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
 export type Creating = Checking & Reading & Pick<FacadeContext, 'randomSuffix' | 'gate' | 'log'>;
@@ -72,7 +73,7 @@ async function create(
   const { settings, gate } = creating;
   const annotations = caller.username === undefined ? undefined : claimOfCreation(caller.username);
   const record = annotations ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
-  const findings = await findingsOfNew(creating, record, tenant.id);
+  const findings = [...(await findingsOfNew(creating, record, tenant.id)), ...(await restoreFindings(caller, record))];
   if (findings.length > 0)
     throw await refusal(findings, () => caller.kube.create(APP_DEPLOYMENTS, record, { dryRun: true }));
   needListener(record.spec, settings.hosting);

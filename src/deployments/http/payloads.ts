@@ -15,6 +15,7 @@ import {
 import {
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
+  DatabaseBackupsStatus,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
 } from '../../schema/database.ts';
@@ -452,6 +453,7 @@ const EXAMPLE = {
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
   database_backup: null,
+  database_backups: null,
   database_archive: null,
   database_proof: null,
   database_restore: null,
@@ -535,6 +537,7 @@ export const Deployment = z
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
     database_backup: response(DatabaseBackupStatus).nullable(),
+    database_backups: response(DatabaseBackupsStatus).nullable(),
     database_archive: response(DatabaseArchiveStatus).nullable(),
     database_proof: response(DatabaseProofStatus).nullable(),
     database_restore: response(DatabaseRestoreStatus).nullable(),

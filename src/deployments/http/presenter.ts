@@ -15,6 +15,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
+  DatabaseBackupsStatus,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
 } from '../../schema/database.ts';
@@ -103,6 +104,7 @@ export function presentDeployment(
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
     database_backup: status.databaseBackup ? toSnake(DatabaseBackupStatus, status.databaseBackup) : null,
+    database_backups: status.databaseBackups ? toSnake(DatabaseBackupsStatus, status.databaseBackups) : null,
     database_archive: status.databaseArchive ? toSnake(DatabaseArchiveStatus, status.databaseArchive) : null,
     database_proof: status.databaseProof ? toSnake(DatabaseProofStatus, status.databaseProof) : null,
     database_restore: status.databaseRestore ? toSnake(DatabaseRestoreStatus, status.databaseRestore) : null,

@@ -52,6 +52,19 @@ describe('a clone', () => {
     expect(clone(aRecord(), { backup }).spec.sourceConfig.database?.restore).toEqual({ from: 'shop', backup });
   });
 
+  it('takes the backup that the list has for a time, and refuses what the list does not have', () => {
+    const name = '20260202T000000Z-0123abcd';
+    const newest = [{ name, takenAt: '2026-02-02T00:00:00Z', sizeBytes: 1, earlier: true }];
+    const databaseBackups = { listedAt: '2026-02-02T00:00:09Z', count: 1, newest };
+    const origin = aRecord({}, { status: { databaseBackups } });
+    expect(clone(origin, { at: '2026-02-03T00:00:00Z' }).spec.sourceConfig.database?.restore).toEqual({
+      from: 'shop',
+      backup: name,
+    });
+    expect(() => clone(origin, { at: '2026-02-01T00:00:00Z' })).toThrow('The store has no backup of 2026-02-01');
+    expect(() => clone(origin, { backup: '20260101T000000Z-0123abcd' })).toThrow('The store has no backup 20260101');
+  });
+
   describe('of a deployment with an archive,', () => {
     const FIRST = '2026-02-01T00:00:00Z';
     const archived = (reason: string, status = 'True', more: object = {}): AppDeployment =>

@@ -1,5 +1,4 @@
 // A new record that is what another one is now: the revision that serves, the Secrets of its values, and its data by a backup.
-// Imports no zod at run time, because kubectl-davit bundles it.
 
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -9,10 +8,12 @@ import { API_VERSION, EXTERNAL_VARIABLES, FINALIZER } from '../../schema/meta.ts
 import type { Condition } from '../../schema/primitives.ts';
 import type { Source } from '../../schema/source-rules.ts';
 import { commitOf } from './build-source.ts';
+import { offeredVersion } from './database-offers.ts';
 import { runsHere } from './listener-assignment.ts';
 import { rollingBack } from './revision-request.ts';
 import { activeRevision, revisionsOf } from './revisions.ts';
 import { referencesOf } from './secret-references.ts';
+import { listedBackup } from './stored-backups.ts';
 
 export interface CloneRequest extends Omit<DatabaseRestore, 'from' | 'archive'> {
   /** The new record's. */
@@ -85,9 +86,14 @@ function archiveOf(
 
 /** What the new database begins with; nothing where there is none. */
 function dataOf(
-  { metadata: { name }, spec, status }: AppDeployment,
+  origin: AppDeployment,
   { at, backup }: CloneRequest,
 ): { readonly restore: DatabaseRestore | undefined } | { readonly refused: string } {
+  const {
+    metadata: { name },
+    spec,
+    status,
+  } = origin;
   const isExternal = referencesOf(spec).some((reference) => reference.name === EXTERNAL_VARIABLES.postgres);
   if (isExternal)
     return {
@@ -100,7 +106,14 @@ function dataOf(
   const isUnreachable = ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing';
   if ((!isNamed && status?.databaseBackup?.name === undefined) || isUnreachable)
     return { refused: `There is no data to begin with. ${whyNoBackup(name, ready)}` };
-  return { restore: { from: name, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) } };
+  const driver = status?.databaseDriver ?? 'pod';
+  const postgresVersion = offeredVersion(origin, driver);
+  const chosen = listedBackup(status?.databaseBackups, { from: name, at, backup, postgresVersion, ofAllLives: true });
+  if ('refused' in chosen) return chosen;
+  // The backup that was judged is the one that is loaded. Without a choice it is the newest at that time.
+  const found = isNamed ? (chosen.backup?.name ?? backup) : undefined;
+  if (found !== undefined) return { restore: { from: name, backup: found } };
+  return { restore: { from: name, ...(at !== undefined && { at }) } };
 }
 
 /** `ready`: BackupReady, which is there where backups are asked for. */

@@ -1,6 +1,7 @@
 // What the platform has for the next database of a record: the controller says it in the status, because a tenant cannot read the
 // settings, and the plugin reads it there before it stops anything. Imports no zod at run time.
 
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { DatabaseDriver, DatabaseOffer } from '../../schema/database.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { majorVersion } from './image.ts';
@@ -16,6 +17,11 @@ export function databaseOffers({ images }: Settings, hasCloudNativePg: boolean):
 function offerOf(driver: DatabaseDriver, image: string): DatabaseOffer {
   const postgresVersion = majorVersion(image);
   return { driver, ...(postgresVersion !== undefined && { postgresVersion }) };
+}
+
+/** Major version of PostgreSQL that the next database of a record would have. Undefined where it is not known. */
+export function offeredVersion({ status }: AppDeployment, driver: DatabaseDriver): number | undefined {
+  return status?.databaseDrivers?.find((one) => one.driver === driver)?.postgresVersion;
 }
 
 const NOT_OFFERED: Readonly<Record<DatabaseDriver, string>> = {

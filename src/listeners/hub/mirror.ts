@@ -84,7 +84,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
-  const { databaseBackup, databaseArchive, databaseProof, databaseRestore } = known;
+  const { databaseBackup, databaseBackups, databaseArchive, databaseProof, databaseRestore } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -105,6 +105,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(databaseDriver !== undefined && { databaseDriver }),
     ...(databaseBackup !== undefined && { databaseBackup }),
+    ...(databaseBackups !== undefined && { databaseBackups }),
     ...(databaseArchive !== undefined && { databaseArchive }),
     ...(databaseProof !== undefined && { databaseProof }),
     ...(databaseRestore !== undefined && { databaseRestore }),

@@ -194,7 +194,7 @@ export const BACKUP_EVENTS: readonly Event[] = [...RUN_EVENTS, endedPodGoes(runs
 /** What is wrong with what is said of backups and proofs at rest, and with the CronJobs that make them. */
 export function backupsAreWrong(scene: Scene, record: AppDeployment): string | undefined {
   const { namespace = '', name, uid = '' } = record.metadata;
-  const { databaseBackup, databaseProof, conditions, activeRevisionId } = record.status ?? {};
+  const { databaseBackup, databaseBackups, databaseProof, conditions, activeRevisionId } = record.status ?? {};
   const claims = [
     ['sent', databaseBackup?.name, 'a backup'],
     ['proven', databaseProof?.name, 'a proof of'],
@@ -225,6 +225,15 @@ export function backupsAreWrong(scene: Scene, record: AppDeployment): string | u
       .join() !== wanted.toSorted().join()
   )
     return `The CronJobs are [${there.map(({ metadata }) => metadata.name).join()}], and should be [${wanted.join()}].`;
+  const sent = there.find((one) => componentOf(one) === BACKUP)?.spec.jobTemplate.spec.template.spec.containers ?? [];
+  const verified = option(sent.find((one) => one.name === UPLOAD_CONTAINER)?.args ?? [], 'verified');
+  if (sent.length > 0 && verified !== databaseProof?.name)
+    return `The next backup spares ${verified}, and ${databaseProof?.name} was verified last.`;
+  const listed = (databaseBackups?.newest ?? []).map((one) => one.name);
+  const unsent = listed.find((one) => !wordsOf(scene, namespace, 'sent').includes(`${uid}/${one}`));
+  if (unsent !== undefined) return `The status lists backup ${unsent}, which no run of ${uid} has reported.`;
+  if (databaseBackup?.name !== undefined && !listed.includes(databaseBackup.name))
+    return `The status does not list ${databaseBackup.name}, which it names as the last backup.`;
   const proofs = there.find((one) => componentOf(one) === PROOF);
   const spec = proofs?.spec.jobTemplate.spec.template.spec;
   const known = option(spec?.initContainers?.find((one) => one.name === 'davit-fetch')?.args ?? [], 'known');

@@ -246,6 +246,13 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     '',
   ),
 
+  'retention may delete the last verified backup': bug(
+    'backups',
+    'src/deployments/children/database/backup.ts',
+    '...(databaseProof?.name === undefined ? [] : [`--verified=${databaseProof.name}`]),',
+    '',
+  ),
+
   'an external store answers as long as any pod has connected': bug(
     'external',
     'src/deployments/assess/stores.ts',

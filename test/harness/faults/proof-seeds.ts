@@ -67,12 +67,17 @@ export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
   OLD_LIFE_OVERWRITTEN: {
     replacements: [
       {
-        file: 'src/deployments/archive/send.ts',
-        from: 'const keys = (await store.list(folderOf(owner))).map(({ key }) => key);',
-        to: 'const all = await store.list(folderOf({ ...owner, uid: "" }).slice(0, -1)); for (const { key } of all) if (!key.startsWith(folderOf(owner))) await store.remove(key); const keys = all.map(({ key }) => key);',
+        file: 'src/deployments/archive/retention.ts',
+        from: '.filter((one) => one.owner.uid === owner.uid)',
+        to: '.toSorted((a, b) => (a.owner.uid < b.owner.uid ? 1 : -1))',
       },
     ],
     cut: 'no room for the counts',
     violation: /of another life is gone/,
+  },
+  RETENTION_DELETES_THE_LAST_VERIFIED: {
+    replacements: [{ file: 'src/deployments/archive/retention.ts', from: 'name !== verified && ', to: '' }],
+    cut: 'no room for the counts',
+    violation: /of the last verified backup is gone/,
   },
 };

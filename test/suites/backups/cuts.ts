@@ -289,7 +289,7 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
   sql(LATEST);
   return {
     ...place,
-    life: { ...life, known: newest },
+    life: { ...life, known: newest, verified: older },
     objects: new Map(s3.objects),
     dump: keyOf('dump'),
     manifest: keyOf('manifest.json'),
@@ -339,6 +339,9 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
     for (const [key, content] of world.objects)
       if (!key.includes(`/${world.life.uid}/`) && s3.objects.get(key)?.equals(content) !== true)
         wrong.push(`${key} of another life is gone`);
+    for (const key of world.objects.keys())
+      if (key.includes(`/${world.older}/`) && !s3.objects.has(key))
+        wrong.push(`${key} of the last verified backup is gone`);
   }
   after?.();
   const there = new Map(s3.objects);

@@ -31,6 +31,8 @@ export interface Life {
   readonly keep: number;
   /** Name of the last backup, as the status of the record has it. */
   readonly known?: string | undefined;
+  /** Name of the one that was verified last, likewise. */
+  readonly verified?: string | undefined;
 }
 
 /** What happens to a pod: before a step, or while a script of it runs. */
@@ -53,7 +55,7 @@ let pods = 0;
 
 type CronJob = NonNullable<ReturnType<typeof makeBackup>>;
 
-function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, known }: Life): CronJob {
+function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, known, verified }: Life): CronJob {
   const settings = Settings.parse({
     backups: { store: { endpoint: 'https://s3.example', bucket: BUCKET }, image: 'registry.example/davit:1' },
   });
@@ -61,7 +63,11 @@ function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, k
   const record = {
     ...made,
     metadata: { ...made.metadata, namespace: 'team', name: 'shop', uid },
-    ...(known !== undefined && { status: { ...made.status, databaseBackup: { name: known } } }),
+    status: {
+      ...made.status,
+      ...(known !== undefined && { databaseBackup: { name: known } }),
+      ...(verified !== undefined && { databaseProof: { name: verified } }),
+    },
   };
   const job = make({ record, revision: aRevision(record), tenantId: 't', settings });
   if (job === undefined) throw new Error('no CronJob was made');

@@ -466,6 +466,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   ProofStale: 'test/suites/reconcile/proofs.test.ts',
   BackupFailing: 'test/suites/reconcile/backups.test.ts',
   BackupStale: 'test/suites/reconcile/backups.test.ts',
+  BackupsHeld: 'test/suites/reconcile/backups.test.ts',
   BackupStoreMissing: 'test/suites/reconcile/backups.test.ts',
   BackupCredentialsMissing: 'test/suites/reconcile/backups.test.ts',
   BackupNotPossible: 'test/suites/reconcile/backups.test.ts',

@@ -4,7 +4,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { Deployment } from '../../../src/deployments/http/payloads.ts';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
+import { type Answer, aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 
 const BACKUP = '20260202T000000Z-0123abcd';
 const MISSING = '12345678-1234-4234-8234-123456789012';
@@ -37,6 +37,62 @@ it('answers with the new deployment, whose values are those of the old one, in t
   });
   expect(stored('copy')?.spec.secrets).toEqual(stored('shop')?.spec.secrets);
   expect(facade.kube.objects(SECRETS)).toHaveLength(1);
+});
+
+/** As the controller reports what the store has. */
+async function list(...newest: readonly object[]): Promise<void> {
+  const place = { namespace: TENANT.namespace, name: 'shop' };
+  const status = {
+    databaseBackups: { listedAt: '2026-02-02T00:00:09Z', count: newest.length, newest },
+    databaseDrivers: [{ driver: 'pod', postgresVersion: 17 }],
+  };
+  const writing = { fieldManager: 'controller', subresource: 'status' } as const;
+  await facade.kube.mergePatch(APP_DEPLOYMENTS, place, { status }, writing);
+  facade.records.fill();
+  facade.kube.writes.splice(0);
+}
+const LISTED = { name: BACKUP, takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2048, number: 1, databases: 3, roles: 4 };
+
+it('shows the backups that the store has, and clones the one that a time means', async () => {
+  await list(LISTED);
+  const { body: shown } = await facade.call('GET', `/v2/deployments/${id}`);
+  expect(Deployment.parse(shown)).toEqual(shown);
+  expect(shown.database_backups).toMatchObject({
+    listed_at: '2026-02-02T00:00:09Z',
+    count: 1,
+    newest: [{ name: BACKUP, size_bytes: 2048, number: 1, databases: 3, roles: 4, verified: null, by_hand: null }],
+  });
+  const { status, body } = await clone({ name: 'copy', at: '2026-02-03T00:00:00Z' });
+  expect([status, body.source_config.database.restore]).toMatchObject([
+    201,
+    { from: 'shop', backup: BACKUP, at: null },
+  ]);
+});
+
+it.each([
+  ['a backup that is not there', { backup: '20260101T000000Z-0123abcd' }, LISTED, 'The store has no backup 20260101'],
+  ['a time before the first', { at: '2026-01-01T00:00:00Z' }, LISTED, 'The earliest is of 2026-02-02T00:00:00Z'],
+  ['one of a newer PostgreSQL', { backup: BACKUP }, { ...LISTED, postgresVersion: 18 }, 'is of PostgreSQL 18'],
+])('refuses %s at once, and so does a new deployment that asks for it', async (_what, which, listed, words) => {
+  await list(listed);
+  const cloned = await clone({ name: 'copy', ...which });
+  expect([cloned.status, JSON.stringify(cloned.body)]).toEqual([409, expect.stringContaining(words)]);
+  const restore = { from: 'shop', ...which };
+  const source_config = { database: { restore } };
+  const made = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'other', source_config });
+  expect([made.status, made.body]).toMatchObject([
+    422,
+    {
+      detail: [
+        {
+          loc: ['body', 'source_config', 'database', 'restore', Object.keys(which)[0]],
+          msg: expect.stringContaining(`cannot be loaded. `) as string,
+        },
+      ],
+    },
+  ]);
+  expect(JSON.stringify(made.body)).toContain(words);
+  expect(facade.kube.objects(APP_DEPLOYMENTS)).toHaveLength(1);
 });
 
 it.each([

@@ -2,8 +2,9 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import { OperationList, OperationResponse } from '../../../src/databases/http/payloads.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
-import { aBody, type Facade, makeFacade } from './facade.ts';
+import { aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 
 let facade: Facade;
 let path: string;
@@ -72,6 +73,45 @@ it("another deployment's operation is not found", async () => {
   const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'shop2' });
   const missing = await facade.call('GET', `/v2/deployments/${body.id}/operations/${name}`);
   expect([missing.status, missing.body.detail]).toEqual([404, `Deployment "shop2" has no operation "${name}".`]);
+});
+
+/** As the controller reports what the store has of a deployment. */
+async function list(deployment: string, ...backups: string[]): Promise<void> {
+  const newest = backups.map((name) => ({ name, takenAt: '2026-02-01T02:00:00Z', sizeBytes: 1 }));
+  const status = { databaseBackups: { listedAt: '2026-02-01T02:00:09Z', count: newest.length, newest } };
+  const place = { namespace: TENANT.namespace, name: deployment };
+  await facade.kube.mergePatch(
+    APP_DEPLOYMENTS,
+    place,
+    { status },
+    { fieldManager: 'controller', subresource: 'status' },
+  );
+  facade.records.fill();
+}
+
+it('a restore of a backup that the store does not have is refused with 409, also of another deployment', async () => {
+  const [there, gone] = ['20260201T020000Z-0000000a', '20260131T020000Z-0000000a'];
+  facade.snapshot();
+  await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'old' });
+  await list('shop', there);
+  await list('old', gone);
+  const restored = async (restore: object): Promise<unknown[]> => {
+    const { status, body } = await facade.call('POST', path, { action: 'Restore', restore });
+    return [status, body.detail];
+  };
+  expect(await restored({ backup: gone })).toEqual([
+    409,
+    `The store has no backup ${gone} of shop. The earliest is of 2026-02-01T02:00:00Z, the latest of 2026-02-01T02:00:00Z. To list them: kubectl davit backups shop`,
+  ]);
+  expect(await restored({ backup: there, from: 'old' })).toMatchObject([
+    409,
+    expect.stringContaining(`The store has no backup ${there} of old.`) as string,
+  ]);
+  expect(operations()).toEqual([]);
+  expect((await restored({ backup: there }))[0]).toBe(201);
+  expect((await restored({ backup: gone, from: 'old' }))[0]).toBe(201);
+  // Nobody knows what the store has of one that is gone: the restore finds out.
+  expect((await restored({ backup: gone, from: 'older' }))[0]).toBe(201);
 });
 
 it.each([

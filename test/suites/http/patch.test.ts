@@ -767,6 +767,7 @@ describe('backups', () => {
       schedule: '@daily',
       time_zone: null,
       keep: null,
+      keep_days: null,
       stale_after_hours: 30,
       prove: null,
       prove_schedule: null,

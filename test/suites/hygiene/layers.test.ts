@@ -87,6 +87,7 @@ const PURE = [
   'deployments/archive/archive.ts',
   'deployments/archive/contents.ts',
   'deployments/archive/postgres-major.ts',
+  'deployments/archive/retention.ts',
   'deployments/assess/',
   'deployments/children/',
   'deployments/database-server/statements.ts',

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { NotFound } from '../../../src/lib/errors.ts';
 import {
+  BASE_BACKUPS,
   DEPLOYMENTS,
   OBJECT_STORES,
   PODS,
@@ -14,7 +15,7 @@ import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
-import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
@@ -147,6 +148,39 @@ it('says from when on the database can be restored, what fails, and when the las
   controller.clock.ms += 49 * 3_600_000;
   await rest(controller, () => reported(kube, TRUE, well));
   expect(says(kube, 'ArchiveReady')).toBe('False ArchiveStale');
+});
+
+it('lists the base backups that are complete, and is woken by each', async () => {
+  const controller = await archived();
+  const { kube } = controller;
+  const woken = controller.wake();
+  await woken.take();
+  const put = (name: string, cluster: string, status: object): KubeObject =>
+    kube.seed(BASE_BACKUPS, {
+      apiVersion: 'postgresql.cnpg.io/v1',
+      kind: 'Backup',
+      metadata: { name, namespace: 'team' },
+      spec: { cluster: { name: cluster } },
+      status,
+    } as KubeObject);
+  put('first', 'shop--postgres', { phase: 'completed', stoppedAt: BACKUP_AT });
+  expect(await woken.take()).toContain(KEY);
+  woken.stop();
+  put('second', 'shop--postgres', { phase: 'completed', stoppedAt: '2026-02-03T02:00:00Z' });
+  put('failed', 'shop--postgres', { phase: 'failed', stoppedAt: BACKUP_AT });
+  put('running', 'shop--postgres', { phase: 'running' });
+  put('another', 'mine', { phase: 'completed', stoppedAt: BACKUP_AT });
+  await rest(controller, () => reported(kube, TRUE, WINDOW));
+  expect(record(kube).status?.databaseArchive?.baseBackups).toEqual({
+    count: 2,
+    newest: [
+      { name: 'second', takenAt: '2026-02-03T02:00:00Z', number: 0 },
+      { name: 'first', takenAt: BACKUP_AT, number: 0 },
+    ],
+  });
+  kube.erase(BASE_BACKUPS, { namespace: 'team', name: 'first' });
+  await rest(controller);
+  expect(record(kube).status?.databaseArchive?.baseBackups?.count).toBe(1);
 });
 
 it('without the plugin the Cluster is as it was, and it goes on when the kind is there; the same where it is taken away', async () => {

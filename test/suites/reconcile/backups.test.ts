@@ -2,7 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import {
+  CRON_JOBS,
+  JOBS,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
@@ -30,6 +37,7 @@ interface CronJob extends KubeObject {
   readonly spec: {
     readonly schedule: string;
     readonly timeZone?: string;
+    readonly suspend: boolean;
     readonly jobTemplate: {
       readonly metadata: { readonly labels: Record<string, string> };
       readonly spec: {
@@ -68,12 +76,17 @@ interface Run {
   /** What its last container says. */
   readonly words: string;
   readonly uid?: string;
+  /** When its last container ended. */
+  readonly endedAt?: string;
   /** Somebody has given a Job of his own the labels. */
   readonly isForeign?: true;
 }
 
 /** A run of the CronJob: its Job, and the pod of it. */
-function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, uid, isForeign }: Run): void {
+function putRun(
+  kube: FakeKube,
+  { name, failedAt, phase, exitCode = 0, words, uid, endedAt = ENDED, isForeign }: Run,
+): void {
   const [cronJob] = cronJobs(kube);
   const labels = {
     ...cronJob?.spec.jobTemplate.metadata.labels,
@@ -105,7 +118,12 @@ function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, ui
         {
           name: 'davit-upload',
           state: {
-            terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: words, finishedAt: ENDED },
+            terminated: {
+              exitCode,
+              reason: exitCode === 0 ? 'Completed' : 'Error',
+              message: words,
+              finishedAt: endedAt,
+            },
           },
         },
       ],
@@ -139,7 +157,7 @@ describe('a record that asks for backups', () => {
     expect(upload?.workingDir).toBeUndefined();
     const uid = record(kube).metadata.uid ?? '';
     expect(upload?.args).toEqual(
-      expect.arrayContaining(['--namespace=team', '--deployment=shop', `--uid=${uid}`, '--keep=7']),
+      expect.arrayContaining(['--namespace=team', '--deployment=shop', `--uid=${uid}`, '--number=0', '--keep=7']),
     );
     // The kubelet makes one $ of it.
     expect(upload?.args.find((one) => one.startsWith('--store='))).toContain('"ca":"$$(CA)"');
@@ -153,10 +171,10 @@ describe('a record that asks for backups', () => {
   it('changes its schedule without a revision, and ends them', async () => {
     const controller = await backedUp();
     const { kube } = controller;
-    await edit(kube, { spec: withBackup({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin', keep: 3 }) });
+    await edit(kube, { spec: withBackup({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin', keep: 3, keepDays: 30 }) });
     await converge(controller);
     expect(cronJobs(kube)[0]?.spec).toMatchObject({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin' });
-    expect(JSON.stringify(cronJobs(kube))).toContain('--keep=3');
+    expect(JSON.stringify(cronJobs(kube))).toContain('"--keep=3","--keep-days=30"');
     expect(kube.objects(APP_REVISIONS)).toHaveLength(1);
     for (const backup of [{ enabled: false }, { enabled: true }, null]) {
       // oxlint-disable-next-line no-await-in-loop -- one change after the other
@@ -388,6 +406,164 @@ describe('the status claims', () => {
     clock.ms += 1000;
     await converge(controller);
     expect(controller.writes()).toEqual([]);
+  });
+});
+
+describe('the status lists', () => {
+  const nameOf = (day: string): string => `202602${day}T020000Z-0000000a`;
+  /** What the pod of the backup of a day says, which has listed the store. */
+  const listing = (day: string, stored: readonly [day: string, marks: string][], count = stored.length): string =>
+    JSON.stringify({
+      ...(JSON.parse(sent(day)) as object),
+      number: 0,
+      postgresVersion: 17,
+      databases: 3,
+      roles: 4,
+      stored: { count, newest: stored.map(([one, marks]) => [nameOf(one), 2048, marks]) },
+    });
+  const listed = (kube: FakeKube): unknown =>
+    record(kube).status?.databaseBackups?.newest.map(({ name, takenAt: _at, ...one }) => [name.slice(6, 8), one]);
+  const MADE = { sizeBytes: 2048, number: 0, postgresVersion: 17, databases: 3, roles: 4 };
+
+  it('what the store had after the last run, with what earlier runs have said, and rests', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, {
+      name: 'run-1',
+      words: listing('02', [
+        ['02', ''],
+        ['01', 'e'],
+      ]),
+      endedAt: '2026-02-02T02:00:05Z',
+    });
+    await converge(controller);
+    expect(record(kube).status?.databaseBackups).toMatchObject({ listedAt: '2026-02-02T02:00:05Z', count: 2 });
+    expect(listed(kube)).toEqual([
+      ['02', MADE],
+      ['01', { sizeBytes: 2048, earlier: true }],
+    ]);
+    // Nobody saw the run of the 3rd, and somebody has deleted the one of the 1st.
+    putRun(kube, {
+      name: 'run-2',
+      words: listing(
+        '04',
+        [
+          ['04', 'h'],
+          ['03', ''],
+          ['02', ''],
+        ],
+        3,
+      ),
+      endedAt: '2026-02-04T02:00:05Z',
+    });
+    await converge(controller);
+    const after = [
+      ['04', { ...MADE, byHand: true }],
+      ['03', { sizeBytes: 2048 }],
+      ['02', MADE],
+    ];
+    expect(listed(kube)).toEqual(after);
+    await gone(kube, PODS, 'run-2-x');
+    await gone(kube, JOBS, 'run-2');
+    await converge(controller);
+    expect(listed(kube)).toEqual(after);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('a backup whose run could not list the store, and one that the store does not list yet', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02', 2048), endedAt: '2026-02-02T02:00:05Z' });
+    await converge(controller);
+    expect(listed(kube)).toEqual([['02', { sizeBytes: 2048 }]]);
+    putRun(kube, { name: 'run-2', words: listing('03', [['02', '']]), endedAt: '2026-02-03T02:00:05Z' });
+    await converge(controller);
+    expect([record(kube).status?.databaseBackups?.count, listed(kube)]).toEqual([
+      2,
+      [
+        ['03', { ...MADE, sizeBytes: 5_000_000 }],
+        ['02', { sizeBytes: 2048 }],
+      ],
+    ]);
+  });
+
+  it('nothing of a run that began later and ended earlier', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, {
+      name: 'late',
+      words: listing('02', [
+        ['03', ''],
+        ['02', ''],
+      ]),
+      endedAt: '2026-02-03T02:09:00Z',
+    });
+    putRun(kube, { name: 'early', words: listing('03', [['03', '']]), endedAt: '2026-02-03T02:01:00Z' });
+    await converge(controller);
+    expect(record(kube).status?.databaseBackups?.count).toBe(2);
+  });
+
+  it('which one was verified, and its schedule keeps that one', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: listing('02', [['02', '']]) });
+    await kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace: 'team', name: 'shop' },
+      { status: { databaseProof: { name: nameOf('02') } } },
+      { fieldManager: 'before', subresource: 'status' },
+    );
+    await converge(controller);
+    expect(listed(kube)).toEqual([['02', { ...MADE, verified: true }]]);
+    expect(JSON.stringify(cronJobs(kube))).toContain(`"--verified=${nameOf('02')}"`);
+  });
+});
+
+describe('a database that begins empty because a person gave up the one before', () => {
+  async function begunEmpty(): Promise<MemoryController> {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02') });
+    await converge(controller);
+    const place = { namespace: 'team', name: 'shop--postgres' };
+    kube.erase(PERSISTENT_VOLUME_CLAIMS, place);
+    await converge(controller);
+    expect(cronJobs(kube)[0]?.spec.suspend).toBe(false);
+    const uid = record(kube).status?.databaseVolumeUid ?? '';
+    await edit(kube, { metadata: { annotations: { 'davit.dev/empty-database': uid } } });
+    await converge(controller);
+    expect(says(kube, 'Ready')).toBe('True Serving');
+    return controller;
+  }
+
+  it('is not backed up on schedule over the good ones, which the condition says with both ways on', async () => {
+    const controller = await begunEmpty();
+    const { kube } = controller;
+    expect([cronJobs(kube)[0]?.spec.suspend, says(kube, 'BackupReady')]).toEqual([true, 'False BackupsHeld']);
+    expect(message(kube)).toContain(
+      'kubectl davit database restore shop -n team --backup 20260202T020000Z-0000000a. To back up the present database from now on: kubectl davit backup shop -n team.',
+    );
+    // Nor when the annotation is taken off again, or a run that had begun before ends.
+    await edit(kube, { metadata: { annotations: { 'davit.dev/empty-database': null } } });
+    putRun(kube, { name: 'run-2', words: sent('03') });
+    await converge(controller);
+    expect([cronJobs(kube)[0]?.spec.suspend, says(kube, 'BackupReady')]).toEqual([true, 'False BackupsHeld']);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('is backed up again after a backup that somebody asked for', async () => {
+    const controller = await begunEmpty();
+    const { kube } = controller;
+    putRun(kube, { name: 'asked', words: JSON.stringify({ ...(JSON.parse(sent('04')) as object), byHand: true }) });
+    await converge(controller);
+    expect([cronJobs(kube)[0]?.spec.suspend, says(kube, 'BackupReady')]).toEqual([false, 'True BackedUp']);
+    await gone(kube, PODS, 'asked-x');
+    await converge(controller);
+    expect(cronJobs(kube)[0]?.spec.suspend).toBe(false);
   });
 });
 

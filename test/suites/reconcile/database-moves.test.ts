@@ -551,11 +551,21 @@ describe('a database that is moved', () => {
       .objects<AppRevision>(APP_REVISIONS)
       .filter(({ spec }) => spec.resolved.movedDatabase !== undefined);
     expect(revision?.spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
-    ask(kube, 'again', { action: 'Restore', restore: { backup: BACKUP.replace('a', 'b') } });
+    const other = BACKUP.replace('a', 'b');
+    ask(kube, 'missing', { action: 'Restore', restore: { backup: other } });
+    expect(await until(world, 'missing', 'Failed')).toBe('Failed NotPossible');
+    const newest = [{ name: other, takenAt: '2026-02-03T02:00:00Z', sizeBytes: 1 }];
+    await kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace: 'team', name: 'shop' },
+      { status: { databaseBackups: { listedAt: '2026-03-03T02:00:00Z', count: 1, newest } } },
+      { fieldManager: 'before', subresource: 'status' },
+    );
+    ask(kube, 'again', { action: 'Restore', restore: { backup: other } });
     await until(world, 'again', 'Loading');
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg2-restore');
-    expect(JSON.stringify(job)).toContain(`"${uid}/2/${BACKUP.replace('a', 'b')}"`);
+    expect(JSON.stringify(job)).toContain(`"${uid}/2/${other}"`);
   });
 });
 

@@ -45,6 +45,7 @@ describe('a backup', () => {
     expect(state(kube, 'now')).toBe('Running BackupRunning');
     const [job] = backupJobs(kube);
     expect(job?.metadata.ownerReferences).toMatchObject([{ kind: 'CronJob', name: 'shop---backup', controller: true }]);
+    expect(JSON.stringify(job)).toContain('"--by-hand"');
     expect(operationIn(kube, 'now')?.metadata).toMatchObject({
       finalizers: ['davit.dev/operation'],
       ownerReferences: [{ kind: 'AppDeployment', name: 'shop' }],

@@ -4,6 +4,7 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { type BackupPlan, backupPlanOf } from '../../../schema/database.ts';
 import { BACKUP, DUMP_CONTAINER, UPLOAD_CONTAINER } from '../../../schema/meta.ts';
+import { databaseNumberOf } from '../../record/database-move.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
@@ -42,10 +43,13 @@ export function backedUp(inputs: Inputs): Backed | undefined {
 
 /** Undefined if nothing is backed up. */
 export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
-  const { record } = inputs;
+  const { record, revision, settings } = inputs;
   const backed = backedUp(inputs);
   if (!backed) return undefined;
   const { plan } = backed;
+  const { database } = record.spec.sourceConfig;
+  const { keep = settings.backups.keep, keepDays = settings.backups.keepDays } = database?.backup ?? {};
+  const { databaseBackup, databaseProof } = record.status ?? {};
   const script = proofPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
   const pod = jobPod(backed, {
     initContainers: [inWholeDatabase(backed, DUMP_CONTAINER, script)],
@@ -54,9 +58,14 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
         'send',
         `--deployment=${record.metadata.name}`,
         `--uid=${uidOf(record)}`,
-        `--keep=${plan.keep}`,
+        `--number=${databaseNumberOf(revision)}`,
+        `--keep=${keep}`,
+        ...(keepDays === undefined ? [] : [`--keep-days=${keepDays}`]),
+        ...(databaseProof?.name === undefined ? [] : [`--verified=${databaseProof.name}`]),
       ]),
     ],
   });
-  return makeDatabaseCronJob(inputs, { name: names(record.metadata.name).backup, component: BACKUP, plan, pod });
+  const { backup: name } = names(record.metadata.name);
+  const isHeld = databaseBackup?.heldAfter !== undefined;
+  return makeDatabaseCronJob(inputs, { name, component: BACKUP, plan, pod, isHeld });
 }

@@ -16,11 +16,13 @@ export interface DatabaseCronJob {
   readonly component: 'backup' | 'prove';
   readonly plan: { readonly schedule: string; readonly timeZone: string | undefined };
   readonly pod: IPodSpec;
+  /** Whether no run begins by the schedule. */
+  readonly isHeld?: boolean;
 }
 
 export function makeDatabaseCronJob(
   { record, settings }: Inputs,
-  { name, component, plan, pod }: DatabaseCronJob,
+  { name, component, plan, pod, isHeld = false }: DatabaseCronJob,
 ): Manifest<ICronJob> {
   const labels = commonLabels(record, component);
   return {
@@ -31,7 +33,7 @@ export function makeDatabaseCronJob(
       schedule: plan.schedule,
       ...(plan.timeZone !== undefined && { timeZone: plan.timeZone }),
       concurrencyPolicy: 'Forbid',
-      suspend: false,
+      suspend: isHeld,
       startingDeadlineSeconds: LATEST_START_SECONDS,
       successfulJobsHistoryLimit: 1,
       failedJobsHistoryLimit: 1,

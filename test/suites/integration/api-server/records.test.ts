@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { effectiveNumbers, resolve } from '../../../../src/deployments/record/resolve.ts';
+import { MOST_LISTED } from '../../../../src/schema/database-names.ts';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { aSpec, SETTINGS } from '../../../support/builders.ts';
 import { eventually } from '../../../support/running-davit.ts';
@@ -109,6 +110,28 @@ describe('the definitions', () => {
     expect(await cluster.kubectl(['get', 'davit'])).toMatch(/NAME +STATUS +PHASE +UP-TO-DATE +REPLICAS +URL +AGE\n/);
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=spec.source=external_docker'])).toContain('columns');
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=status.state=READY'])).not.toContain('columns');
+  });
+
+  it('a status has all backups that it may list, each with all that is known of it', async () => {
+    await door.call('POST', RECORDS, aRecord(docker(), 'listed'));
+    const one = { name: '20260202T020000Z-0123abcd', takenAt: '2026-02-02T02:00:00Z', sizeBytes: 2048 };
+    const known = {
+      number: 1,
+      postgresVersion: 17,
+      databases: 3,
+      roles: 4,
+      verified: true,
+      byHand: true,
+      earlier: true,
+    };
+    const list = (most: number): object => {
+      const newest = Array.from({ length: most }, () => ({ ...one, ...known }));
+      return { databaseBackups: { listedAt: '2026-02-02T02:00:09Z', count: 99, newest } };
+    };
+    const write = (status: object): Promise<Answer> =>
+      door.call('PATCH', `${RECORDS}/listed/status?fieldValidation=Strict`, { status });
+    expect(await write(list(MOST_LISTED))).toMatchObject({ status: 200, body: { status: list(MOST_LISTED) } });
+    expect((await write(list(MOST_LISTED + 1))).status).toBe(422);
   });
 
   it('a new record has a condition that it is not reconciled, which kstatus needs', async () => {

@@ -167,6 +167,7 @@ async function installKindsOfOthers(at: Cluster): Promise<void> {
     ['keda.sh', 'v1alpha1', 'TriggerAuthentication', 'triggerauthentication'],
     ['postgresql.cnpg.io', 'v1', 'Cluster', 'cluster'],
     ['postgresql.cnpg.io', 'v1', 'ScheduledBackup', 'scheduledbackup'],
+    ['postgresql.cnpg.io', 'v1', 'Backup', 'backup'],
     ['barmancloud.cnpg.io', 'v1', 'ObjectStore', 'objectstore'],
   ] as const;
   const definitions = kinds.map(([group, version, kind, singular]) => ({
@@ -253,7 +254,7 @@ const OF_OPERATIONS = [
   'delete davit.dev/datastoreoperations',
   'patch davit.dev/datastoreoperations',
   'patch davit.dev/datastoreoperations/status',
-  ...['create', 'delete', 'get'].map((verb) => `${verb} postgresql.cnpg.io/backups`),
+  ...['create', 'delete'].map((verb) => `${verb} postgresql.cnpg.io/backups`),
 ];
 
 /** CloudNativePG's instances, which are not there, have the container without which no base backup is asked for. */
