@@ -40,16 +40,6 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof Failure && error.message.includes('(Forbidden)');
 }
 
-/** Whether what was asked for is not there. */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof Failure && error.message.includes('(NotFound)');
-}
-
-/** Whether there is no kubectl. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Failure && error.message.includes('could not be started: ');
-}
-
 /** For what may fail without harm. */
 export function ignoreFailure(error: unknown): undefined {
   if (!(error instanceof Failure)) throw error;
