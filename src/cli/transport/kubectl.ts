@@ -40,6 +40,11 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof Failure && error.message.includes('(Forbidden)');
 }
 
+/** Whether there is no kubectl. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Failure && error.message.includes('could not be started: ');
+}
+
 /** For what may fail without harm. */
 export function ignoreFailure(error: unknown): undefined {
   if (!(error instanceof Failure)) throw error;
