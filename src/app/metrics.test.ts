@@ -4,6 +4,7 @@ import { makeAllMetrics } from './metrics.ts';
 const CENSUS = {
   deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
   databases: [{ reason: 'Ready', count: 4 }],
+  datastores: [{ datastore: 'postgres', version: '17.5', behind: 'true', count: 4 }],
   backups: [{ reason: 'BackedUp', count: 2 }],
   oldestBackup: 1_700_000_000,
   archives: [{ reason: 'Archived', count: 3 }],
@@ -26,7 +27,7 @@ async function values(metrics: ReturnType<typeof makeAllMetrics>, name: RegExp):
 
 it('records are counted at each scrape, by the one who counts; without one there is no series', async () => {
   const metrics = makeAllMetrics();
-  const ofRecords = /^davit_(deployments|databases?|tasks|builds)_?/;
+  const ofRecords = /^davit_(deployments|databases?|datastore|tasks|builds)_?/;
   expect(await values(metrics, ofRecords)).toEqual([]);
   let census: typeof CENSUS = CENSUS;
   const stop = metrics.countRecords(() => census);
@@ -34,6 +35,7 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 3',
     'davit_databases_at_risk{reason="VolumeLost"} 1',
     'davit_databases{reason="Ready"} 4',
+    'davit_datastore_version_info{datastore="postgres",version="17.5",behind="true"} 4',
     'davit_database_backups{reason="BackedUp"} 2',
     'davit_database_backups_oldest_timestamp_seconds 1700000000',
     'davit_database_archives{reason="Archived"} 3',
@@ -50,7 +52,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(14);
+  expect(await values(metrics, ofRecords)).toHaveLength(15);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

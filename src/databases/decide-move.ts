@@ -23,7 +23,7 @@ import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
 import type { OperationAction } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
 
-export type MoveAction = Exclude<OperationAction, 'Backup' | 'DeletePrevious'>;
+export type MoveAction = Exclude<OperationAction, 'Backup' | 'DeletePrevious' | 'Patch'>;
 
 export type Decided = { readonly move: DatabaseMove } | Refused;
 
@@ -91,7 +91,8 @@ function keptWords({ status }: AppDeployment): string {
   return kept.length === 0 ? 'No database of it is kept.' : `It keeps: ${kept.map(databaseText).join(', ')}.`;
 }
 
-function whyNoDatabase(record: AppDeployment): string | undefined {
+/** Why no operation of this cluster can change its datastores. Undefined if one can. */
+export function whyNoDatabase(record: AppDeployment): string | undefined {
   const { name, deletionTimestamp } = record.metadata;
   if (deletionTimestamp !== undefined) return `${name} is being deleted.`;
   return runsHere(record)

@@ -16,7 +16,18 @@ import { COPIES, type OperationAction } from '../schema/operation-phases.ts';
 import { decideMove, type MoveAction } from './decide-move.ts';
 import type { ObservedOperation } from './observed.ts';
 import { dumpOf, NOT_SCHEDULED, workDeleted } from './outcome.ts';
-import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, type Said, said, waits } from './steps.ts';
+import {
+  CANCELLED,
+  ended,
+  inPhase,
+  isSeen,
+  LOOK_AGAIN_MS,
+  type OperationStep,
+  type Said,
+  said,
+  waits,
+  waitsForTurn,
+} from './steps.ts';
 
 type Action = DatastoreOperationSpec & { readonly action: MoveAction };
 
@@ -50,8 +61,6 @@ export function cancelMove(observed: ObservedOperation, now: Date): OperationSte
   return undefined;
 }
 
-const CANCELLED: Said = { reason: 'Cancelled', message: 'The operation was deleted.' };
-
 function begin(observed: ObservedOperation, spec: Action, now: Date): OperationStep {
   const { record, origin, revisions: own, databases, images } = observed;
   if (!record) return {};
@@ -61,6 +70,7 @@ function begin(observed: ObservedOperation, spec: Action, now: Date): OperationS
     return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
   const decided = decideMove({ record, own, used, images, origin }, spec);
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
+  if (!observed.isItsTurn) return waitsForTurn(observed, now);
   const { move } = decided;
   const message = `The pods of the deployment are being stopped. Database ${databaseText(move.to)} takes the place of ${databaseText(move.from)}.`;
   return inPhase(observed, now, 'Stopping', { reason: 'Stopping', message }, { move, startedAt: rfc3339(now) });
@@ -188,6 +198,7 @@ const DONE = {
   Upgrade: 'Upgraded',
   Return: 'Returned',
   DeletePrevious: 'Deleted',
+  Patch: 'Patched',
 } as const satisfies Record<OperationAction, string>;
 
 function goesBack(
@@ -228,10 +239,4 @@ function databaseTrouble({ record }: ObservedOperation): Said | undefined {
   const ready = conditionOf(record?.status?.conditions, 'DatabaseReady');
   if (ready?.status !== 'False' || ready.reason === 'OperationRunning') return undefined;
   return { reason: ready.reason, message: ready.message };
-}
-
-/** Whether a pass over the record has seen the phase of the operation, and every pass before that one is over. */
-function isSeen({ operation, record }: ObservedOperation): boolean {
-  const { name, phase } = record?.status?.databaseOperation ?? {};
-  return name === operation.metadata.name && phase === operation.status?.phase;
 }

@@ -1,8 +1,9 @@
 // Fills observed.ts from the watch caches.
 
 import { numberedDatabases } from '../deployments/assess/database-move.ts';
+import { serverImages } from '../deployments/assess/datastores.ts';
 import { hasEnded, type Job, jobsOf } from '../deployments/assess/jobs.ts';
-import { isOurs, type ObservedChildren, type Pod, type Workload } from '../deployments/assess/observed.ts';
+import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from '../deployments/assess/observed.ts';
 import { pausedBy } from '../deployments/assess/pause.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
 import { type Caches, childrenNamed } from '../deployments/cluster/caches.ts';
@@ -18,15 +19,15 @@ import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../schema
 import { isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { ObservedOperation } from './observed.ts';
+import { orderOf } from './turns.ts';
 
 /** Name of the work of an operation: the same for each try, and no other operation's. */
 export function workName(operation: DatastoreOperation): string {
   return `${names(operation.spec.deployment).backup}-${(operation.metadata.uid ?? '').slice(0, 8)}`;
 }
 
-/** The operations of one deployment that have not ended: the oldest first, by uid where they are equally old. */
+/** The operations of one deployment that have not ended: the oldest first. */
 export function unfinishedOf(operations: readonly DatastoreOperation[]): DatastoreOperation[] {
-  const orderOf = ({ metadata }: DatastoreOperation): string => `${metadata.creationTimestamp} ${metadata.uid}`;
   return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
 }
 
@@ -34,9 +35,9 @@ export function observeOperation(
   operation: DatastoreOperation,
   operations: readonly DatastoreOperation[],
   { home: { caches }, settings }: { readonly home: Cluster; readonly settings: Settings },
-): ObservedOperation {
+): Omit<ObservedOperation, 'isItsTurn'> {
   const { namespace = '' } = operation.metadata;
-  const { deployment, restore } = operation.spec;
+  const { deployment, restore, patch } = operation.spec;
   const record = caches.records.get({ namespace, name: deployment });
   const children = record ? childrenNamed(caches, namespace, deployment) : [];
   const seen = record && { record, children };
@@ -47,11 +48,16 @@ export function observeOperation(
   const schedule = record && scheduleOf(record, caches);
   const base = caches.baseBackups?.get({ namespace, name: own });
   const pods = caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, deployment);
+  const revisions = record
+    ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment))
+    : [];
+  const all = record && { record, names: namesNow(record, revisions, children), revisions, children, pods };
   return {
     operation,
     record,
     ...(restore?.from !== undefined && { origin: caches.records.get({ namespace, name: restore.from }) }),
-    revisions: record ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) : [],
+    revisions,
+    serverImages: all && patch ? serverImages(all, patch.datastore) : [],
     databases: seen ? numberedDatabases(seen) : [],
     running: seen && runningOf(seen, pods),
     images: settings.images,

@@ -35,6 +35,10 @@ export interface ObservedOperation {
   readonly running?: string | undefined;
   /** Images of new databases. */
   readonly images: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
+  /** Images of the pods of the datastore that it patches. */
+  readonly serverImages: readonly (string | undefined)[];
+  /** Whether the platform has room for one more operation that stops something. */
+  readonly isItsTurn: boolean;
   /** Name of another backup of the same database that is being made. */
   readonly otherBackup?: string | undefined;
 }

@@ -24,11 +24,12 @@ import {
   OPERATION_FINALIZER,
   UPLOAD_CONTAINER,
 } from '../schema/meta.ts';
-import { isEnded } from '../schema/operation-phases.ts';
+import { isBegun, isEnded } from '../schema/operation-phases.ts';
 import type { Settings } from '../schema/settings.ts';
 import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
+import { isItsTurn, nextInTurn } from './turns.ts';
 
 /** Operations of a deployment that are kept after their end. */
 const KEPT = 10;
@@ -41,6 +42,8 @@ export interface OperationReconcilerOptions {
 
 /** Returns a reconciler whose keys are `namespace/name`. */
 export function makeOperationReconciler({ home, settings, now }: OperationReconcilerOptions): Reconcile {
+  /** uids. Another worker may decide between a decision to begin and its arrival in the cache. */
+  const begun = new Set<string>();
   return async function reconcile(key, signal) {
     const within = until(home, signal);
     const { caches } = within;
@@ -48,8 +51,12 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const operation = caches.operations.get({ namespace, name });
     if (!operation) return {};
     const siblings = caches.operations.byIndex(namespace, DEPLOYMENT_NAMED, operation.spec.deployment);
-    const observed = observeOperation(operation, siblings, { home: within, settings });
+    const seen = observeOperation(operation, siblings, { home: within, settings });
+    const { atOnce } = settings.datastores;
+    const observed = { ...seen, isItsTurn: isItsTurn(operation, caches.operations.list(), begun, atOnce) };
     const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
+    if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
+    else begun.delete(operation.metadata.uid ?? '');
     try {
       if (deletes !== undefined) await deleteDatabase(observed, deletes, within);
       if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
@@ -78,10 +85,12 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
     if (metadata.labels?.[COMPONENT_LABEL] === BACKUP) wakeOf(metadata.namespace, metadata.labels[DEPLOYMENT_LABEL]);
   };
   const subscriptions = [
-    caches.operations.onChange(({ object }) => {
+    caches.operations.onChange(({ type, object }) => {
       wake(object);
       // The next one begins when this one has ended.
       wakeOf(object.metadata.namespace, object.spec.deployment);
+      const next = type === 'deleted' || isEnded(object) ? nextInTurn(caches.operations.list()) : undefined;
+      if (next) wake(next);
     }),
     caches.records.onChange(({ object: { metadata } }) => wakeOf(metadata.namespace, metadata.name)),
     ...(['Job', 'CronJob', 'ScheduledBackup'] as const).flatMap(

@@ -3,16 +3,17 @@
 //
 // 1. The operation is held: a finalizer, so that its deletion cancels it, and the record as its owner.
 // 2. It waits until it is the oldest unfinished one of its deployment.
-// 3. It is carried out: backup-step.ts, move-step.ts, delete-step.ts.
+// 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, delete-step.ts.
 // 4. It ends, and its status stays. A deletion before that takes it back where that is possible.
 
 import { OPERATION_FINALIZER } from '../schema/meta.ts';
-import { isEnded } from '../schema/operation-phases.ts';
+import { isBegun, isEnded } from '../schema/operation-phases.ts';
 import { begunBackupStep, nextBackupStep } from './backup-step.ts';
 import { isMove } from './decide-move.ts';
 import { nextDeleteStep } from './delete-step.ts';
 import { cancelMove, nextMoveStep } from './move-step.ts';
 import type { ObservedOperation } from './observed.ts';
+import { cancelPatch, nextPatchStep } from './patch-step.ts';
 import { ended, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
 
 export function nextOperationStep(observed: ObservedOperation, now: Date): OperationStep {
@@ -33,18 +34,19 @@ export function nextOperationStep(observed: ObservedOperation, now: Date): Opera
   if (!isHeld) return { act: 'hold' };
   const begun = action === 'Backup' ? begunBackupStep(observed, now) : undefined;
   if (begun) return begun;
-  if (paused !== undefined && operation.status?.move === undefined) return waits(observed, now, 'Paused', paused);
+  if (paused !== undefined && !isBegun(operation)) return waits(observed, now, 'Paused', paused);
   const [first] = unfinished;
   if (first && first.metadata.uid !== metadata.uid)
     return waits(observed, now, 'AnotherOperation', `${first.metadata.name} is carried out first.`);
   if (isMove(action)) return nextMoveStep(observed, { ...spec, action }, now);
+  if (action === 'Patch') return nextPatchStep(observed, record, spec, now);
   return action === 'Backup' ? nextBackupStep(observed, record, now) : nextDeleteStep(observed, record, now);
 }
 
 function cancelled(observed: ObservedOperation, now: Date): OperationStep {
   const { operation, job, base } = observed;
   const isOver = isEnded(operation);
-  const back = isOver ? undefined : cancelMove(observed, now);
+  const back = isOver ? undefined : (cancelMove(observed, now) ?? cancelPatch(observed, now));
   if (back) return back;
   return !isOver && operation.spec.action === 'Backup' && (job || base)
     ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS }

@@ -31,6 +31,23 @@ export function waits(observed: ObservedOperation, now: Date, reason: string, me
   return { status: statusOf(observed, now, 'Pending', reason, message), requeueAfterMs: WAITS_MS };
 }
 
+/** Reason of an operation that waits for its turn on the platform. */
+export const AT_ONCE = 'AtOnce';
+
+export function waitsForTurn(observed: ObservedOperation, now: Date): OperationStep {
+  const message =
+    'As many operations work at once as settings.datastores.atOnce allows. This one begins when an earlier one has ended.';
+  return waits(observed, now, AT_ONCE, message);
+}
+
+export const CANCELLED: Said = { reason: 'Cancelled', message: 'The operation was deleted.' };
+
+/** Whether a pass over the record has seen the phase of the operation, and every pass before that one is over. */
+export function isSeen({ operation, record }: ObservedOperation): boolean {
+  const { name, phase } = record?.status?.databaseOperation ?? {};
+  return name === operation.metadata.name && phase === operation.status?.phase;
+}
+
 export function ended(
   observed: ObservedOperation,
   now: Date,

@@ -13,7 +13,7 @@ import { makeTracingProject } from './children/tracing-project.ts';
 import { makeOnce, makeRevisionOnce, withAppliedDigest } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
-import { scaleInForce } from './observe.ts';
+import { scaleInForce } from './in-force.ts';
 import type { Ended, ReconcilerOptions } from './pass.ts';
 import { dataThere } from './plan/adoption.ts';
 import { digestsInstead, type Rotation, rotationOf } from './plan/rotation.ts';

@@ -3,10 +3,7 @@
 
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
-import { holds } from '../schema/operation-phases.ts';
-import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import {
   type ActionFailure,
@@ -27,15 +24,16 @@ import { archivesIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts'
 import { childrenNamed } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
 import { operationOn } from './cluster/operation.ts';
+import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
 import { canBuild } from './record/build-source.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
-import { scaledBy, scaledTo, stopped } from './record/scaled.ts';
 import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
+import type { ServerVersions } from './server-versions.ts';
 
 type ObservedFrom = Pick<ReconcilerOptions, 'home' | 'settings'>;
 
@@ -79,7 +77,7 @@ export function observeCaches(
     baseBackups: baseBackupsIn({ record, children }, home),
     cloudNativePgOff: home.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
-    revisions: revisions.map((revision) => scaleInForce({ record, operation }, revision, settings)),
+    revisions: revisions.map((revision) => revisionInForce({ record, operation }, revision, revisions, settings)),
     children,
     pods: home.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
@@ -89,44 +87,31 @@ export function observeCaches(
   };
 }
 
-/** A revision at the scale that is in force: none while an operation holds the record. */
-export function scaleInForce(
-  { record, operation }: Pick<Observed, 'record' | 'operation'>,
-  revision: AppRevision,
-  settings: Settings,
-): AppRevision {
-  return holds(operation) ? stopped(revision) : scaledBy(record.spec, revision, settings);
-}
-
-/** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */
-export function atScaleInForce(observed: Observed, { policy, paused }: Preconditions): Observed {
-  const reported = observed.record.status;
-  const isAsked = policy.is === 'pass' && paused === undefined;
-  if (isAsked || reported?.resourceSpec === undefined || holds(observed.operation)) return observed;
-  return { ...observed, revisions: observed.revisions.map((revision) => scaledTo(reported, revision)) };
-}
-
 export interface ReportInputs {
   /** The record and its children as the pass found them. */
   readonly before: Observed;
   readonly preconditions: Preconditions;
   readonly podEvents: PodEvents;
+  readonly versions: ServerVersions;
   readonly log: Logger;
 }
 
 /**
  * The record and its children after a pass. What the record names is as the pass found it: a change of that wakes the record again.
- * Events are listed live, and only for the report on pods; no decision depends on them.
+ * Events are listed live, and only for the report on pods, and so are the versions of datastores; no decision depends on them.
  */
 export async function observeForReport(
   record: AppDeployment,
-  { before, preconditions, podEvents, log }: ReportInputs,
+  { before, preconditions, podEvents, versions, log }: ReportInputs,
   options: Pick<ReconcilerOptions, 'home' | 'settings' | 'now'>,
 ): Promise<Observed> {
   const { home, settings, now } = options;
   const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);
-  const pods = await podEvents.addTo(withMarks(after.pods, now()), home.client, log);
-  return { ...after, pods, patience: patienceOf(record, settings, now()) };
+  const [pods, said] = await Promise.all([
+    podEvents.addTo(withMarks(after.pods, now()), home.client, log),
+    versions.of(after, home.client, log),
+  ]);
+  return { ...after, pods, versions: said, patience: patienceOf(record, settings, now()) };
 }
 
 /** What only the time says of pods. */

@@ -16,15 +16,17 @@ import { causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts'
 import { makeConflictStreaks } from './conflict-streak.ts';
 import { ensureRevision } from './ensure-revision.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import { atScaleInForce } from './in-force.ts';
 import { keepLogs } from './keep-logs.ts';
 import { waitsOf } from './next-pass.ts';
-import { atScaleInForce, observeForReport, observeWithSecrets } from './observe.ts';
+import { observeForReport, observeWithSecrets } from './observe.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
 import { makePodEvents } from './pod-events.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { replacePods } from './replace-pods.ts';
 import { reportOvertaken, reportPass } from './report-pass.ts';
 import { checkLostMigration, startMigration } from './run-jobs.ts';
+import { makeServerVersions } from './server-versions.ts';
 
 /**
  * Makes the reconcile function. It is level-triggered: it reads the current state of the record, whatever enqueued it. A
@@ -34,6 +36,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { contents, hosts, vanished, settings, events, now } = options;
   const { caches } = options.home;
   const podEvents = makePodEvents(now);
+  const versions = makeServerVersions(now);
   const conflicts = makeConflictStreaks();
 
   return async function reconcile(key, signal, log) {
@@ -64,7 +67,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // This pass was for the generation that it found. A newer generation is in the queue and not reported on yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observeForReport(record, { before, preconditions, podEvents, log }, within);
+    const after = await observeForReport(record, { before, preconditions, podEvents, versions, log }, within);
     // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
     const reporting = signal.aborted ? options : within;
     const unreported = await reportPass({ before, after, preconditions, pass }, reporting);

@@ -6,6 +6,7 @@ import type { AppRevision, AppRevisionStatus } from '../schema/app-revision.ts';
 import { undecided } from './assess/address.ts';
 import { assess, type Preconditions } from './assess/assessment.ts';
 import { offersOf } from './assess/database-move.ts';
+import { datastoresOf } from './assess/datastores.ts';
 import type { Entry } from './assess/entry.ts';
 import { migrationStatusOf } from './assess/migration.ts';
 import { type ActionFailure, type Observed, refText, refTo } from './assess/observed.ts';
@@ -15,6 +16,7 @@ import { failureOf } from './cluster/failures.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './cluster/report.ts';
 import { unguardedDataLoss } from './guard-stores.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
+import { runsHere } from './record/listener-assignment.ts';
 import { latestStatus, overtakenStatus, unplannedStatus } from './revision-status.ts';
 import { withStableMessages } from './stable-messages.ts';
 import { readyEntry, statusOf } from './status.ts';
@@ -84,7 +86,10 @@ export async function reportPass(report: PassToReport, options: ReconcilerOption
   const observed: Observed = { ...after, revisions: revisions.map(withReported) };
   const unreported = withStableMessages(unwritten.flatMap(unwrittenFailure), record);
   const offers = offersOf(after, settings, latest);
-  const said = { ...judged, observed, refusals: [...refusals, ...unreported], ...(offers && { offers }) };
+  const shown = latest && (after.revisions.find(({ spec }) => spec.id === latest.spec.id) ?? latest);
+  const datastores = shown && runsHere(record) ? datastoresOf(after, shown, settings) : undefined;
+  const reported = { ...(offers && { offers }), ...(datastores && { datastores }) };
+  const said = { ...judged, observed, refusals: [...refusals, ...unreported], ...reported };
   const status = statusOf(said, now);
   const errors = unwritten.map(({ error }) => error);
   try {

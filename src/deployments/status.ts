@@ -43,6 +43,8 @@ export interface StatusInputs {
   readonly refusals: readonly ActionFailure[];
   /** Where its database can be moved. Absent where it cannot. */
   readonly offers?: AppDeploymentStatus['databaseDrivers'];
+  /** What runs its datastores. Absent where there is none. */
+  readonly datastores?: AppDeploymentStatus['datastores'];
 }
 
 /** The status of a record that is not being deleted. `now` only dates what changed. */
@@ -93,6 +95,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(inputs.offers && { databaseDrivers: inputs.offers }),
     ...(kept && { databasesKept: kept }),
     ...operationSeen(observed.operation),
+    ...(inputs.datastores && { datastores: inputs.datastores }),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(backups !== undefined && { databaseBackups: backups }),
     ...(archive !== undefined && { databaseArchive: archive }),

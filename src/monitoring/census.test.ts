@@ -87,6 +87,26 @@ it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
   },
 );
 
+it('counts datastores by their versions, and by whether a patch would bring another image', () => {
+  const having = (datastores: AppDeploymentStatus['datastores']): AppDeployment =>
+    aRecord({}, { status: { ...(datastores && { datastores }) } });
+  const [old, patched] = [
+    { image: 'postgres:17.5', version: '17.5', available: 'postgres:17.6' },
+    { image: 'postgres:17.6', version: '17.6' },
+  ];
+  const records = [
+    having({ postgres: old, redis: { image: 'valkey:8' } }),
+    having({ postgres: old }),
+    having({ postgres: patched }),
+    aRecord(),
+  ];
+  expect(censusOf(records, []).datastores).toEqual([
+    { datastore: 'postgres', version: '17.5', behind: 'true', count: 2 },
+    { datastore: 'redis', version: 'unknown', behind: 'false', count: 1 },
+    { datastore: 'postgres', version: '17.6', behind: 'false', count: 1 },
+  ]);
+});
+
 it('counts the records that ask for backups, and says of when the oldest last backup is', () => {
   const backedUp = (reason: string, lastSuccessAt?: string): AppDeployment => {
     const condition = { type: 'BackupReady', status: 'True', reason, message: '', lastTransitionTime: at(0) };
@@ -150,6 +170,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
   expect(censusOf([], revisions)).toEqual({
     deployments: [],
     dataAtRisk: [],
+    datastores: [],
     databases: [],
     backups: [],
     archives: [],

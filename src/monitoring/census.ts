@@ -7,6 +7,7 @@ import { type ConditionType, REASONS, type Reason } from '../schema/app-deployme
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
+import { STORE_PARTS } from '../schema/meta.ts';
 import { lastEnded, type TaskStatus } from '../schema/tasks.ts';
 import { censusOfEach } from './census-of-each.ts';
 import type { Census } from './metrics.ts';
@@ -69,6 +70,7 @@ export function censusOf(
     deployments: [...deployments.values()],
     dataAtRisk: databases.filter(({ reason }) => DATA_AT_RISK.includes(reason)),
     databases,
+    datastores: datastoresOf(records),
     ...backupsOf(records),
     unavailableSince: unavailableSince.all(),
     degradedSince: degradedSince.all(),
@@ -119,6 +121,20 @@ export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'missed' |
   const run = lastEnded(task);
   if (run === undefined) return 'none';
   return run.state === 'Failed' ? 'failed' : 'succeeded';
+}
+
+function datastoresOf(records: readonly AppDeployment[]): Census['datastores'] {
+  const counts = new Map<string, Census['datastores'][number]>();
+  for (const { status } of records)
+    for (const datastore of STORE_PARTS) {
+      const found = status?.datastores?.[datastore];
+      if (!found) continue;
+      const { version = 'unknown', available } = found;
+      const group = { datastore, version, behind: String(available !== undefined) };
+      const key = `${datastore} ${version} ${group.behind}`;
+      counts.set(key, { ...group, count: (counts.get(key)?.count ?? 0) + 1 });
+    }
+  return [...counts.values()];
 }
 
 /** Counts the records that ask for backups, for proofs of them, and for archives. */

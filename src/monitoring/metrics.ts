@@ -39,6 +39,13 @@ export interface Census {
   readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
   /** Records by the reason of DatabaseReady. */
   readonly databases: readonly { readonly reason: string; readonly count: number }[];
+  /** Own PostgreSQL and Redis of records, by version. `behind`: whether a patch would bring another image. */
+  readonly datastores: readonly {
+    readonly datastore: string;
+    readonly version: string;
+    readonly behind: string;
+    readonly count: number;
+  }[];
   /** Records that ask for backups, by the reason of BackupReady. */
   readonly backups: readonly { readonly reason: string; readonly count: number }[];
   /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
@@ -234,6 +241,12 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     help: 'AppDeployments by the reason of DatabaseReady',
     labelNames: ['reason'],
     read: ({ databases }) => databases.map(({ reason, count }) => [{ reason }, count]),
+  },
+  {
+    name: 'datastore_version_info',
+    help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would bring another image',
+    labelNames: ['datastore', 'version', 'behind'],
+    read: ({ datastores }) => datastores.map(({ count, ...labels }) => [labels, count]),
   },
   {
     name: 'database_backups',

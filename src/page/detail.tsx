@@ -214,6 +214,8 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods without stores', scaleOf(deployment)],
     ['Source', SOURCE_WORDS[deployment.source]],
+    ['PostgreSQL', versionOf(deployment.datastores.postgres)],
+    ['Redis', versionOf(deployment.datastores.redis)],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
     ['Last proof', provenAt && <Age then={provenAt} after=" ago" />],
     ['Archive', archive && <Archive report={archive} />],
@@ -238,6 +240,12 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
       </dl>
     </section>
   );
+}
+
+function versionOf(datastore: Deployment['datastores']['postgres']): string | null {
+  if (!datastore) return null;
+  const version = datastore.version ?? 'version not known';
+  return datastore.available === null ? version : `${version}, and a patch is available`;
 }
 
 /** Whether the last failure came after the last success. Both RFC 3339. */

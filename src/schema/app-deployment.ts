@@ -13,6 +13,7 @@ import {
   DatabaseOffer,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatastoreStatus,
   ONE_POD_MESSAGE,
 } from './database.ts';
 import { DATABASE_DRIVERS, MOST_KEPT } from './database-names.ts';
@@ -457,7 +458,16 @@ export const AppDeploymentStatus = z.object({
       name: z.string().max(253).describe('Name of the DatastoreOperation.'),
       phase: z.enum(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
     })
-    .describe('The operation on the database that works now. The deployment is stopped until it has phase Starting.')
+    .describe(
+      'The operation that works now and does more than a backup. All but Patch stop the deployment until they have phase Starting.',
+    )
+    .optional(),
+  datastores: z
+    .object({
+      postgres: DatastoreStatus.describe('Its own PostgreSQL.').optional(),
+      redis: DatastoreStatus.describe('Its own Redis.').optional(),
+    })
+    .describe('Images and versions of the own PostgreSQL and Redis. Absent where there is none.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseBackups: DatabaseBackupsStatus.describe('The backups that the store has.').optional(),

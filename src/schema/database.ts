@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, MOST_LISTED, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
-import { celRules, Time } from './primitives.ts';
+import { celRules, ImageReference, Time } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
@@ -265,6 +265,23 @@ export const DatabaseOffer = z.object({
     .optional(),
 });
 export type DatabaseOffer = z.infer<typeof DatabaseOffer>;
+
+/** What is known of a record's own PostgreSQL or Redis. */
+export const DatastoreStatus = z.object({
+  image: ImageReference.describe(
+    'The image in force. It takes precedence over the revisions, so that a rollback keeps a patch.',
+  ),
+  version: z
+    .string()
+    .max(32)
+    .describe('Version that the server reports in its log. Absent if it is not known.')
+    .optional(),
+  since: Time.describe('When the server that answered last was started. Absent before one has answered.').optional(),
+  available: ImageReference.describe(
+    'The image that action Patch brings: another one of the same major version and base, from the settings of the platform. Absent if there is none.',
+  ).optional(),
+});
+export type DatastoreStatus = z.infer<typeof DatastoreStatus>;
 
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({

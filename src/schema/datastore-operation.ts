@@ -1,14 +1,15 @@
-// DatastoreOperation: one act on the database of a deployment, such as a backup or a restore. A person creates it, and the controller
+// DatastoreOperation: one act on the database or Redis of a deployment, such as a backup or a patch. A person creates it, and the controller
 // carries it out. It is in the namespace of the deployment.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
-import { OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
-import { Conditions, celRules, ObjectName, Time } from './primitives.ts';
+import { STORE_PARTS } from './meta.ts';
+import { LOSSES, OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
+import { Conditions, celRules, ImageReference, ObjectName, Time } from './primitives.ts';
 
 export const ACTION_DESCRIPTION =
-  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. All but Backup and DeletePrevious stop the deployment meanwhile; the database before is kept.';
+  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. Patch: PostgreSQL or Redis restarts with a newer image of the same major version; the pods of the deployment stay. All but Backup, DeletePrevious and Patch stop the deployment meanwhile; the database before is kept.';
 
 export const OperationRestore = z
   .object({
@@ -33,6 +34,17 @@ export const OperationDeletePrevious = z
   })
   .describe('What action DeletePrevious deletes.');
 
+export const OperationPatch = z
+  .object({ datastore: z.enum(STORE_PARTS).describe('Which one restarts.') })
+  .describe('What action Patch restarts with the image of the platform.');
+
+export const Accept = z
+  .array(z.enum(LOSSES))
+  .max(LOSSES.length)
+  .describe(
+    'Losses that action Patch may cause. NoBackup: PostgreSQL restarts without a verified backup of the last day. QueueLost: Redis has no volume, so its queue is lost.',
+  );
+
 /** One of the databases of a record. */
 export const DatabaseOfDeployment = z.object({
   driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
@@ -54,6 +66,8 @@ export const DatastoreOperationSpec = z
       .optional(),
     restore: OperationRestore.optional(),
     deletePrevious: OperationDeletePrevious.optional(),
+    patch: OperationPatch.optional(),
+    accept: Accept.meta({ 'x-kubernetes-list-type': 'set' }).optional(),
     requestedBy: z
       .string()
       .max(253)
@@ -79,6 +93,14 @@ export const DatastoreOperationSpec = z
         rule: "self.action == 'Backup' || !has(self.backup)",
         message: 'only action Backup has backup',
       },
+      {
+        rule: "(self.action == 'Patch') == has(self.patch)",
+        message: 'action Patch needs patch.datastore, and no other action has patch',
+      },
+      {
+        rule: "self.action == 'Patch' || !has(self.accept)",
+        message: 'only action Patch has accept',
+      },
     ]),
   );
 export type DatastoreOperationSpec = z.infer<typeof DatastoreOperationSpec>;
@@ -97,7 +119,15 @@ export const DatastoreOperationStatus = z.object({
       backup: z.string().max(64).describe('The backup with which that begins. Absent where it has data.').optional(),
       backupOf: ObjectName.optional().describe('Deployment whose backup it is, where the operation names one.'),
     })
-    .describe('Which database takes the place of which. Absent for actions Backup and DeletePrevious.')
+    .describe('Which database takes the place of which. Absent for actions Backup, DeletePrevious and Patch.')
+    .optional(),
+  patch: z
+    .object({
+      datastore: z.enum(STORE_PARTS).describe('Which one restarts.'),
+      from: ImageReference.describe('The image that it had.'),
+      to: ImageReference.describe('The image that takes its place.'),
+    })
+    .describe('Which image takes the place of which. Absent for all actions but Patch.')
     .optional(),
   endedAt: Time.describe('When it ended.').optional(),
   work: z

@@ -106,6 +106,8 @@ export const KINDS: readonly Kind[] = [
         ...wide('Proven', '.status.databaseProof.provenAt', 'Age of the last proof that a backup can be restored.'),
         type: 'date',
       },
+      wide('Postgres', '.status.datastores.postgres.version', 'Version of the own PostgreSQL.'),
+      wide('Redis', '.status.datastores.redis.version', 'Version of the own Redis.'),
       wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
     selectableFields: ['.spec.source', '.status.state'],
@@ -173,7 +175,7 @@ export const KINDS: readonly Kind[] = [
     resource: DATASTORE_OPERATIONS,
     shortName: 'dsop',
     description:
-      'DatastoreOperation is one act on the database of an AppDeployment, such as a backup or a restore. Davit carries them out, one after the other for a deployment, and reports the end in the status. To cancel one, delete it.',
+      'DatastoreOperation is one act on the database or Redis of an AppDeployment, such as a backup or a patch. Davit carries them out, one after the other for a deployment, and reports the end in the status. To cancel one, delete it.',
     spec: DatastoreOperationSpec,
     specRequired: true,
     status: DatastoreOperationStatus,

@@ -581,6 +581,19 @@ export const Settings = z.strictObject({
     })
     .prefault({}),
   backups: Backups.prefault({}),
+  datastores: z
+    .strictObject({
+      atOnce: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(5)
+        .describe(
+          'Number of operations that may stop a deployment or restart a datastore at once on the platform. The others wait.',
+        ),
+    })
+    .prefault({})
+    .describe('Operations on PostgreSQL and Redis (docs/database-moves.md).'),
   limits: z
     .strictObject({
       cpu: z.number().min(0.1).max(64).optional().describe('Maximum CPU of one pod, in cores, for request and limit.'),

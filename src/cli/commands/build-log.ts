@@ -100,6 +100,23 @@ export async function needDeployment<T = Deployment>(api: HttpApi, name: string)
   );
 }
 
+/** The most deployments that an answer has. */
+const PAGE = 100;
+
+/** All deployments of the tenant, by name. `T`: what is read of each. */
+export async function readDeployments<T extends { readonly name: string }>(api: HttpApi): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (let isLast = false; !isLast; ) {
+    const path = `/v2/deployments?limit=${PAGE}&offset=${all.length}`;
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const { resources } = await api.call<{ readonly resources: readonly T[] }>('GET', path);
+    all.push(...resources);
+    // A page of large records has fewer.
+    isLast = resources.length === 0;
+  }
+  return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
 /** Newest first. */
 export async function readRevisions(api: HttpApi, deploymentId: string, limit: number): Promise<readonly Revision[]> {
   const path = `/v2/deployments/${deploymentId}/revisions?limit=${limit}`;

@@ -266,6 +266,10 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   ],
   export: [[['shop'], expect.objectContaining({ name, source: 'external_docker' }), own]],
   delete: [[['shop', '--yes'], { name, namespace: 'team', gone: false }]],
+  datastores: [
+    [[], [], own],
+    [['patch', '--all'], { operations: [], leftOut: 0 }, own],
+  ],
   platform: [[[], PLATFORM]],
   listener: [
     [['join', 'edge'], expect.objectContaining({ kind: 'Secret' })],

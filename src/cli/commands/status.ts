@@ -1,13 +1,13 @@
 // Shows one deployment with all its parts, or lists all deployments.
 
 import type { DeploymentEvents, DeploymentPod } from '../../deployments/http/events/payloads.ts';
-import type { Deployment, DeploymentList } from '../../deployments/http/payloads.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFlags } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { amountsOf, isMade, type Parts, podState, treeOf } from '../text/tree.ts';
 import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
-import { needDeployment, readRevisions } from './build-log.ts';
+import { needDeployment, readDeployments, readRevisions } from './build-log.ts';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -26,23 +26,15 @@ it the last line names what is not shown.`,
   },
 };
 
-/** The most that an answer has. */
+/** The most revisions that are shown. */
 const PAGE = 100;
 
 async function list(context: Context, api: HttpApi): Promise<number> {
-  const all: Deployment[] = [];
-  for (let isLast = false; !isLast; ) {
-    const path = `/v2/deployments?limit=${PAGE}&offset=${all.length}`;
-    // oxlint-disable-next-line no-await-in-loop -- one page after the other
-    const { resources } = await api.call<DeploymentList>('GET', path);
-    all.push(...resources);
-    // A page of large records has fewer.
-    isLast = resources.length === 0;
-  }
+  const all = await readDeployments<Deployment>(api);
   const place = api.namespace === undefined ? '' : ` in namespace ${api.namespace}`;
   printList(
     context,
-    all.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((one) => headOf(one, api.namespace)),
+    all.map((one) => headOf(one, api.namespace)),
     (rows) => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...rows.map(rowOf)]),
     `There is no deployment${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
   );

@@ -106,8 +106,11 @@ export function meant(word: string, known: readonly string[]): string {
 /** Limit for a number without one of its own: fields of Kubernetes objects have 32 bits. */
 const MOST = 999_999_999;
 
-function checkValue({ name, choices, isNumber, least = 0, most, value: shown }: FlagDefinition, value: Value): void {
-  if (typeof value !== 'string') return;
+function checkValue(definition: FlagDefinition, value: Value): void {
+  for (const one of Array.isArray(value) ? value : [value]) if (typeof one === 'string') checkText(definition, one);
+}
+
+function checkText({ name, choices, isNumber, least = 0, most, value: shown }: FlagDefinition, value: string): void {
   const unit = shown === 'SECONDS' ? ' of seconds' : '';
   if (isNumber && !/^\d+$/.test(value)) throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
   if (isNumber && Number(value) < least) throw new Misuse(`--${name} must be at least ${least}, not ${value}.`);

@@ -8,9 +8,11 @@ import { time } from '../../organization/facade/payload-fields.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import {
   ACTION_DESCRIPTION,
+  Accept,
   type DatastoreOperation,
   DatastoreOperationStatus,
   OperationDeletePrevious,
+  OperationPatch,
   OperationRestore,
 } from '../../schema/datastore-operation.ts';
 import { OPERATION_ACTIONS, OPERATION_PHASES } from '../../schema/operation-phases.ts';
@@ -34,6 +36,8 @@ export const CreateOperation = z
       .describe('How action Backup makes it.'),
     restore: OperationRestore.optional(),
     delete_previous: OperationDeletePrevious.optional(),
+    patch: OperationPatch.optional(),
+    accept: Accept.optional(),
   })
   .meta({ id: 'CreateOperation', examples: [{ action: 'Backup' }] });
 export type CreateOperation = z.output<typeof CreateOperation>;

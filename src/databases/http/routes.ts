@@ -19,9 +19,10 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { decideMove, isMove, type Known, whyNotDeleted } from '../decide-move.ts';
+import { decidePatch } from '../decide-patch.ts';
 import { CreateOperation, OperationList, OperationPath, OperationResponse, presentOperation } from './payloads.ts';
 
-export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix'> {
+export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix' | 'now'> {
   readonly auth: Auth;
   readonly deployments: Deployments;
 }
@@ -91,13 +92,13 @@ export function registerOperations(app: App, needs: OperationNeeds): void {
   });
 }
 
-function registerCreation(app: App, { auth, deployments, randomSuffix }: OperationNeeds): void {
+function registerCreation(app: App, { auth, deployments, randomSuffix, now }: OperationNeeds): void {
   app.post('/v2/deployments/:deployment_id/operations', {
     onRequest: auth.as('create', DATASTORE_OPERATIONS),
     schema: {
       tags: ['deployments'],
       operationId: 'createOperation',
-      summary: 'Begin an operation on the database of a deployment, such as a backup or a restore',
+      summary: 'Begin an operation on the database or Redis of a deployment, such as a backup or a restore',
       isKeyed: true,
       params: DeploymentPath,
       body: CreateOperation,
@@ -112,7 +113,7 @@ function registerCreation(app: App, { auth, deployments, randomSuffix }: Operati
       const own = revisionsOf(record, deployments.revisionsOf(record));
       const from = body.restore?.from;
       const origin = from === undefined ? undefined : await restoreOrigin(admitted.caller, record, from);
-      const refused = whyRefused({ record, own, origin }, body);
+      const refused = whyRefused({ record, own, origin }, body, now());
       if (refused !== undefined) throw new HttpError(409, refused);
       const key = requestKey(request, admitted.caller.username);
       const made = await create(
@@ -139,7 +140,9 @@ async function operationOf(
   return found;
 }
 
-const MEMBERS = { Restore: 'restore', DeletePrevious: 'delete_previous' } as const;
+const MEMBERS = { Restore: 'restore', DeletePrevious: 'delete_previous', Patch: 'patch' } as const;
+/** Members that their action may have, and no other. */
+const OPTIONAL = { backup: 'Backup', accept: 'Patch' } as const;
 
 /** Throws HttpError 422 where an action lacks what it needs, or has what is another's. */
 function needMembers(body: CreateOperation): void {
@@ -152,18 +155,23 @@ function needMembers(body: CreateOperation): void {
     const msg = isThere ? `only action ${action} has it: leave it out` : `action ${action} needs it`;
     throw new HttpError(422, [{ loc: ['body', member], msg, type: isThere ? 'value_error' : 'missing' }]);
   }
-  if (body.backup !== undefined && body.action !== 'Backup')
-    throw new HttpError(422, [
-      { loc: ['body', 'backup'], msg: 'only action Backup has it: leave it out', type: 'value_error' },
-    ]);
+  for (const [member, action] of Object.entries(OPTIONAL) as [keyof typeof OPTIONAL, string][])
+    if (body[member] !== undefined && body.action !== action)
+      throw new HttpError(422, [
+        { loc: ['body', member], msg: `only action ${action} has it: leave it out`, type: 'value_error' },
+      ]);
 }
 
 /** Why the operation could only fail. What comes up later, its status says. */
-function whyRefused({ record, ...others }: Omit<Known, 'used'>, body: CreateOperation): string | undefined {
-  const { action } = body;
+function whyRefused({ record, ...others }: Omit<Known, 'used'>, body: CreateOperation, now: Date): string | undefined {
+  const { action, patch, accept } = body;
   const used = (record.status?.databasesKept ?? []).map(({ number }) => number);
   const known = { record, ...others, used };
   if (action === 'DeletePrevious') return whyNotDeleted(known, body.delete_previous?.number ?? -1);
+  if (action === 'Patch') {
+    const decided = decidePatch(record, { ...(patch && { patch }), ...(accept && { accept }) }, now);
+    return 'refused' in decided ? decided.refused : undefined;
+  }
   const decided = isMove(action)
     ? decideMove(known, { deployment: record.metadata.name, action, ...(body.restore && { restore: body.restore }) })
     : backupToMake(record, body.backup?.archive === true);
@@ -172,7 +180,7 @@ function whyRefused({ record, ...others }: Omit<Known, 'used'>, body: CreateOper
 
 function asked(
   { metadata: { name, namespace = '' } }: AppDeployment,
-  { action, backup, restore, delete_previous: deletePrevious }: CreateOperation,
+  { action, backup, restore, delete_previous: deletePrevious, patch, accept }: CreateOperation,
   { key, suffix, by }: { readonly key: string | undefined; readonly suffix: string; readonly by: string | undefined },
 ): DatastoreOperation {
   return {
@@ -185,6 +193,8 @@ function asked(
       ...(backup && { backup }),
       ...(restore && { restore }),
       ...(deletePrevious && { deletePrevious }),
+      ...(patch && { patch }),
+      ...(accept && { accept }),
       ...(by !== undefined && { requestedBy: by }),
       ...(key !== undefined && { key }),
     },

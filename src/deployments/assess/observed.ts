@@ -49,7 +49,7 @@ export interface ObservedSecrets {
 
 /** Everything on which decisions about a record depend. */
 export interface Observed extends ObservedChildren, ObservedSecrets {
-  /** The operation on the database that works now, and does more than a backup. */
+  /** The operation on its database or Redis that works now, and does more than a backup. */
   readonly operation?: DatastoreOperation | undefined;
   /** uid of the record's namespace; undefined if the namespace is not a tenant. */
   readonly tenantId: string | undefined;
@@ -87,6 +87,8 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
+  /** What the servers of its datastores say about themselves, where the status does not have it yet. Absent before the report. */
+  readonly versions?: Readonly<Partial<Record<StorePart, string>>>;
   /** How long something may fail. Absent before the report: no decision on children depends on it. */
   readonly patience?: Patience;
 }

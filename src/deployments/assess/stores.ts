@@ -320,7 +320,7 @@ function clusterFull({ observed, what }: Seen): Entry | undefined {
 }
 
 /** Without those of a database that the record was moved from. */
-function storePodsOf(observed: ObservedChildren, part: StorePart): readonly Pod[] {
+export function storePodsOf(observed: ObservedChildren, part: StorePart): readonly Pod[] {
   const { record, names } = observed;
   return podsOf(observed, part).filter(({ metadata }) => {
     const of = databaseNumberIn(record.metadata.name, metadata.name.replace(/-\d+$/, ''));

@@ -12,6 +12,7 @@ import {
   DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
+  DatastoreStatus,
 } from '../../schema/database.ts';
 import { Migrate } from '../../schema/migrate.ts';
 import { QueueDepth } from '../../schema/queue-depth.ts';
@@ -69,6 +70,7 @@ const REPORTS: readonly Component[] = [
   [DatabaseArchiveStatus, 'DatabaseArchiveReport', 'What is known of the archive'],
   [DatabaseProofStatus, 'DatabaseProofReport', 'What is known of the proofs of the backups'],
   [DatabaseRestoreStatus, 'DatabaseRestoreReport', 'What is known of the backup that the database began with'],
+  [DatastoreStatus, 'DatastoreReport', 'Image and version of a datastore'],
 ];
 
 const requests = COMPONENTS.map(([schema, id, words, ofRequest]) => {

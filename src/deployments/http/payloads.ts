@@ -18,6 +18,7 @@ import {
   DatabaseBackupsStatus,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatastoreStatus,
 } from '../../schema/database.ts';
 import { DatabaseOfDeployment } from '../../schema/datastore-operation.ts';
 import { requiredField } from '../../schema/findings.ts';
@@ -457,6 +458,15 @@ const EXAMPLE = {
   database_archive: null,
   database_proof: null,
   database_restore: null,
+  datastores: {
+    postgres: {
+      image: 'docker.io/library/postgres:17.6-trixie',
+      version: '17.6',
+      since: '2026-01-01T00:00:09Z',
+      available: null,
+    },
+    redis: null,
+  },
   internal_url: 'http://shop.team.svc',
 } as const;
 
@@ -541,6 +551,9 @@ export const Deployment = z
     database_archive: response(DatabaseArchiveStatus).nullable(),
     database_proof: response(DatabaseProofStatus).nullable(),
     database_restore: response(DatabaseRestoreStatus).nullable(),
+    datastores: z
+      .object({ postgres: response(DatastoreStatus).nullable(), redis: response(DatastoreStatus).nullable() })
+      .describe('Its own PostgreSQL and Redis: image, version, and what action Patch would bring.'),
     internal_url: z
       .string()
       .nullable()

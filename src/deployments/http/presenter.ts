@@ -18,6 +18,7 @@ import {
   DatabaseBackupsStatus,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatastoreStatus,
 } from '../../schema/database.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
@@ -108,6 +109,10 @@ export function presentDeployment(
     database_archive: status.databaseArchive ? toSnake(DatabaseArchiveStatus, status.databaseArchive) : null,
     database_proof: status.databaseProof ? toSnake(DatabaseProofStatus, status.databaseProof) : null,
     database_restore: status.databaseRestore ? toSnake(DatabaseRestoreStatus, status.databaseRestore) : null,
+    datastores: {
+      postgres: status.datastores?.postgres ? toSnake(DatastoreStatus, status.datastores.postgres) : null,
+      redis: status.datastores?.redis ? toSnake(DatastoreStatus, status.datastores.redis) : null,
+    },
     internal_url: internalUrl(record),
   };
 }

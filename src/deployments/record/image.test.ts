@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fromRegistry, imageBase, majorVersion, parseImage } from './image.ts';
+import { fromRegistry, imageBase, isOlderImage, isSameLine, majorVersion, parseImage } from './image.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -61,4 +61,28 @@ it.each([
   { a: 'postgres:17-alpine', b: 'postgres:17-alpine@sha256:1', same: true, reason: 'a digest beside the tag' },
 ])('$a and $b are of one base: $same ($reason)', ({ a, b, same }) => {
   expect(imageBase(a) === imageBase(b)).toBe(same);
+});
+
+it.each([
+  ['postgres:17.5-trixie', 'postgres:17.6-trixie', true],
+  ['postgres:17.9-trixie', 'postgres:17.10-trixie', true],
+  ['postgres:17.6-trixie', 'postgres:17.6-trixie', false],
+  [`postgres:17.6-trixie@${digest}`, 'postgres:17.6-trixie', false],
+  ['postgres:17', 'postgres:17.2', true],
+  ['postgres:17.2', 'postgres:17', false],
+  ['pgvector:0.8.5-pg17-trixie', 'pgvector:0.8.6-pg17-trixie', true],
+  ['valkey:8.1.10-trixie', 'valkey:8.1.9-trixie', false],
+  ['postgres:latest', 'postgres:latest', false],
+])('%s is older than %s: %s', (one, other, older) => {
+  expect(isOlderImage(one, other)).toBe(older);
+});
+
+it.each([
+  ['postgres:17.5-trixie', `mirror.example/postgres:17.6-trixie@${digest}`, true],
+  ['valkey:8.0.2-trixie', 'valkey:8.1.10-trixie', true],
+  ['valkey:8.1.10-trixie', 'valkey:9.0.0-trixie', false],
+  ['redis:7.2-trixie', 'valkey:7.2-trixie', false],
+  ['postgres:latest', 'postgres:latest', false],
+])('%s and %s can follow one another on the same data: %s', (one, other, same) => {
+  expect(isSameLine(one, other)).toBe(same);
 });

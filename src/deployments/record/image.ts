@@ -34,13 +34,34 @@ export function fromRegistry(registry: string | undefined, reference: string): s
 const OF_POSTGRES = /(?:^|-)pg(\d{1,4})(?=-|$)/;
 
 /**
- * Major version of PostgreSQL in an image's tag (`postgres:17.2-alpine` → 17, `pgvector:0.8.6-pg17-trixie` → 17); undefined if the tag has
- * no such word and does not begin with a version.
+ * Major version in an image's tag (`postgres:17.2-alpine` → 17, `pgvector:0.8.6-pg17-trixie` → 17, `valkey:8.1.10` → 8); undefined if the
+ * tag has no such word and does not begin with a version.
  */
 export function majorVersion(reference: string): number | undefined {
+  return versionIn(reference)[0];
+}
+
+/** The version in an image's tag, its major version first: `postgres:17.2-alpine` → 17, 2; `pgvector:0.8.6-pg17` → 17, 0, 8, 6. */
+function versionIn(reference: string): readonly number[] {
   const { tag = '' } = parseImage(reference);
-  const major = (OF_POSTGRES.exec(tag) ?? /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(tag))?.[1];
-  return major === undefined ? undefined : Number(major);
+  const words = [OF_POSTGRES.exec(tag)?.[1], /^v?(\d{1,4}(?:\.\d{1,4}){0,3})(?![0-9A-Za-z])/.exec(tag)?.[1]];
+  return words.flatMap((word) => word?.split('.').map(Number) ?? []);
+}
+
+/** Whether a datastore can have one image after the other on the same data: both have the same major version and base. */
+export function isSameLine(one: string, other: string): boolean {
+  const major = majorVersion(one);
+  return major !== undefined && major === majorVersion(other) && imageBase(one) === imageBase(other);
+}
+
+/** Whether the tag of `one` has a lower version than the tag of `other`, or says less about it: 17 counts as lower than 17.2. */
+export function isOlderImage(one: string, other: string): boolean {
+  const has = versionIn(one);
+  for (const [at, wanted] of versionIn(other).entries()) {
+    const number = has[at] ?? -1;
+    if (number !== wanted) return number < wanted;
+  }
+  return false;
 }
 
 /**

@@ -3,6 +3,7 @@
 
 import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../../schema/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../../schema/app-revision.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
 import { type Component, EXTERNAL_VARIABLES, type StorePart } from '../../schema/meta.ts';
 import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../../schema/resource-spec.ts';
 import { doesWithout, type Runtime } from '../../schema/runtime.ts';
@@ -87,14 +88,14 @@ export function resolve(
 /** What the driver adds to PostgreSQL. */
 function ofDriver(
   { sourceConfig: { database = {} } }: Readonly<AppDeploymentSpec>,
-  { database: defaults, images }: Settings,
+  settings: Settings,
 ): Partial<NonNullable<Resolved['postgres']>> {
+  const { database: defaults } = settings;
   const { driver = defaults.driver, instances = defaults.instances, extensions = [] } = database;
   const made = extensions.length > 0 && { extensions };
   if (driver !== 'cloudnative-pg') return { user: OWNER.user, ...made };
   const { dataDurability, userId } = defaults.cloudNativePg;
-  const image = fromRegistry(images.registry, images.cloudNativePg);
-  return { driver, instances, image, dataDurability, userId, ...made };
+  return { driver, instances, image: platformImage('postgres', driver, settings), dataDurability, userId, ...made };
 }
 
 function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): Pick<Resolved, 'api'> {
@@ -188,9 +189,16 @@ function scaled(given: Given, defaults: Scale): Scale {
   };
 }
 
-function platformImages({ images }: Settings): Resolved['waitImages'] {
+export function platformImages({ images }: Settings): Resolved['waitImages'] {
   const { registry, postgres, redis } = images;
   return { postgres: fromRegistry(registry, postgres), redis: fromRegistry(registry, redis) };
+}
+
+/** The platform's image of a datastore. `driver`: of PostgreSQL. */
+export function platformImage(part: StorePart, driver: DatabaseDriver | undefined, settings: Settings): string {
+  const { registry, cloudNativePg } = settings.images;
+  const isCluster = part === 'postgres' && driver === 'cloudnative-pg';
+  return isCluster ? fromRegistry(registry, cloudNativePg) : platformImages(settings)[part];
 }
 
 /** Keeps defaults within the platform's limits. Explicit values were checked before and are not changed. */

@@ -286,7 +286,11 @@ it('takes the resolved values of the revision that is rolled back to', () => {
   const record = aRecord(withImage('a:1', { revisionSerial: 2, rollbackTo: first.spec.id.toUpperCase() }), {
     generation: 9,
   });
-  expect(wantedRevision(record, [first, edited], other)).toMatchObject({ create: { resolved: first.spec.resolved } });
+  // What waits and prepares is the platform's of today.
+  const waitImages = { postgres: 'pgvector:0.9.0-pg17-trixie', redis: 'redis:9' };
+  expect(wantedRevision(record, [first, edited], other)).toMatchObject({
+    create: { resolved: { ...first.spec.resolved, waitImages } },
+  });
 });
 
 it.each([
@@ -316,12 +320,27 @@ it.each([
   { recorded: 'postgres:17', setting: 'postgres:17-alpine', want: 'postgres:17' },
   { recorded: 'postgres:17-alpine3.19', setting: 'postgres:17.4-alpine3.20', want: 'postgres:17.4-alpine3.20' },
   { recorded: 'postgres:17-bullseye', setting: 'postgres:17-bookworm', want: 'postgres:17-bullseye' },
+  { recorded: 'postgres:17.4', setting: 'postgres:17.1', want: 'postgres:17.4' },
+  { recorded: 'postgres:17.4', setting: 'postgres:17', want: 'postgres:17.4' },
 ])('keeps the major version and the base of PostgreSQL: $recorded, then $setting', ({ recorded, setting, want }) => {
   const before = made(aRecord(withImage('a:1')), Settings.parse({ images: { postgres: recorded } }));
   const record = aRecord(withImage('a:2'), { generation: 2 });
   const after = Settings.parse({ images: { postgres: setting } });
   expect(wantedRevision(record, [before], after)).toMatchObject({
     create: { resolved: { postgres: { image: want } } },
+  });
+});
+
+it.each([
+  { recorded: 'valkey:8.1.10', setting: 'valkey:8.1.9', want: 'valkey:8.1.10' },
+  { recorded: 'valkey:8.1.10', setting: 'valkey:9.0.1', want: 'valkey:9.0.1' },
+  { recorded: 'valkey:9.0.1', setting: 'valkey:8.1.10', want: 'valkey:8.1.10' },
+  { recorded: 'valkey:8.1.10', setting: 'redis:7.2', want: 'redis:7.2' },
+])('takes no older minor version of Redis: $recorded, then $setting', ({ recorded, setting, want }) => {
+  const before = made(aRecord(withImage('a:1')), Settings.parse({ images: { redis: recorded } }));
+  const record = aRecord(withImage('a:2'), { generation: 2 });
+  expect(wantedRevision(record, [before], Settings.parse({ images: { redis: setting } }))).toMatchObject({
+    create: { resolved: { redis: { image: want } } },
   });
 });
 

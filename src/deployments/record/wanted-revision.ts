@@ -14,11 +14,11 @@ import { type CodeFile, type FileNeed, fileBreaches, fileIn, revisionFileOf, spe
 import { asksOfDatabase, driverOfRevisions } from './database-driver.ts';
 import { databaseNumberOf, type MoveRequest } from './database-move.ts';
 import { ownRequested, withFile } from './file-values.ts';
-import { imageBase, majorVersion } from './image.ts';
+import { isOlderImage, isSameLine } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { withoutScale } from './requested-scale.ts';
 import { revisionRequesterOf } from './requester.ts';
-import { POD_CONTRACT, resolve } from './resolve.ts';
+import { POD_CONTRACT, platformImages, resolve } from './resolve.ts';
 import {
   copyRevisionId,
   generationRevisionId,
@@ -169,7 +169,7 @@ export function wantedRevision(
       contract,
     );
   const resolved = keepDatabase(
-    withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
+    keepRedis(withMoved(isTaken ? withDatabase(moved, rollback.of, record, settings, today) : today(), moved), newest),
     { ...data, ...madeOfDatabase(own, moved) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
@@ -426,8 +426,8 @@ export function hasMigrated({ spec, status }: AppRevision): boolean {
 
 /**
  * A record keeps its major version of PostgreSQL: an image of another or unknown major version could not read the data. It
- * also keeps its base: another C library sorts text differently, which corrupts indexes. And it keeps the role of the application. Otherwise the setting's image
- * is used. A volume cannot shrink below `smallestGi`.
+ * also keeps its base: another C library sorts text differently, which corrupts indexes. It keeps its minor version if that is newer, and
+ * the role of the application. Otherwise the setting's image is used. A volume cannot shrink below `smallestGi`.
  */
 function keepDatabase(resolved: Resolved, { image, made }: DataThere, smallestGi: number): Resolved {
   const { postgres } = resolved;
@@ -436,6 +436,15 @@ function keepDatabase(resolved: Resolved, { image, made }: DataThere, smallestGi
   const storageGi = Math.max(postgres.storageGi, smallestGi);
   const kept = made ? { ...values, ...made } : postgres;
   return { ...resolved, postgres: { ...kept, image: imageFor(postgres.image, image), storageGi } };
+}
+
+/** An older minor version in the settings does not take the place of the image in force. */
+function keepRedis(resolved: Resolved, newest: AppRevision | undefined): Resolved {
+  const { redis } = resolved;
+  const before = newest?.spec.resolved.redis?.image;
+  if (redis === undefined || before === undefined) return resolved;
+  const isOlder = isSameLine(before, redis.image) && isOlderImage(redis.image, before);
+  return isOlder ? { ...resolved, redis: { ...redis, image: before } } : resolved;
 }
 
 /**
@@ -472,11 +481,21 @@ function withMoved({ movedDatabase: _before, ...resolved }: Resolved, moved: Mov
   return moved === undefined ? resolved : { ...resolved, movedDatabase: moved };
 }
 
-/** A rollback does not change the database: a revision of before a move has another one. `today`: by the values of today. */
-function withDatabase(moved: Moved, old: AppRevision, today: () => Resolved): Resolved {
-  const { postgres: before, ...others } = old.spec.resolved;
+/**
+ * A rollback does not change the database: a revision of before a move has another one. The containers that wait follow the platform.
+ * `today`: by the values of today.
+ */
+function withDatabase(
+  moved: Moved,
+  old: AppRevision,
+  { spec }: AppDeployment,
+  settings: Settings,
+  today: () => Resolved,
+): Resolved {
+  const resolved = { ...scaledBy(spec, old, settings).spec.resolved, waitImages: platformImages(settings) };
+  const { postgres: before, ...others } = resolved;
   const isOther = databaseNumberOf(old) !== (moved?.number ?? 0);
-  if (!isOther || before === undefined) return old.spec.resolved;
+  if (!isOther || before === undefined) return resolved;
   const { postgres } = today();
   return { ...others, ...(postgres && { postgres }) };
 }
@@ -502,9 +521,7 @@ function withDriverOf(own: readonly AppRevision[], data: DataThere, settings: Se
 
 function imageFor(set: string, recorded: string | undefined): string {
   if (recorded === undefined) return set;
-  const major = majorVersion(recorded);
-  const fits = major !== undefined && major === majorVersion(set) && imageBase(recorded) === imageBase(set);
-  return fits ? set : recorded;
+  return isSameLine(recorded, set) && !isOlderImage(set, recorded) ? set : recorded;
 }
 
 /** A database that is new has no image yet. */

@@ -84,7 +84,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
-  const { databaseBackup, databaseBackups, databaseArchive, databaseProof, databaseRestore } = known;
+  const { databaseBackup, databaseBackups, databaseArchive, databaseProof, databaseRestore, datastores } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -109,6 +109,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(databaseArchive !== undefined && { databaseArchive }),
     ...(databaseProof !== undefined && { databaseProof }),
     ...(databaseRestore !== undefined && { databaseRestore }),
+    ...(datastores !== undefined && { datastores }),
     ...(remote !== undefined && { remote }),
     ...(resourceSpec !== undefined && { resourceSpec }),
     ...(tasks !== undefined && { tasks }),

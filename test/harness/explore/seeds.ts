@@ -111,7 +111,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'an operation does not wait for the pass that has seen it': bug(
     'moves',
-    'src/databases/move-step.ts',
+    'src/databases/steps.ts',
     'return name === operation.metadata.name && phase === operation.status?.phase;',
     'return name === operation.metadata.name || phase === operation.status?.phase || true;',
   ),

@@ -160,6 +160,33 @@ describe.skipIf(!machine.ok)('a deployment with a Cluster of CloudNativePG', () 
     expect(lost).toBe(0);
   });
 
+  it('takes a newer image by a patch, without a revision, and no pod of the application restarts', async () => {
+    const { lost } = await disturbed('a patch of PostgreSQL', async () => {
+      await stage.restart({ 'settings.images.cloudNativePg': stage.patchImage });
+      const status = (field: string): Promise<string> =>
+        stage.kubectl('get', 'appd', 'shop', '-o', `jsonpath={.status.datastores.postgres.${field}}`);
+      await eventually(async () => expect(await status('available')).toBe(stage.patchImage), LONG_MS);
+      const revisions = await stage.kubectl('get', 'appr', '-o', 'name');
+      await stage.apply({
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'DatastoreOperation',
+        metadata: { name: 'patched', namespace: 'team' },
+        spec: { deployment: 'shop', action: 'Patch', patch: { datastore: 'postgres' }, accept: ['NoBackup'] },
+      });
+      await stage.kubectl('wait', '--for=condition=Complete', '--timeout=300s', 'dsop/patched');
+      expect([await status('image'), await stage.kubectl('get', 'appr', '-o', 'name')]).toEqual([
+        stage.patchImage,
+        revisions,
+      ]);
+      await eventually(async () => expect(await status('version')).toMatch(/^\d+\.\d+$/), LONG_MS);
+      const instances = await stage.pods('cnpg.io/cluster=shop--postgres');
+      expect(
+        instances.map(({ spec: { containers } }) => containers.find(({ name }) => name === 'postgres')?.image),
+      ).toEqual([stage.patchImage, stage.patchImage]);
+    });
+    expect(lost).toBe(0);
+  });
+
   it('retained, is kept hibernated, and adopted again with its data', async () => {
     await stage.sql('shop', 'drop table if exists kept; create table kept as select generate_series(1, 1000) n');
     const uid = await stage.kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');

@@ -45,6 +45,8 @@ export interface Stage {
   readonly cluster: Cluster;
   /** The image of Clusters by another tag, as a minor version has one. */
   readonly minorImage: string;
+  /** The same by the tag of a later one. */
+  readonly patchImage: string;
   /** Ends Davit's controller and starts it again with further values. */
   restart(values: Values): Promise<void>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -73,9 +75,16 @@ export async function startStage({ images = [], valuesFor }: StageOptions = {}):
   const operator = await ensureCloudNativePg(say);
   const stores = await ensureImages(say);
   const minorImage = `${stores.postgres.name}.99`;
+  const patchImage = `${stores.postgres.name}.100`;
   const cluster = await startCluster({
     pods: 'on',
-    images: [operator, ...images, { ...stores.postgres, alsoNamed: [minorImage] }, stores.redis, stores.sample],
+    images: [
+      operator,
+      ...images,
+      { ...stores.postgres, alsoNamed: [minorImage, patchImage] },
+      stores.redis,
+      stores.sample,
+    ],
     progress: say,
   });
   await installCloudNativePg(cluster, operator);
@@ -109,6 +118,7 @@ export async function startStage({ images = [], valuesFor }: StageOptions = {}):
   return {
     cluster,
     minorImage,
+    patchImage,
     async restart(further) {
       await platform.stop();
       platform = await start(further);

@@ -134,6 +134,13 @@ it.each([
     ['body', 'backup'],
     'only action Backup has it',
   ],
+  ['a patch of nothing', { action: 'Patch' }, ['body', 'patch'], 'action Patch needs it'],
+  [
+    'an upgrade with an accepted loss',
+    { action: 'Upgrade', accept: ['NoBackup'] },
+    ['body', 'accept'],
+    'only action Patch has it',
+  ],
 ])('%s is refused with 422, at its place', async (_what, body, loc, words) => {
   const { status, body: answer } = await facade.call('POST', path, body);
   expect([status, answer]).toMatchObject([422, { detail: [{ loc, msg: expect.stringContaining(words) as string }] }]);
@@ -145,8 +152,27 @@ it.each([
   [{ action: 'Move' }],
   [{ action: 'Upgrade' }],
   [{ action: 'Return' }],
+  [{ action: 'Patch', patch: { datastore: 'postgres' } }],
 ])('%j of a deployment without a database of its own is refused with 409', async (body) => {
   const { status, body: answer } = await facade.call('POST', path, body);
   expect([status, JSON.stringify(answer)]).toEqual([409, expect.stringContaining('has no PostgreSQL that Davit made')]);
   expect(operations()).toEqual([]);
+});
+
+it('a patch is asked for with the losses that are accepted, and refused without them', async () => {
+  const image = 'valkey:8.1.9-trixie';
+  const [record] = facade.records.list();
+  if (!record) throw new Error('There is no record.');
+  const datastores = { redis: { image, version: '8.1.9', available: 'valkey:8.1.10-trixie' } };
+  facade.records.put({ ...record, status: { ...record.status, datastores } });
+  const patch = { datastore: 'redis' };
+  const refused = await facade.call('POST', path, { action: 'Patch', patch });
+  expect([refused.status, JSON.stringify(refused.body)]).toEqual([409, expect.stringContaining('--accept QueueLost')]);
+  const made = await facade.call('POST', path, { action: 'Patch', patch, accept: ['QueueLost'] });
+  expect(made.status).toBe(201);
+  expect(operations().map(({ spec }) => spec)).toMatchObject([{ action: 'Patch', patch, accept: ['QueueLost'] }]);
+  const { body } = await facade.call('GET', path.replace('/operations', ''));
+  expect(body).toMatchObject({
+    datastores: { postgres: null, redis: { image, version: '8.1.9', since: null, available: 'valkey:8.1.10-trixie' } },
+  });
 });

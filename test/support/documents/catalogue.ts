@@ -202,6 +202,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit completion kubectl > kubectl_complete-davit && chmod +x kubectl_complete-davit': CLI,
   'kubectl davit backup agent': BACKED_UP,
   'kubectl davit backups agent': CLI,
+  'kubectl davit datastores -A': CLI,
+  'kubectl davit datastores patch --all -A': CLI,
   'kubectl davit logs agent --follow': REAL_PODS,
   'kubectl davit logs NAME --follow': REAL_PODS,
   'kubectl davit logs agent --component queue --previous': REAL_PODS,

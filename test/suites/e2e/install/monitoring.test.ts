@@ -37,6 +37,8 @@ const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
 );
 /** Those that fire when nothing is scraped any more. */
 const OF_ABSENCE = ['DavitNoLeader', 'DavitApiDown'];
+/** Those that fire after more than these two hours. */
+const OF_A_WEEK = ['DavitDatastoreBehind'];
 const UP: readonly Series[] = [
   { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
   { series: 'davit_build_info{command="api"}', values: '1x120' },
@@ -68,7 +70,7 @@ it('no alert fires on a platform in order', async () => {
 });
 
 it('every alert fires on a platform out of order, but those of a platform that is gone', async () => {
-  const fires = names.filter((name) => !OF_ABSENCE.includes(name));
+  const fires = names.filter((name) => ![...OF_ABSENCE, ...OF_A_WEEK].includes(name));
   expect(fires.length).toBeGreaterThan(10);
   expect(await outcomeAtEnd(await scrapes('out of order', MINUTES), [firing(fires)])).toBe(AS_EXPECTED);
 });
@@ -240,6 +242,24 @@ it('a garbage collection that nobody begins is overdue after three days', async 
   ];
   expect(await outcomeAtEnd(series(2.5), [firing([])])).toBe(AS_EXPECTED);
   expect(await outcomeAtEnd(series(3.1), [firing(['DavitRegistryCollectionFailing'])])).toBe(AS_EXPECTED);
+});
+
+it('a datastore that has been behind for a week is told', async () => {
+  const minutes = 7 * 24 * 60 + 30;
+  const behind = (values: string): Promise<string> =>
+    evaluate(promtool, [
+      {
+        start: START,
+        minutes,
+        series: [
+          { series: 'davit_datastore_version_info{datastore="postgres",version="17.5",behind="true"}', values },
+          ...UP.map(({ series }) => ({ series, values: `1x${minutes}` })),
+        ],
+        expected: [firing(values.startsWith('0') ? [] : OF_A_WEEK)],
+      },
+    ]);
+  expect(await behind(`3x${minutes}`)).toBe(AS_EXPECTED);
+  expect(await behind(`0x30 3x${minutes - 31}`)).toBe(AS_EXPECTED);
 });
 
 it('those fire when nothing is scraped', async () => {

@@ -180,6 +180,13 @@ function censusAt(platform: Platform, minute: number): Census {
           activeRevisionId: 'a',
           databaseBackup: { lastSuccessAt: START },
           databaseProof: { provenAt: START },
+          datastores: {
+            postgres: {
+              image: 'postgres:17.5-trixie',
+              version: '17.5',
+              ...(isBroken(reason) && { available: 'postgres:17.6-trixie' }),
+            },
+          },
           conditions,
         } as AppDeploymentStatus,
       },

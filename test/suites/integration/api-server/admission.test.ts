@@ -1333,6 +1333,19 @@ describe('who asked for an act on a database', () => {
       door.call('PATCH', `${DAVIT}/datastoreoperations/fixed${path}?dryRun=All`, body, EDITOR);
     expect((await change({ spec: { deployment: 'other' } })).message).toContain('an operation cannot be changed');
     expect((await change({ status: { phase: 'Succeeded' } }, '/status')).status).toBe(403);
+    for (const [spec, what] of [
+      [{ action: 'Patch' }, 'action Patch needs patch.datastore'],
+      [{ patch: { datastore: 'redis' } }, 'no other action has patch'],
+      [{ accept: ['NoBackup'] }, 'only action Patch has accept'],
+      [{ action: 'Patch', patch: { datastore: 'mongo' } }, 'Unsupported value'],
+      [{ action: 'Patch', patch: { datastore: 'redis' }, accept: ['AllLost'] }, 'Unsupported value'],
+    ] as const)
+      expect(await asked(EDITOR, spec)).toMatchObject({
+        status: 422,
+        message: expect.stringContaining(what) as string,
+      });
+    const patch = { action: 'Patch', patch: { datastore: 'redis' }, accept: ['QueueLost'] };
+    expect((await asked(EDITOR, patch)).status).toBe(201);
     const words = await asked(EDITOR, { action: 'Destroy' });
     expect([words.status, words.message]).toEqual([422, expect.stringContaining('Backup')]);
   });

@@ -1,0 +1,70 @@
+// Whether a datastore can restart with the image of the platform, and with which. The facade asks before the operation is created, and the
+// controller before it begins.
+
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
+import type { StorePart } from '../schema/meta.ts';
+import type { Loss } from '../schema/operation-phases.ts';
+import { whyNoDatabase } from './decide-move.ts';
+
+export type Patch = NonNullable<DatastoreOperationStatus['patch']>;
+
+export type PatchDecided =
+  | { readonly patch: Patch }
+  /** Why it cannot be done, and what to do, for people. */
+  | { readonly refused: string; readonly reason: 'NotPossible' | 'NotAccepted' };
+
+export const DATASTORE_NAMES: Readonly<Record<StorePart, string>> = { postgres: 'PostgreSQL', redis: 'Redis' };
+
+/** So long a verified backup counts. */
+const BACKUP_COUNTS_MS = 24 * 3_600_000;
+
+export function decidePatch(
+  record: AppDeployment,
+  { patch, accept = [] }: Pick<DatastoreOperationSpec, 'patch' | 'accept'>,
+  now: Date,
+): PatchDecided {
+  const { datastore = 'postgres' } = patch ?? {};
+  const { name } = record.metadata;
+  const what = DATASTORE_NAMES[datastore];
+  const refused = whyNoDatabase(record);
+  if (refused !== undefined) return impossible(refused);
+  const found = record.status?.datastores?.[datastore];
+  if (!found) return impossible(`${name} has no ${what} that Davit made. An external one is patched where it runs.`);
+  const { image: from, available: to } = found;
+  if (to === undefined)
+    return impossible(
+      `${what} of ${name} has image ${from}. The settings of the platform have no newer one of the same major version and base. ${otherImage(datastore, name)}`,
+    );
+  const loss = datastore === 'redis' ? 'QueueLost' : hasRecentBackup(record, now) ? undefined : 'NoBackup';
+  if (loss === undefined || accept.includes(loss)) return { patch: { datastore, from, to } };
+  return { refused: `${LOSES[loss](name)} ${howToAccept(name, datastore, loss)}`, reason: 'NotAccepted' };
+}
+
+function impossible(refused: string): PatchDecided {
+  return { refused, reason: 'NotPossible' };
+}
+
+function otherImage(datastore: StorePart, name: string): string {
+  return datastore === 'postgres'
+    ? `For another major version or base: kubectl davit database upgrade ${name}`
+    : 'Another major version or base comes with the next revision.';
+}
+
+const LOSES: Readonly<Record<Loss, (name: string) => string>> = {
+  NoBackup: (name) => `No verified backup of ${name} is younger than 24 hours.`,
+  QueueLost: (name) => `Redis of ${name} has no volume, so a restart loses its queue.`,
+};
+
+function howToAccept(name: string, datastore: StorePart, loss: Loss): string {
+  return `To patch it all the same: kubectl davit datastores patch ${name} --datastore ${datastore} --accept ${loss}`;
+}
+
+function hasRecentBackup({ status }: AppDeployment, now: Date): boolean {
+  const { databaseProof: { takenAt = '', provenAt } = {}, databaseBackups, databaseNumber = 0 } = status ?? {};
+  const listed = databaseBackups?.newest.filter(
+    ({ verified, earlier, number = databaseNumber }) => verified && !earlier && number === databaseNumber,
+  );
+  const times = [...(provenAt === undefined ? [] : [takenAt]), ...(listed ?? []).map((one) => one.takenAt)];
+  return times.some((time) => now.getTime() - Date.parse(time) < BACKUP_COUNTS_MS);
+}

@@ -1,0 +1,135 @@
+// The next step of action Patch: a datastore restarts with the image of the platform. No revision is made, and the pods of the deployment
+// stay.
+//
+// 1. Running: the record's passes give the datastore the image (deployments/record/image-in-force.ts).
+// 2. Returning: it does not come up, or the operation is deleted, and the passes give it the image before.
+
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { isFailure } from '../schema/app-deployment-conditions.ts';
+import { conditionOf, rfc3339 } from '../schema/conditions.ts';
+import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
+import type { StorePart } from '../schema/meta.ts';
+import type { Condition } from '../schema/primitives.ts';
+import { DATASTORE_NAMES, decidePatch, type Patch } from './decide-patch.ts';
+import type { ObservedOperation } from './observed.ts';
+import {
+  CANCELLED,
+  ended,
+  inPhase,
+  isSeen,
+  LOOK_AGAIN_MS,
+  type OperationStep,
+  type Said,
+  said,
+  waits,
+  waitsForTurn,
+} from './steps.ts';
+
+const CONDITIONS = { postgres: 'DatabaseReady', redis: 'RedisReady' } as const satisfies Record<StorePart, string>;
+
+/** A datastore that has not answered for so long, for a reason that is a failure, gets its image back. */
+const FAILING_MS = 60_000;
+/** The same for whatever reason. A server may have to recover first. */
+const PATCHED_WITHIN_MS = 600_000;
+
+/** The next step of an operation that is the first of its deployment. */
+export function nextPatchStep(
+  observed: ObservedOperation,
+  record: AppDeployment,
+  spec: DatastoreOperationSpec,
+  now: Date,
+): OperationStep {
+  const { patch, phase } = observed.operation.status ?? {};
+  if (!patch) return begin(observed, record, spec, now);
+  return phase === 'Returning' ? returning(observed, now) : patching(observed, patch, now);
+}
+
+/** What a deletion leads to while it can be taken back. Undefined where nothing is left to do. */
+export function cancelPatch(observed: ObservedOperation, now: Date): OperationStep | undefined {
+  const { operation, record } = observed;
+  const { patch, phase } = operation.status ?? {};
+  if (!patch || record === undefined || record.metadata.deletionTimestamp !== undefined) return undefined;
+  if (phase !== 'Returning') return goesBack(observed, patch, now, CANCELLED);
+  return isSeen(observed) ? { act: 'release' } : { requeueAfterMs: LOOK_AGAIN_MS };
+}
+
+function begin(
+  observed: ObservedOperation,
+  record: AppDeployment,
+  spec: DatastoreOperationSpec,
+  now: Date,
+): OperationStep {
+  const { generation = 0 } = record.metadata;
+  if ((record.status?.observedGeneration ?? 0) < generation)
+    return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
+  const decided = decidePatch(record, spec, now);
+  if ('refused' in decided) return ended(observed, now, 'Failed', decided.reason, decided.refused);
+  const { patch } = decided;
+  const busy = patch.datastore === 'postgres' ? busyWith(observed, record) : undefined;
+  if (busy) return waits(observed, now, busy.reason, busy.message);
+  if (!observed.isItsTurn) return waitsForTurn(observed, now);
+  const message = `${DATASTORE_NAMES[patch.datastore]} restarts with image ${patch.to}.`;
+  return inPhase(observed, now, 'Running', { reason: 'Patching', message }, { patch, startedAt: rfc3339(now) });
+}
+
+/** What uses the database now and would fail with a restart. */
+function busyWith({ otherBackup }: ObservedOperation, { status }: AppDeployment): Said | undefined {
+  if (otherBackup !== undefined)
+    return { reason: 'AnotherBackup', message: `${otherBackup} is still making a backup of the database.` };
+  const loaded = conditionOf(status?.conditions, 'DatabaseRestored');
+  if (loaded === undefined || loaded.status === 'True') return undefined;
+  return { reason: loaded.reason, message: `The database is still being loaded. ${loaded.message}` };
+}
+
+function patching(observed: ObservedOperation, patch: Patch, now: Date): OperationStep {
+  const { record, serverImages, operation } = observed;
+  const { datastore, from, to } = patch;
+  const what = DATASTORE_NAMES[datastore];
+  const condition = conditionOf(record?.status?.conditions, CONDITIONS[datastore]);
+  if (!isSeen(observed)) return inPhase(observed, now, 'Running', said(observed));
+  const isThere = serverImages.length > 0 && serverImages.every((image) => image === to);
+  if (isThere && condition?.status === 'True') {
+    const message = `${what} of ${operation.spec.deployment} has image ${to}. It had ${from} before.`;
+    return ended(observed, now, 'Succeeded', 'Patched', message);
+  }
+  const trouble = troubleOf(observed, patch, condition, now);
+  if (trouble) return goesBack(observed, patch, now, trouble);
+  return inPhase(
+    observed,
+    now,
+    'Running',
+    condition?.status === 'False' ? { reason: condition.reason, message: condition.message } : said(observed),
+  );
+}
+
+function troubleOf(
+  { operation: { status } }: ObservedOperation,
+  { datastore, to }: Patch,
+  condition: Condition | undefined,
+  now: Date,
+): Said | undefined {
+  const { reason = 'NotObserved', message = '', lastTransitionTime = '' } = condition ?? {};
+  const isFailing = condition?.status === 'False' && isFailure(reason);
+  if (isFailing && now.getTime() - Date.parse(lastTransitionTime) > FAILING_MS) return { reason, message };
+  if (now.getTime() - Date.parse(status?.startedAt ?? '') <= PATCHED_WITHIN_MS) return undefined;
+  const seconds = PATCHED_WITHIN_MS / 1000;
+  const late = `${DATASTORE_NAMES[datastore]} does not run with image ${to} after ${seconds} s.`;
+  return { reason: 'TimedOut', message: condition?.status === 'False' ? `${late} ${message}` : late };
+}
+
+function goesBack(
+  observed: ObservedOperation,
+  { datastore, from }: Patch,
+  now: Date,
+  { reason, message }: Said,
+): OperationStep {
+  const back = `${message} ${DATASTORE_NAMES[datastore]} gets image ${from} again.`;
+  return inPhase(observed, now, 'Returning', { reason, message: back });
+}
+
+function returning(observed: ObservedOperation, now: Date): OperationStep {
+  const { reason, message } = said(observed);
+  return isSeen(observed)
+    ? ended(observed, now, 'Failed', reason, message)
+    : inPhase(observed, now, 'Returning', { reason, message });
+}
