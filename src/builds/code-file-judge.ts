@@ -1,24 +1,22 @@
-// Judges a davit.yaml of a repository: what a revision of the record takes of it, or why it takes nothing. The schema and the rules are
-// those of the plugin. Pure.
+// What a revision of a record takes of a davit.yaml of its repository, or why it takes nothing. Pure.
 
 import { configIn, type DeploymentFile } from '../deployments/http/deployment-file.ts';
-import { readText } from '../deployments/http/deployment-file-text.ts';
+import { judgeFile } from '../deployments/http/judge-file.ts';
 import type { Commit } from '../deployments/record/build-source.ts';
-import { CONFIG_TAKEN, type CodeFile, fileBreaches, takenFrom } from '../deployments/record/code-file.ts';
-import { withFile } from '../deployments/record/file-values.ts';
-import { requestedOf, sameJson } from '../deployments/record/wanted-revision.ts';
+import { CONFIG_TAKEN, type CodeFile } from '../deployments/record/code-file.ts';
+import { fileLine } from '../deployments/record/file-finding.ts';
+import { sameJson } from '../deployments/record/wanted-revision.ts';
 import { snake, toSnake } from '../lib/http/casing.ts';
-import { asArray, asObject, isObject } from '../lib/json-value.ts';
+import { asObject, isObject } from '../lib/json-value.ts';
 import { type AppDeploymentSpec, SourceConfig } from '../schema/app-deployment.ts';
 import type { BuildReason } from '../schema/build.ts';
 import { ResourceSpec } from '../schema/resource-spec.ts';
 import { Runtime } from '../schema/runtime.ts';
 import type { Settings } from '../schema/settings.ts';
-import type { SpecBreach } from '../schema/spec-rules.ts';
 import { listed, shortened } from '../schema/text.ts';
 import type { FileContent } from './codehost/source.ts';
 
-export interface JudgedFile {
+export interface PushedFile {
   readonly path: string;
   readonly commit: Commit;
   readonly content: FileContent;
@@ -26,7 +24,7 @@ export interface JudgedFile {
 
 export function judgeCodeFile(
   spec: Readonly<AppDeploymentSpec>,
-  { path, commit, content }: JudgedFile,
+  { path, commit, content }: PushedFile,
   settings: Pick<Settings, 'limits'>,
 ): CodeFile {
   const failed = (message: string): CodeFile => {
@@ -37,45 +35,21 @@ export function judgeCodeFile(
     return failed(
       `${path}, which davit_file names, ${content.problem}. Add or correct it and push, or remove davit_file.`,
     );
-  const read = readText(content.text, path, spec.source);
-  const invalid = (errors: readonly string[]): CodeFile =>
-    failed(
-      `${path} of commit ${commit.commit.slice(0, 12)} is not valid: ${listed(errors, ' ')} Correct it and push. What served goes on serving.`,
-    );
-  if ('errors' in read) return invalid(read.errors);
-  const config = configIn(read.file);
-  const values = takenFrom(config);
-  const secrets = read.file.secrets ?? [];
-  const own = requestedOf(spec);
-  const breaches = fileBreaches(spec, own, { values, secrets }, settings);
-  if (breaches.length > 0) {
-    const whole = withFile(own, values).requested;
-    return invalid(
-      breaches.map(({ at, message }) => read.errorAt(placeIn(read.file, whole, at), inFileWords(message))),
+  const judged = judgeFile(content.text, { by: 'push', spec, settings });
+  if (judged.findings.length > 0 || !('file' in judged)) {
+    const lines = judged.findings.map((finding) => fileLine(path, finding));
+    return failed(
+      `${path} of commit ${commit.commit.slice(0, 12)} is not valid: ${listed(lines, ' ')} Correct it and push. What served goes on serving.`,
     );
   }
-  return { path, commit, values, secrets, notTaken: notTakenOf(read.file, { config, values, spec }) };
-}
-
-/** The place in the file of a breach of the record's spec. An element of a list is found by its name. */
-function placeIn(file: DeploymentFile, whole: object, [first, ...rest]: SpecBreach['at']): SpecBreach['at'] {
-  if (first !== 'sourceConfig') return first === undefined ? [] : [first, ...rest];
-  const [field = '', index, ...inner] = rest;
-  const name = snake(String(field));
-  const list = asObject(whole)[String(field)];
-  if (typeof index !== 'number' || !Array.isArray(list)) return [name, ...[index ?? [], inner].flat().map(inSnake)];
-  const wanted = asObject(list[index])['name'];
-  const at = asArray(asObject(file)[name]).findIndex((one) => asObject(one)['name'] === wanted);
-  return at < 0 ? [name] : [name, at, ...inner];
-}
-
-/** A sentence that names fields as the file does. */
-function inFileWords(message: string): string {
-  return `${message.replaceAll(/\b[a-z]+[A-Z]\w*\b/g, snake)}.`;
-}
-
-function inSnake(step: string | number): string | number {
-  return typeof step === 'number' ? step : snake(step);
+  const { file, values } = judged;
+  return {
+    path,
+    commit,
+    values,
+    secrets: file.secrets ?? [],
+    notTaken: notTakenOf(file, { config: configIn(file), values, spec }),
+  };
 }
 
 /** Fields that name the deployment, its source or its needs: no build takes them, and nobody expects it. */

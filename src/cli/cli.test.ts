@@ -154,20 +154,29 @@ describe('the command', { timeout: 240_000 }, () => {
         const { method, url = '', headers } = request;
         if (silent) return program.kill('SIGINT');
         if (isNew && url === '/put') return undefined;
-        const answer = url.includes('build_logs')
-          ? { logs: [], next_offset: null, position: null }
-          : url.includes('/revisions?')
-            ? { resources: [] }
-            : url.includes('/upload-url')
-              ? {
-                  upload_url: `http://${headers.host}/put`,
-                  object_path: 'uploads/1',
-                  upload_headers: {},
-                  max_bytes: 1e6,
-                }
-              : method === 'GET' && url.includes('name=')
-                ? { resources: isNew ? [] : [deployment] }
-                : deployment;
+        const answer = url.includes('/deployments/file')
+          ? {
+              name: 'shop',
+              created: isNew,
+              changes: [],
+              missing_secrets: [],
+              file: {},
+              deployment: isNew && url.includes('dry_run=true') ? null : deployment,
+            }
+          : url.includes('build_logs')
+            ? { logs: [], next_offset: null, position: null }
+            : url.includes('/revisions?')
+              ? { resources: [] }
+              : url.includes('/upload-url')
+                ? {
+                    upload_url: `http://${headers.host}/put`,
+                    object_path: 'uploads/1',
+                    upload_headers: {},
+                    max_bytes: 1e6,
+                  }
+                : method === 'GET' && url.includes('name=')
+                  ? { resources: isNew ? [] : [deployment] }
+                  : deployment;
         return response.end(JSON.stringify(answer));
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Commit } from '../../deployments/record/build-source.ts';
 import { CodeHostFailed } from '../../lib/errors.ts';
 import { jsonOf } from '../../lib/json-value.ts';
+import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../schema/source-files.ts';
 import { quoted, shortened } from '../../schema/text.ts';
 import { codeHostFailure, type Session } from './listing-session.ts';
 
@@ -63,9 +64,6 @@ const Commits = z
 /** What a repository has at a path: text, or something else that is not read. */
 export type FileContent = { readonly text: string } | { readonly problem: string };
 
-/** Largest file that is read, as the plugin has it. */
-const LARGEST_FILE_BYTES = 64 * 1024;
-
 const Content = z.object({
   type: z.string(),
   size: z.number().optional(),
@@ -97,7 +95,7 @@ export async function fileAt(
   if (!found.success) throw new CodeHostFailed('malformed', "The code host's answer is not a file.");
   const { type, size = 0, encoding, content } = found.data;
   if (type !== 'file') return { problem: `is no file but a ${shortened(type, 20)}` };
-  const tooLarge = { problem: `is larger than ${LARGEST_FILE_BYTES / 1024} KiB, and a file describes one deployment` };
+  const tooLarge = { problem: FILE_TOO_LARGE };
   if (size > LARGEST_FILE_BYTES) return tooLarge;
   if (encoding !== 'base64' || typeof content !== 'string')
     throw new CodeHostFailed('malformed', "The code host's answer has no content of the file.");

@@ -1,64 +1,84 @@
-// What davit.yaml adds to a deploy: which file is read, and what it changed.
+// Sends a davit.yaml to the HTTP API, which judges and applies it, and says what is wrong as terminals and editors know it.
 
 import { join } from 'node:path';
-import {
-  changeTo,
-  DEFAULT_SOURCE,
-  type DeploymentFile,
-  requestOf,
-  withoutNull,
-} from '../../deployments/http/deployment-file.ts';
-import { changeLine, objectChanges } from '../../deployments/record/revision-diff.ts';
+import type { AppliedFile } from '../../deployments/http/file-payloads.ts';
+import { fileLine } from '../../deployments/record/file-finding.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { FILE_NAME } from '../../schema/source-files.ts';
-import { readDeploymentFile } from '../folder/deployment-file.ts';
-import { withFields } from '../folder/set-fields.ts';
+import type { Source } from '../../schema/source-rules.ts';
+import { type FileText, readFileText } from '../folder/deployment-file.ts';
+import type { SecretValue } from '../folder/secret-values.ts';
+import type { SetByFlag } from '../folder/set-fields.ts';
 import { type Flags, InvalidFile, Misuse } from '../line/command.ts';
-import { PROGRAM } from '../line/program.ts';
+import { findingLine, type HttpApi, Refused } from '../transport/http-api.ts';
 import type { Deployment } from './build-log.ts';
 
-/**
- * The file that the flags select, by default that of the folder, with the fields that --set sets. Without a folder it is of an image.
- * Throws Misuse and InvalidFile.
- */
-export async function selectedFile(folder: string | undefined, flags: Flags): Promise<DeploymentFile | undefined> {
+/** The file that the flags select, by default that of the folder. Throws Misuse and InvalidFile. */
+export async function selectedFile(folder: string | undefined, flags: Flags): Promise<FileText | undefined> {
   const named = flags.text('file');
   if (named !== undefined && flags.has('no-file')) throw new Misuse('--file and --no-file exclude each other.');
   const path = named ?? (folder === undefined ? undefined : join(folder, FILE_NAME));
-  const read = flags.has('no-file') || path === undefined ? undefined : await readDeploymentFile(path);
+  const read = flags.has('no-file') || path === undefined ? undefined : await readFileText(path);
   if (read === undefined && named !== undefined) throw new Misuse(`There is no file ${named}.`);
-  if (read !== undefined && named !== undefined && Object.keys(read).length === 0)
-    throw new InvalidFile(
-      `${path} is empty: it has no field such as "name: shop". ${PROGRAM} init FOLDER writes one, ${PROGRAM} export NAME prints that of a deployment.`,
-    );
-  const file = withFields(read, flags.texts('set'));
-  const source = file?.source ?? DEFAULT_SOURCE;
-  if (folder === undefined && file?.source && file.source !== IMAGE_SOURCE)
-    throw new InvalidFile(
-      `${path ?? '--set'}: source is ${file.source}, and deploy --image deploys ${IMAGE_SOURCE}. Remove source.`,
-    );
-  if (folder !== undefined && source !== DEFAULT_SOURCE)
-    throw new InvalidFile(
-      `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. ${source === IMAGE_SOURCE ? `To deploy ${file?.image_uri ? 'its image_uri' : 'an image'}: ${PROGRAM} deploy${file?.image_uri ? '' : ' --image IMAGE'} --file ${path}. To upload the folder, where the platform builds, remove source.` : 'Remove source, or change that deployment by the HTTP API or kubectl.'}`,
-    );
-  return file;
+  return read;
 }
 
-/** What deploys an image. */
-export const IMAGE_SOURCE = 'external_docker';
-
-/** The deployment's fields as a request gives them. The upload is named separately. `there`: the deployment that it changes. */
-export function configOf(file: DeploymentFile | undefined, there?: Deployment): Readonly<Record<string, unknown>> {
-  const { source_config: config } = requestOf(file ?? {});
-  return there ? changeTo(config, there.source_config) : config;
+/** What a deploy sends. */
+export interface FileRequest {
+  /** What it leaves out stays as the deployment has it. All others win over it. */
+  readonly file?: FileText | undefined;
+  /** Fields of the file. */
+  readonly set: readonly SetByFlag[];
+  /** By default the name in the file. */
+  readonly name?: string | undefined;
+  readonly default_name?: string | undefined;
+  readonly source: Source;
+  /** Plain variables to set; others of the deployment stay. */
+  readonly env: readonly PlainVariable[];
+  /** Secret variables to set; others of the deployment stay. */
+  readonly secrets: readonly SecretValue[];
+  /** What to do about a finding, by its place and type: `name missing`. */
+  readonly hints: Readonly<Partial<Record<string, string>>>;
 }
 
-/** One line for each field that differs, apart from the upload. Values in force are compared, with defaults. */
-export function changedLines(before: Deployment, after: Deployment): string[] {
-  return objectChanges(comparable(before), comparable(after)).map(
-    (change) => `Changed ${change.field}: ${changeLine(change)}`,
-  );
+export interface Applied extends Omit<AppliedFile, 'deployment' | 'file'> {
+  readonly file: { readonly workflow_config_path?: string | null };
+  /** Null in a dry run where there is none. */
+  readonly deployment: Deployment | null;
 }
 
-function comparable({ source_config: config, source_revision_config: revision }: Deployment): object {
-  return withoutNull({ workflow_config_path: revision.workflow_config_path, ...config }) as object;
+/** Throws InvalidFile for an error of the file or of the flags that set its fields. */
+export async function applyFile(
+  api: HttpApi,
+  { file, set, hints, ...request }: FileRequest,
+  { isDryRun = false, ...upload }: { readonly isDryRun?: boolean; readonly source_tarball_path?: string } = {},
+): Promise<Applied> {
+  const path = `/v2/deployments/file?secrets=names&dry_run=${isDryRun}`;
+  const fields = set.map(({ field, value }) => ({ field, value }));
+  try {
+    return await api.call<Applied>('POST', path, {
+      ...request,
+      ...upload,
+      ...(file && { file: file.text }),
+      set: fields,
+    });
+  } catch (error) {
+    if (!(error instanceof Refused) || !error.findings.some(isOfFile)) throw error;
+    const lines = error.findings.map((finding) => lineOf(finding, file?.path ?? FILE_NAME, set));
+    const more = error.findings.flatMap(({ loc, type }) => hints[`${loc.slice(1).join('.')} ${type}`] ?? []);
+    throw new InvalidFile([...lines, ...more].join('\n'));
+  }
+}
+
+const OF_FILE: readonly unknown[] = ['file', 'set', 'name', 'default_name'];
+
+function isOfFile({ loc }: FieldError): boolean {
+  return OF_FILE.includes(loc[1]);
+}
+
+function lineOf(finding: FieldError, path: string, set: readonly SetByFlag[]): string {
+  const [, part, at] = finding.loc;
+  if (part === 'file') return fileLine(path, { ...finding, loc: finding.loc.slice(2) });
+  return part === 'set' ? `${set[Number(at)]?.flag}: ${finding.msg}` : findingLine(finding);
 }

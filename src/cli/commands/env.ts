@@ -1,7 +1,8 @@
 // The plain variables of a deployment, whose values everybody who reads the record sees. secrets.ts has those that are secret.
 
+import { withVariables } from '../../deployments/record/variables.ts';
 import type { PlainVariable } from '../../schema/plain-variables.ts';
-import { variablesFrom, withVariables } from '../folder/variables.ts';
+import { variablesFrom } from '../folder/variables.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from '../line/command.ts';
 import { needVariableName, repeatable } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';

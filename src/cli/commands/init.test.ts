@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CliRan, runCli } from '../../../test/support/cli-world.ts';
-import { parseDeploymentFile } from '../folder/deployment-file.ts';
+import { fileFrom } from '../../../test/support/deployment-files.ts';
+import { makeOwnCli } from '../../../test/support/own-cli.ts';
 
 type Files = Readonly<Record<string, string>>;
 
@@ -79,9 +80,9 @@ describe('a folder gives', () => {
     await write(files);
     const { code, out, err } = await printed();
     expect([code, err]).toEqual([0, '']);
-    expect(parseDeploymentFile(out, 'davit.yaml')).toMatchObject(file);
+    expect(fileFrom(out)).toMatchObject(file);
     // The examples are fields that may be used as they are.
-    expect(() => parseDeploymentFile(out.replaceAll(/^( *)#(?! )/gm, '$1'), 'davit.yaml')).not.toThrow();
+    expect(() => fileFrom(out.replaceAll(/^( *)#(?! )/gm, '$1'))).not.toThrow();
   });
 
   it.each<[what: string, lines: string[], runtime: object | null]>([
@@ -122,13 +123,13 @@ describe('a folder gives', () => {
   ])('of a Dockerfile: %s', async (_what, lines, runtime) => {
     await write({ Dockerfile: ['FROM node:24', ...lines].join('\n') });
     const { out } = await printed();
-    expect((parseDeploymentFile(out, 'davit.yaml') as { runtime?: unknown }).runtime).toEqual(runtime);
-    expect(() => parseDeploymentFile(out.replaceAll(/^( *)#(?! )/gm, '$1'), 'davit.yaml')).not.toThrow();
+    expect((fileFrom(out) as { runtime?: unknown }).runtime).toEqual(runtime);
+    expect(() => fileFrom(out.replaceAll(/^( *)#(?! )/gm, '$1'))).not.toThrow();
   });
 
   it('is the sample application of the documents too', async () => {
     const { out } = await runCli(['init', join(import.meta.dirname, '../../../docs/example'), '-o', '-']);
-    expect(parseDeploymentFile(out, 'davit.yaml')).toEqual({ name: 'example', workflow_config_path: 'langgraph.json' });
+    expect(fileFrom(out)).toEqual({ name: 'example', workflow_config_path: 'langgraph.json' });
   });
 });
 
@@ -185,7 +186,7 @@ describe('the file', () => {
   it('has the name and the configuration file of the flags', async () => {
     await write({ 'a.Dockerfile': 'FROM x\nEXPOSE 1', 'b.Dockerfile': 'FROM x\nEXPOSE 2' });
     const { out } = await printed('--name', 'shop', '--config', './b.Dockerfile');
-    expect(parseDeploymentFile(out, 'davit.yaml')).toEqual({
+    expect(fileFrom(out)).toEqual({
       name: 'shop',
       workflow_config_path: 'b.Dockerfile',
       runtime: { port: 2 },
@@ -278,14 +279,14 @@ describe('an image', () => {
       ],
     ]);
     const text = await readFile(path, 'utf8');
-    expect(parseDeploymentFile(text, path)).toEqual({ name: 'shop-front', source: 'external_docker' });
+    expect(fileFrom(text)).toEqual({ name: 'shop-front', source: 'external_docker' });
     expect(text).toContain('#runtime: {port: 8080, health_path: /healthz, database: none, redis: none}');
     expect(text).not.toContain('1.5.0');
   });
 
   it('gives fields that are fields: without the sign, deploy reads them', async () => {
     const { out } = await printed('--image', image, '--name', 'agent');
-    const file = parseDeploymentFile(out.replaceAll(/^#(?! )/gm, ''), 'davit.yaml');
+    const file = fileFrom(out.replaceAll(/^#(?! )/gm, ''));
     expect(Object.keys(file).toSorted()).toEqual(['env', 'name', 'resource_spec', 'runtime', 'secrets', 'source']);
     expect(file).toMatchObject({ name: 'agent', runtime: { port: 8080, health_path: '/healthz' } });
   });
@@ -321,11 +322,11 @@ describe('an image', () => {
 
 it('a folder whose file is of an image is not uploaded, and the command for it is said', async () => {
   await write({ Dockerfile: 'FROM x', 'davit.yaml': 'source: external_docker\n' });
-  const { code, err } = await runCli(['deploy', folder]);
+  const { code, err } = await makeOwnCli().run(['deploy', folder]);
   const path = join(folder, 'davit.yaml');
   expect([code, err]).toEqual([
     2,
-    expect.stringContaining(`${path}: source is external_docker, and deploy uploads a folder`),
+    expect.stringContaining(`${path}:1:9: source is external_docker, and what is deployed is internal_source`),
   ]);
   expect(err).toContain(`kubectl davit deploy --image IMAGE --file ${path}`);
 });

@@ -1,228 +1,32 @@
-// What is wrong with a davit.yaml, and where it says so.
+// Which files are read as a davit.yaml.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aRecord } from '../../../test/support/builders.ts';
-import { fileOf } from '../../deployments/http/deployment-file.ts';
-import { InvalidFile } from '../line/command.ts';
-import { parseDeploymentFile, readDeploymentFile } from './deployment-file.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readFileText } from './deployment-file.ts';
 
-function errorsOf(text: string): string[] {
-  try {
-    parseDeploymentFile(text, 'davit.yaml');
-    return [];
-  } catch (error) {
-    if (!(error instanceof InvalidFile)) throw error;
-    return error.message.split('\n').map((line) => line.replace(/^davit\.yaml:/, ''));
-  }
-}
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davit-file-'));
+  path = join(folder, 'davit.yaml');
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
 
-describe('a file that is right', () => {
-  it('is read as it is written', () => {
-    const text = `# yaml-language-server: $schema=davit.schema.json
-name: agent
-workflow_config_path: Dockerfile
-resource_spec:
-  cpu: 0.5
-  labels: {team: search}
-  volumes:
-    - name: scratch
-      emptyDir: {sizeLimit: 1Gi}
-runtime:
-  port: 3000
-  database: none
-  health_path: null
-secrets: [API_KEY]
-`;
-    expect(parseDeploymentFile(text, 'davit.yaml')).toEqual({
-      name: 'agent',
-      workflow_config_path: 'Dockerfile',
-      resource_spec: {
-        cpu: 0.5,
-        labels: { team: 'search' },
-        volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '1Gi' } }],
-      },
-      runtime: { port: 3000, database: 'none', health_path: null },
-      secrets: ['API_KEY'],
-    });
-  });
-
-  it.each(['', '# nothing yet\n', '---\n', 'runtime:\nresource_spec:\n'])('may say nothing: %j', (text) => {
-    expect(errorsOf(text)).toEqual([]);
-  });
-
-  it('may give a part of what its source needs: the deployment may have the rest', () => {
-    expect(errorsOf('source: codehost\nrepo_ref: main\n')).toEqual([]);
-  });
+it('is read as it is', async () => {
+  await writeFile(path, 'nmae: x\n');
+  expect(await readFileText(path)).toEqual({ path, text: 'nmae: x\n' });
 });
 
-describe('an error has its place', () => {
-  it.each<[what: string, text: string, errors: string[]]>([
-    [
-      'a misspelt key',
-      'name: agent\nresource_spec:\n  cpuu: 1\n',
-      ['3:3: resource_spec.cpuu is not a known field: did you mean cpu?'],
-    ],
-    [
-      'a key in the words of kubectl',
-      'resourceSpec: {}\n',
-      ['1:1: resourceSpec is not a known field: did you mean resource_spec?'],
-    ],
-    ['a key at the wrong level', 'cpu: 1\n', ['1:1: cpu is not a known field here: it belongs in resource_spec']],
-    [
-      'an unknown key in a list',
-      'resource_spec:\n  sidecars:\n    - name: proxy\n      image: proxy:1\n      comand: [run]\n',
-      ['5:7: resource_spec.sidecars[0].comand is not a known field: did you mean command?'],
-    ],
-    ['a wrong type', 'runtime:\n  port: "80"\n', ['2:9: runtime.port must be a number']],
-    ['a number outside its range', 'resource_spec: {cpu: 0.001}\n', ['1:22: resource_spec.cpu must be at least 0.01']],
-    ['a value of a choice', 'runtime:\n  database: no\n', ['2:13: runtime.database must be one of none']],
-    [
-      'a rule over two fields',
-      'resource_spec:\n  cpu: 2\n  cpu_limit: 1\n',
-      ['3:14: resource_spec.cpu_limit must not be below cpu'],
-    ],
-    [
-      'a rule of names',
-      'secrets:\n  - API_KEY\n  - PORT\n',
-      [expect.stringMatching(/^3:5: secrets\[1\] .*set by the platform/) as unknown as string],
-    ],
-    [
-      'a variable in both lists',
-      'source: external_docker\nsecrets: [A]\nsecret_references:\n  - {name: A, secret_name: s, secret_key: k}\n',
-      ['4:12: secret_references[0].name a name may be in secrets or in secret_references, not in both'],
-    ],
-    [
-      'values of secrets',
-      'secrets:\n  - name: API_KEY\n    value: hunter2\n',
-      ['2:5: secrets[0] must be a name: the values of secrets do not belong in this file'],
-    ],
-    [
-      'values of secrets in a map',
-      'secrets:\n  API_KEY: hunter2\n',
-      ['1:1: secrets must be a list of names: the values of secrets do not belong in this file'],
-    ],
-    ['a field of another source', 'image_uri: shop:1\n', ['1:12: image_uri does not apply to source internal_source']],
-    ['what is missing', 'runtime:\n  queue_depth:\n    per_pod: 2\n', ['2:3: runtime.queue_depth.query is required']],
-    ['a list instead of a file', '- name: agent\n', ['1:1: The file must be an object']],
-    [
-      'a tab',
-      'runtime:\n\tport: 80\n',
-      ['2:1: A tab indents this line. YAML is indented with spaces: replace the tab.'],
-    ],
-    ['a key twice', 'name: a\nname: b\n', ['2:1: This key stands twice. Remove one of them.']],
-    [
-      'two keys twice, in one map',
-      'name: a\nsource: b\nname: c\nsource: d\n',
-      ['3:1: This key stands twice. Remove one of them.', '4:1: This key stands twice. Remove one of them.'],
-    ],
-    ['a key that is no text', '? [a]\n: 1\n', ['1:3: This key is not a text. Write it as a plain word.']],
-    [
-      'a second document',
-      'name: a\n---\nname: b\n',
-      ['2:1: A second document begins here. A file describes one deployment: put it into a file of its own.'],
-    ],
-    [
-      'a line of a shell before it',
-      '# notes\n$ kubectl davit export shop\n# Written.\nname: shop\nsource: external_docker\nruntime:\n  port: 1\n',
-      [
-        '2:1: This line is no field such as "name: shop". Remove it.',
-        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
-      ],
-    ],
-    [
-      'a fault further down, of which the first errors are told',
-      `name: shop\nenv: [a\n${'b: c\n'.repeat(9)}`,
-      [
-        expect.stringMatching(/^3:\d+: /) as unknown as string,
-        expect.stringMatching(/^\d+:\d+: /) as unknown as string,
-        expect.stringMatching(/^\d+:\d+: /) as unknown as string,
-        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
-      ],
-    ],
-    [
-      'a rule that names fields as the record does',
-      'runtime:\n  server: {heartbeat_max_age_seconds: 5}\n',
-      ['2:39: runtime.server.heartbeat_max_age_seconds needs heartbeat_file'],
-    ],
-    ['an empty list', 'tasks: [{name: a, command: []}]\n', ['1:19: tasks[0].command must have at least 1 item']],
-    ['a tag', 'name: !js agent\n', ['1:7: Tags that begin with ! are not read. Remove it.']],
-    ['an unclosed quote', 'name: "agent\n', ['2:1: Missing closing "quote.']],
-    [
-      'an alias of itself',
-      'resource_spec:\n  labels: &x {a: *x}\n',
-      ['2:18: Aliases such as *x are not read. Write the value out.'],
-    ],
-  ])('%s', (_what, text, errors) => {
-    expect(errorsOf(text)).toEqual(errors);
-  });
-
-  it('all of them at once, in the order of the file', () => {
-    const text = 'nmae: agent\nresource_spec:\n  cpu: much\n  memory_mb: 1.5\nruntime: {port: 0}\n';
-    expect(errorsOf(text).map((line) => line.split(' ')[0])).toEqual(['1:1:', '3:8:', '4:14:', '5:17:']);
-  });
-
-  it('repeats no value, which may be a secret', () => {
-    expect(errorsOf('secrets: {A: hunter2}\nruntime: {port: hunter2}\n').join()).not.toContain('hunter2');
-  });
+it('that is not there is no error', async () => {
+  expect(await readFileText(path)).toBeUndefined();
 });
 
-it('what is exported asks for backups as the record does, and for no backup that was loaded', () => {
-  const database = { backup: {}, restore: { from: 'hello' } };
-  const record = aRecord({ sourceConfig: { database } });
-  expect(fileOf(record)['database']).toEqual(database);
-  const restoredAt = '2026-02-02T00:00:00Z';
-  expect(fileOf({ ...record, status: { databaseRestore: { restoredAt } } })['database']).toEqual({ backup: {} });
-  expect(fileOf(aRecord())).not.toHaveProperty('database');
-});
-
-it('has the driver of the database, its instances and its archive, which another deployment from it needs', () => {
-  const database = { driver: 'cloudnative-pg', instances: 3, archive: { keepDays: 14 } } as const;
-  expect(fileOf(aRecord({ sourceConfig: { database } }))['database']).toEqual({
-    driver: 'cloudnative-pg',
-    instances: 3,
-    archive: { keep_days: 14 },
-  });
-  const empty = { driver: 'cloudnative-pg', archive: {} } as const;
-  expect(fileOf(aRecord({ sourceConfig: { database: empty } }))['database']).toEqual(empty);
-});
-
-describe('a file that would fill the memory', () => {
-  it('by aliases of aliases is refused before they are read', () => {
-    const levels = Array.from({ length: 20 }, (_, i) => `k${i}: &k${i} [${`*k${i - 1}, `.repeat(i === 0 ? 0 : 9)}x]`);
-    expect(errorsOf(levels.join('\n'))[0]).toMatch(/^2:\d+: Aliases such as \*k0 are not read/);
-  });
-
-  it('by its depth is refused', () => {
-    for (const text of ['['.repeat(60_000), '- '.repeat(30_000), `a: ${'{b: '.repeat(101)}`])
-      expect(errorsOf(text)).toEqual(['davit.yaml is nested too deeply to be read.']);
-  });
-
-  it('by its number of values is refused', () => {
-    const tooMany = ['davit.yaml has more than any deployment needs. Write less into it.'];
-    expect(errorsOf('a: b\n'.repeat(2000))).toEqual(tooMany);
-    expect(errorsOf(`env: [${'a,'.repeat(10_000)}]`)).toEqual(tooMany);
-  });
-
-  let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'davit-file-'));
-  });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
-
-  it('by its size is refused', async () => {
-    await writeFile(join(folder, 'davit.yaml'), `# ${'x'.repeat(65_536)}`);
-    await expect(readDeploymentFile(join(folder, 'davit.yaml'))).rejects.toThrow(/is larger than 64 KiB/);
-  });
-
-  it('and one that is no text', async () => {
-    await writeFile(join(folder, 'davit.yaml'), Buffer.from([0x6e, 0xff, 0xfe]));
-    await expect(readDeploymentFile(join(folder, 'davit.yaml'))).rejects.toThrow(/is not text in UTF-8/);
-  });
-
-  it('that is not there is no error', async () => {
-    expect(await readDeploymentFile(join(folder, 'davit.yaml'))).toBeUndefined();
-  });
+it.each([
+  ['too large', `# ${'x'.repeat(65_536)}`, 'is larger than 64 KiB, and a file describes one deployment.'],
+  ['no text', Buffer.from([0x6e, 0xff, 0xfe]), 'is not text in UTF-8. Save it as UTF-8.'],
+])('that is %s is refused', async (_what, content, words) => {
+  await writeFile(path, content);
+  await expect(readFileText(path)).rejects.toThrow(`${path} ${words}`);
 });

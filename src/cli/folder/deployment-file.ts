@@ -1,14 +1,17 @@
 // Reads davit.yaml of a folder.
 
 import { readFile } from 'node:fs/promises';
-import type { DeploymentFile } from '../../deployments/http/deployment-file.ts';
-import { readText } from '../../deployments/http/deployment-file-text.ts';
+import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../schema/source-files.ts';
 import { InvalidFile, Misuse } from '../line/command.ts';
 
-const LARGEST_KIB = 64;
+export interface FileText {
+  /** As messages name it. */
+  readonly path: string;
+  readonly text: string;
+}
 
 /** Undefined if there is no such file. Throws InvalidFile and Misuse. */
-export async function readDeploymentFile(path: string): Promise<DeploymentFile | undefined> {
+export async function readFileText(path: string): Promise<FileText | undefined> {
   let bytes: Buffer;
   try {
     bytes = await readFile(path);
@@ -17,19 +20,10 @@ export async function readDeploymentFile(path: string): Promise<DeploymentFile |
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw new Misuse(`${path} cannot be read: ${message}`);
   }
-  if (bytes.length > LARGEST_KIB * 1024)
-    throw new InvalidFile(`${path} is larger than ${LARGEST_KIB} KiB: a file describes one deployment.`);
+  if (bytes.length > LARGEST_FILE_BYTES) throw new InvalidFile(`${path} ${FILE_TOO_LARGE}.`);
   try {
-    return parseDeploymentFile(new TextDecoder('utf-8', { fatal: true }).decode(bytes), path);
-  } catch (error) {
-    if (error instanceof TypeError) throw new InvalidFile(`${path} is not text in UTF-8. Save it as UTF-8.`);
-    throw error;
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    throw new InvalidFile(`${path} is not text in UTF-8. Save it as UTF-8.`);
   }
-}
-
-/** `path` is how errors name the file. Throws InvalidFile. */
-export function parseDeploymentFile(text: string, path: string): DeploymentFile {
-  const read = readText(text, path);
-  if ('errors' in read) throw new InvalidFile(read.errors.join('\n'));
-  return read.file;
 }

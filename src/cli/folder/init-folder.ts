@@ -2,12 +2,13 @@
 
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { readText } from '../../deployments/http/deployment-file-text.ts';
+import { fileLine } from '../../deployments/record/file-finding.ts';
 import { FILE_NAME, SCHEMA_FILE_NAME } from '../../schema/source-files.ts';
-import { type Context, type Flags, Misuse } from '../line/command.ts';
+import { type Context, type Flags, InvalidFile, Misuse } from '../line/command.ts';
 import { needImage, needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { parseDeploymentFile } from './deployment-file.ts';
 import { needFolder, pathWithin } from './pack.ts';
 import {
   configurationIn,
@@ -35,8 +36,10 @@ export async function init(context: Context): Promise<number> {
   const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/(?<!\/)\/+$/, '')}/${SCHEMA_FILE_NAME}`;
   const made = await (flags.has('image') ? ofImage : ofFolder)({ folder, path, flags, schema, name });
   const { text } = made;
-  // What is written must be what deploy reads. Throws InvalidFile.
-  parseDeploymentFile(text, path === PRINTED ? FILE_NAME : path);
+  // What is written must be what deploy reads.
+  const read = readText(text);
+  const named = path === PRINTED ? FILE_NAME : path;
+  if ('findings' in read) throw new InvalidFile(read.findings.map((finding) => fileLine(named, finding)).join('\n'));
   if (path === PRINTED) {
     say(text.trimEnd());
     return 0;

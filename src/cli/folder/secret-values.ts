@@ -1,10 +1,8 @@
 // The values of secret variables that a deploy sends: those that the command line names and does not have, and those that somebody is
 // asked for because davit.yaml names them and the deployment lacks them.
 
-import type { DeploymentFile } from '../../deployments/http/deployment-file.ts';
 import { type Context, Misuse, type Terminal } from '../line/command.ts';
 import { needVariableName } from '../line/needed-names.ts';
-import { PROGRAM } from '../line/program.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { variablesIn } from './variables.ts';
 
@@ -46,53 +44,30 @@ function fromEnvironment(word: string, environment: NodeJS.ProcessEnv): SecretVa
   return { name, value: found };
 }
 
-interface SecretsNeeded {
-  /** The name of the deployment. */
-  readonly name: string;
-  readonly file: DeploymentFile | undefined;
-  /** Those that the deployment has; undefined if there is none of that name. */
-  readonly existing: readonly Pick<SecretValue, 'name'>[] | undefined;
-  readonly given: readonly SecretValue[] | undefined;
-  /** Flags of suggested commands, each after a space. */
-  readonly suggested: string;
-}
-
 /**
- * The values to send: those that are given, and those that the file names and the deployment lacks, as somebody types them, without echo.
- * Throws Misuse for an empty value, and Failure where nobody can be asked: a revision would begin without them.
+ * The values of secrets that the file names and nobody has given yet, as somebody types them, without echo. Throws Misuse for an empty
+ * value, and Failure where nobody can be asked: a revision would begin without them.
  */
-export async function neededSecrets(
-  { name, file, existing, given = [], suggested }: SecretsNeeded,
+export async function askedSecrets(
+  name: string,
+  missing: readonly string[],
   terminal: Pick<Terminal, 'isInteractive' | 'ask'> | undefined,
 ): Promise<readonly SecretValue[]> {
-  const there = new Set([...(existing ?? []), ...given].map((one) => one.name));
-  const missing = (file?.secrets ?? []).filter((key) => !there.has(key));
-  if (missing.length === 0) return given;
-  if (!terminal?.isInteractive) throw new Failure(missingSentence(name, missing, existing && suggested));
+  if (missing.length > 0 && !terminal?.isInteractive) throw new Failure(missingSentence(name, missing));
   const asked: SecretValue[] = [];
   for (const key of missing) {
     // oxlint-disable-next-line no-await-in-loop -- one question after the other
-    const value = await terminal.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true);
+    const value = (await terminal?.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true)) ?? '';
     if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
     asked.push({ name: key, value });
   }
-  return [...given, ...asked];
+  return asked;
 }
 
-/** `suggested`: undefined if there is no such deployment, whose secrets could be set. */
-function missingSentence(name: string, missing: readonly string[], suggested: string | undefined): string {
-  const list = missing.join(', ');
-  const how = [
-    'Give the values in this command:',
+function missingSentence(name: string, missing: readonly string[]): string {
+  return [
+    `${name} lacks secrets that its file names: ${missing.join(', ')}. Nothing was changed. Give the values in this command:`,
     `  ${missing.map((key) => `--secret ${key}`).join(' ')}, each from the environment variable of its name`,
     '  --secrets-file FILE, from lines such as KEY=VALUE; - reads standard input',
-  ];
-  if (suggested === undefined)
-    return `${name} does not exist, and no value was given of secrets that its file names: ${list}. Nothing was created. ${how.join('\n')}`;
-  const commands = missing.map((key) => `  ${PROGRAM} secrets ${name} set ${key}${suggested}`);
-  return [
-    `${name} lacks secrets that its file names: ${list}. Nothing was uploaded. ${how.join('\n')}`,
-    'Or set them first:',
-    ...commands,
   ].join('\n');
 }

@@ -36,10 +36,3 @@ export async function variablesIn(file: string, input?: () => Promise<Buffer>): 
   if (read.variables.length > 0) return [...read.variables];
   throw new InvalidFile(`${path} has no line such as KEY=VALUE.`);
 }
-
-/** `before` with the variables that are set: a known name keeps its place, a new one comes last. The last of two values wins. */
-export function withVariables(before: readonly PlainVariable[], set: readonly PlainVariable[]): PlainVariable[] {
-  const values = new Map(before.map(({ name, value }) => [name, value]));
-  for (const { name, value } of set) values.set(name, value);
-  return Array.from(values, ([name, value]) => ({ name, value }));
-}

@@ -5,6 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FieldError } from '../../lib/http/http-error.ts';
 import { Failure } from './kubectl.ts';
 
 export interface Connection {
@@ -22,10 +23,17 @@ export class Refused extends Failure {
   readonly status: number;
   /** Seconds after which the server expects the next attempt, if it says so. */
   readonly retryAfter: number | undefined;
-  constructor({ status, retryAfter }: Pick<Answer, 'status' | 'retryAfter'>, message: string) {
+  /** What is wrong with the request, if that is why. */
+  readonly findings: readonly FieldError[];
+  constructor(
+    { status, retryAfter }: Pick<Answer, 'status' | 'retryAfter'>,
+    message: string,
+    findings: readonly FieldError[] = [],
+  ) {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.findings = findings;
   }
 }
 
@@ -153,7 +161,7 @@ export function apiOver(
     });
     if (answer.status >= 200 && answer.status < 300)
       return { body: parsed<T>(answer.body, about.server), etag: answer.etag };
-    throw new Refused(answer, sentenceOf(answer, about));
+    throw new Refused(answer, sentenceOf(answer, about), findingsOf(detailOf(answer.body)));
   }
 
   return {
@@ -243,7 +251,7 @@ function sentenceOf({ status, body }: Answer, { server, namespace }: Pick<Connec
   if (typeof detail === 'string' && namespace !== undefined && /X-Tenant-Id/.test(detail))
     return unusableSentence(namespace);
   if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
-  if (Array.isArray(detail)) return (detail as readonly Finding[]).map(findingLine).join('\n');
+  if (Array.isArray(detail)) return findingsOf(detail).map(findingLine).join('\n');
   return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;
 }
 
@@ -258,12 +266,11 @@ const HINTS = [
   { sign: /X-Tenant-Id/, hint: ' kubectl davit takes it from --namespace or the kubeconfig.' },
 ];
 
-interface Finding {
-  readonly loc?: readonly (string | number)[];
-  readonly msg?: string;
+function findingsOf(detail: unknown): readonly FieldError[] {
+  return Array.isArray(detail) ? (detail as readonly FieldError[]) : [];
 }
 
-function findingLine({ loc = [], msg = '' }: Finding): string {
+export function findingLine({ loc = [], msg = '' }: Partial<FieldError>): string {
   return `${loc.slice(1).join('.') || 'The request'} ${msg}`;
 }
 

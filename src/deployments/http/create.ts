@@ -32,6 +32,8 @@ interface New {
   readonly record: AppDeployment;
   /** Made before it. Absent where it names only what is there. */
   readonly secret?: { readonly name: string; readonly values: ReadonlyMap<string, string> };
+  /** Nothing is kept. */
+  readonly isDryRun?: boolean;
 }
 
 /** Throws HttpError 409 for a name that is taken. */
@@ -39,9 +41,11 @@ export function createRecord(
   creating: Creating,
   admitted: RequestContext,
   payload: CreateDeployment,
+  isDryRun = false,
 ): Promise<AppDeployment> {
   const secretName = names(payload.name).variables(creating.randomSuffix());
   return create(creating, admitted, {
+    isDryRun,
     record: toResource(payload, admitted.tenant.namespace, secretName),
     ...(payload.secrets.length > 0 && {
       secret: { name: secretName, values: new Map(payload.secrets.map(({ name, value }) => [name, value])) },
@@ -80,7 +84,11 @@ async function create(
   return gate.run(tenant.namespace, () => writeNew(creating, caller, { record, ...more }));
 }
 
-async function writeNew({ remember, log }: Creating, caller: Caller, { record, secret }: New): Promise<AppDeployment> {
+async function writeNew(
+  { remember, log }: Creating,
+  caller: Caller,
+  { record, secret, isDryRun }: New,
+): Promise<AppDeployment> {
   const { name, namespace = '' } = record.metadata;
   const write = async (dryRun: boolean): Promise<AppDeployment> => {
     try {
@@ -90,6 +98,7 @@ async function writeNew({ remember, log }: Creating, caller: Caller, { record, s
       throw await explained(error, caller, record);
     }
   };
+  if (isDryRun) return write(true);
   let kept: KubeObject | undefined;
   if (secret !== undefined) {
     // A rejected record must leave no Secret behind. Without a Secret the creation itself needs no dry run.

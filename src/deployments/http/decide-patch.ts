@@ -2,7 +2,7 @@
 
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
-import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { withRequest } from '../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf as newestFirst } from '../record/revisions.ts';
@@ -18,15 +18,16 @@ import type { Decide } from './update.ts';
 export function decidePatch(
   checking: Checking,
   { caller, tenant }: RequestContext,
-  patch: Patch,
+  payload: Patch | ((record: AppDeployment) => Patch),
   revision: 'if needed' | 'always',
 ): Decide {
   const { settings } = checking;
-  // Values are read only if a sent value must be compared.
-  const { variable, secrets = [] } = patch;
-  const compares =
-    typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
   return async (record, secretName) => {
+    const patch = typeof payload === 'function' ? payload(record) : payload;
+    // Values are read only if a sent value must be compared.
+    const { variable, secrets = [] } = patch;
+    const compares =
+      typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
     const made = cachedRevisions(checking, record);
     const own = newestFirst(record, made);
     const [newest] = own;

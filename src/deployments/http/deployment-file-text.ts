@@ -1,10 +1,11 @@
-// Reads the text of a davit.yaml: every error with its line and column, all of them at once. The plugin and the builds of pushes read the
-// same. Pure.
+// Reads the text of a davit.yaml: every error with its line and column, all of them at once. Pure.
 
 import { type Document, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import type { FieldError } from '../../lib/http/http-error.ts';
 import { inApiWords } from '../../organization/facade/field-words.ts';
-import type { Finding } from '../../schema/findings.ts';
+import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../schema/source-files.ts';
 import type { Source } from '../../schema/source-rules.ts';
+import { NO_YAML } from '../record/file-finding.ts';
 import { DEFAULT_SOURCE, type DeploymentFile, fileFindings } from './deployment-file.ts';
 
 interface FileError {
@@ -29,50 +30,51 @@ const MOST_SYNTAX_ERRORS = 3;
 export type ReadText =
   | {
       readonly file: DeploymentFile;
-      /** An error about the value at `loc`, or about what surrounds it: `path:line:column: words`. */
-      errorAt(loc: Finding['loc'], words: string): string;
+      /** The finding with the line and column of its value, or of what surrounds it. */
+      readonly placed: (finding: FieldError) => FieldError;
     }
-  /** In the order of their places, each as `path:line:column: words`. */
-  | { readonly errors: readonly string[] };
+  /** In the order of their places; a finding without a line is about the whole file. */
+  | { readonly findings: readonly FieldError[] };
 
-/** `path` is how errors name the file. `source`: that of a file that names none. */
-export function readText(text: string, path: string, source: Source = DEFAULT_SOURCE): ReadText {
-  const excess = excessOf(text);
-  if (excess !== undefined) return { errors: [`${path} ${excess}`] };
+/** Locations are within the file. `sourceOf`: the source of a file that names none. */
+export function readText(text: string, sourceOf: (file: DeploymentFile) => Source = () => DEFAULT_SOURCE): ReadText {
   const lines = new LineCounter();
-  const documents = documentsOf(text, lines);
-  if (documents === undefined) return { errors: [`${path} ${TOO_DEEP}`] };
+  const excess = excessOf(text);
+  const documents = excess === undefined ? documentsOf(text, lines) : undefined;
+  if (documents === undefined) return { findings: [{ loc: [], msg: excess ?? TOO_DEEP, type: 'too_long' }] };
   const [document, another] = documents;
-  const worded = ({ at, message }: FileError): string => {
-    const { line, col } = lines.linePos(at);
-    return `${path}:${line}:${col}: ${message}`;
+  const placedAt = (at: number, finding: FieldError): FieldError => {
+    const { line, col: column } = lines.linePos(at);
+    return { ...finding, msg: inApiWords(finding.msg), line, column };
   };
-  if (document === undefined) return { file: {}, errorAt: (loc, msg) => `${path}:1:1: ${sentenceOf({ loc, msg })}` };
-  const inOrder = (errors: readonly FileError[]): string[] => [
-    ...new Set(errors.toSorted((a, b) => a.at - b.at).map(worded)),
-  ];
+  if (document === undefined) return { file: {}, placed: (finding) => ({ ...finding, line: 1, column: 1 }) };
+  const inOrder = (found: readonly { readonly at: number; readonly finding: FieldError }[]): FieldError[] => {
+    const all = found.toSorted((a, b) => a.at - b.at).map(({ at, finding }) => placedAt(at, finding));
+    return [...new Map(all.map((one) => [JSON.stringify([one.line, one.column, one.loc, one.msg]), one])).values()];
+  };
   const ofSyntax = [...syntaxErrors(document), ...anotherError(another)];
-  const stray = ofSyntax.length > 0 ? strayLine(text, document) : undefined;
-  if (ofSyntax.length > 0)
-    return {
-      errors: firstErrors([...(stray ? [worded(stray)] : []), ...inOrder(ofSyntax)], stray ? 1 : MOST_SYNTAX_ERRORS),
-    };
+  if (ofSyntax.length > 0) {
+    const stray = strayLine(text, document);
+    const [first, all] = [stray ? inOrder([asFinding(stray)]) : [], inOrder(ofSyntax.map(asFinding))];
+    return { findings: firstErrors([...first, ...all], stray ? 1 : MOST_SYNTAX_ERRORS) };
+  }
   const content = (document.toJS() as unknown) ?? {};
-  const errors = fileFindings(content, source)
+  const findings = fileFindings(content, sourceOf)
     .slice(0, MOST_ERRORS)
-    .map((finding) => ({ at: offsetOf(document, finding), message: sentenceOf(finding) }));
-  if (errors.length > 0) return { errors: inOrder(errors) };
-  return {
-    file: content as DeploymentFile,
-    errorAt: (loc, msg) =>
-      worded({ at: offsetOf(document, { loc, type: 'value_error' }), message: sentenceOf({ loc, msg }) }),
-  };
+    .map((finding) => ({ at: offsetOf(document, finding), finding }));
+  if (findings.length > 0) return { findings: inOrder(findings) };
+  return { file: content as DeploymentFile, placed: (finding) => placedAt(offsetOf(document, finding), finding) };
 }
 
-function firstErrors(errors: readonly string[], most: number): string[] {
+function asFinding({ at, message: msg }: FileError): { readonly at: number; readonly finding: FieldError } {
+  return { at, finding: { loc: [], msg, type: NO_YAML } };
+}
+
+function firstErrors(errors: readonly FieldError[], most: number): FieldError[] {
   const more = errors.length - most;
   const first = errors.slice(0, most);
-  return more > 0 ? [...first, `and ${more} more, which may follow from these.`] : first;
+  const msg = `and ${more} more, which may follow from these.`;
+  return more > 0 ? [...first, { loc: [], msg, type: NO_YAML }] : first;
 }
 
 /** A first line that is no field, such as one of a shell, of which the parser names only what comes after it. Undefined for another one. */
@@ -84,6 +86,7 @@ function strayLine(text: string, { contents }: Document.Parsed): FileError | und
 
 /** Why it is not read, as a sentence without its subject. */
 function excessOf(text: string): string | undefined {
+  if (Buffer.byteLength(text) > LARGEST_FILE_BYTES) return `${FILE_TOO_LARGE}.`;
   let pieces = 0;
   let brackets = 0;
   let dashes = 0;
@@ -152,18 +155,8 @@ function anotherError(another: Document.Parsed | undefined): FileError[] {
   return [{ at: another.range[0], message }];
 }
 
-/** A finding about a file as a sentence that names its field. */
-export function sentenceOf({ loc, msg: words }: Pick<Finding, 'loc' | 'msg'>): string {
-  const msg = inApiWords(words);
-  const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
-  // Some rules name their field themselves.
-  const isNamed = msg.startsWith(`${String(loc.at(-1))} `);
-  const path = (isNamed ? field.replace(/\.[^.]*$/, '.') : `${field} `).replace(/^\./, '');
-  return `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
-}
-
 /** The place of the key that is not known, otherwise of the value, or of what surrounds a missing one. */
-function offsetOf({ contents }: Document.Parsed, { loc, type }: Pick<Finding, 'loc' | 'type'>): number {
+function offsetOf({ contents }: Document.Parsed, { loc, type }: Pick<FieldError, 'loc' | 'type'>): number {
   let node: Node | null = contents;
   let at = contents?.range?.[0] ?? 0;
   for (const [index, step] of loc.entries()) {

@@ -3,8 +3,9 @@
 
 import { z } from 'zod';
 import { fromSnake, merged, sentPath, snake, toSnake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
-import { asObject, isObject, isSet } from '../../lib/json-value.ts';
+import { asArray, asObject, isObject, isSet } from '../../lib/json-value.ts';
 import { findingsIn } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
@@ -113,22 +114,25 @@ function withFreeBounds(named: Readonly<Record<string, unknown>>, there: unknown
 
 /**
  * What is wrong with a file's content, by places in the file: with its schema, or else with its rules. Type extra_forbidden: its key is not
- * known. `source`: that of a file that names none.
+ * known. `sourceOf`: the source of a file that names none.
  */
-export function fileFindings(content: unknown, source: Source = DEFAULT_SOURCE): Finding[] {
+export function fileFindings(
+  content: unknown,
+  sourceOf: (file: DeploymentFile) => Source = () => DEFAULT_SOURCE,
+): Finding[] {
   const unknown = unknownFields({ body: DeploymentFile }, content).map(({ loc, ...rest }) => ({
     ...rest,
     loc: loc.slice(1),
   }));
   const ofSchema = findingsIn(DeploymentFile, content, []).map(namesAlone);
-  return [...unknown, ...(ofSchema.length > 0 ? ofSchema : ruleFindings(content as DeploymentFile, source))];
+  return [...unknown, ...(ofSchema.length > 0 ? ofSchema : ruleFindings(content as DeploymentFile, sourceOf))];
 }
 
-function ruleFindings(file: DeploymentFile, source: Source): Finding[] {
+function ruleFindings(file: DeploymentFile, sourceOf: (file: DeploymentFile) => Source): Finding[] {
   const secrets = (file.secrets ?? []).map((one) => ({ name: one }));
   const secretReferences = file.secret_references ?? [];
   const spec = {
-    source: file.source ?? source,
+    source: file.source ?? sourceOf(file),
     sourceConfig: fromSnake(SourceConfig, file),
     sourceRevisionConfig: fromSnake(SourceRevisionConfig, file),
     secrets,
@@ -143,7 +147,7 @@ function ruleFindings(file: DeploymentFile, source: Source): Finding[] {
   const ofVariables = variableRules({ secrets, secret_references: secretReferences });
   return [...nameFindings(file.name), ...ofSpec, ...ofVariables].map(({ loc, ...rest }) => ({
     ...rest,
-    loc: inFile(loc),
+    loc: placeInFile(loc, file),
   }));
 }
 
@@ -161,9 +165,23 @@ function namesAlone(finding: Finding): Finding {
   return { ...finding, msg: `must be ${at}: the values of secrets do not belong in this file` };
 }
 
-function inFile([first, ...rest]: Finding['loc']): Finding['loc'] {
-  if (first === 'source_config' || first === 'source_revision_config') return rest;
-  return first === 'secrets' ? [first, ...rest.slice(0, 1)] : [first ?? '', ...rest];
+/**
+ * The place in the file of a place in a request. `lists`: the request's lists where they have more than those of the file, whose elements
+ * are then found by their names.
+ */
+export function placeInFile(
+  [first = '', ...rest]: FieldError['loc'],
+  file: DeploymentFile,
+  lists?: Readonly<Record<string, unknown>>,
+): FieldError['loc'] {
+  if (first === 'secrets') return [first, ...rest.slice(0, 1)];
+  const [field = '', index, ...inner] = /^source_(?:revision_)?config$/.test(String(first)) ? rest : [first, ...rest];
+  if (index === undefined) return field === '' ? [] : [field];
+  const list = lists?.[field];
+  if (typeof index !== 'number' || !Array.isArray(list)) return [field, index, ...inner];
+  const { name: wanted } = asObject(list[index]);
+  const at = asArray(asObject(file)[field]).findIndex((one) => asObject(one)['name'] === wanted);
+  return at < 0 ? [field] : [field, at, ...inner];
 }
 
 /** What a file says of source_config, under the record's names. */

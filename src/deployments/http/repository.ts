@@ -35,19 +35,22 @@ export interface DeploymentsOptions
 export interface Deployments {
   /** The page that the query selects. Matches beyond it are not counted. */
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
+  /** The deployment of this name; undefined if the cache has none. */
+  named(tenant: Tenant, name: string): AppDeployment | undefined;
   /** Throws the same HttpError 404 for a missing deployment and another tenant's. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
   /** Throws HttpError 409 for a name that is taken. */
-  create(admitted: RequestContext, payload: CreateDeployment): Promise<AppDeployment>;
+  create(admitted: RequestContext, payload: CreateDeployment, isDryRun?: boolean): Promise<AppDeployment>;
   /** The same for one that is what the record of `id` is. `notes`: what people should know of it. */
   clone(admitted: RequestContext, id: string, request: CloneRequest): Promise<Cloned>;
-  /** `revision: 'always'` requests a new revision even if nothing changes. */
+  /** `revision: 'always'` requests a new revision even if nothing changes. A function is called again after a conflict. */
   patch(
     admitted: RequestContext,
     id: string,
-    payload: Patch,
+    payload: Patch | ((record: AppDeployment) => Patch),
     revision: 'if needed' | 'always',
     precondition?: Precondition,
+    isDryRun?: boolean,
   ): Promise<Changed>;
   /** Any other change. `decide` computes it from the current record. */
   change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
@@ -77,10 +80,12 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     id: string,
     decide: Decide,
     precondition?: Precondition,
+    isDryRun = false,
   ): Promise<Changed> {
     const { caller, tenant } = admitted;
     const cached = await findRecord(options, admitted, id);
-    return gate.run(tenant.namespace, () => changeRecord(caller, cached, decide, { ...options, precondition }));
+    const changing = { ...options, precondition, isDryRun };
+    return gate.run(tenant.namespace, () => changeRecord(caller, cached, decide, changing));
   }
 
   return {
@@ -104,7 +109,12 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
       return listing.page(tenant.namespace, query);
     },
 
-    create: (admitted, payload) => createRecord(options, admitted, payload),
+    named({ namespace }, name) {
+      needCaches(options);
+      return records.get({ namespace, name });
+    },
+
+    create: (admitted, payload, isDryRun) => createRecord(options, admitted, payload, isDryRun),
 
     clone: (admitted, id, request) => cloneRecord(options, admitted, id, request),
 
@@ -119,7 +129,7 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
       return gate.run(tenant.namespace, () => startRun(caller.kube, start));
     },
 
-    patch: (admitted, id, payload, revision, precondition) =>
-      change(admitted, id, decidePatch(options, admitted, payload, revision), precondition),
+    patch: (admitted, id, payload, revision, precondition, isDryRun) =>
+      change(admitted, id, decidePatch(options, admitted, payload, revision), precondition, isDryRun),
   };
 }

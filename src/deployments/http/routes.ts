@@ -14,6 +14,7 @@ import { readAliases } from './aliases.ts';
 import { registerClone } from './clone-route.ts';
 import { fileOf } from './deployment-file.ts';
 import { registerEvents } from './events/routes.ts';
+import { registerApplyFile } from './file-route.ts';
 import { type ListedText, listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   CreateDeploymentBody,
@@ -74,6 +75,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerCreate(app, routes);
   registerGet(app, routes);
   registerFile(app, routes);
+  registerApplyFile(app, routes);
   registerPatch(app, routes);
   registerDelete(app, routes);
   registerClone(app, { auth, deployments, presentChanged });

@@ -23,6 +23,8 @@ export interface ChangeOptions {
   readonly randomSuffix: () => string;
   readonly log: Logger;
   readonly precondition?: Precondition | undefined;
+  /** Nothing is kept: the result is the record as it would be. */
+  readonly isDryRun?: boolean;
 }
 
 /** Computes a change of the current record. Called again after a conflict. */
@@ -47,7 +49,7 @@ export async function changeRecord(
   decide: Decide,
   options: ChangeOptions,
 ): Promise<Changed> {
-  const { remember, randomSuffix, log, precondition } = options;
+  const { remember, randomSuffix, log, precondition, isDryRun } = options;
   const { namespace = '', name } = cached.metadata;
   const newName = (): string => names(name).variables(randomSuffix());
   let secretName = newName();
@@ -81,6 +83,7 @@ export async function changeRecord(
         ...(dryRun && { dryRun }),
       });
     if (findings.length > 0) throw await refusal(findings, () => write(true));
+    if (isDryRun) return { record: await write(true), values, warnings };
     const lacksSecret = values.size > 0 && kept === undefined;
     // A rejected change must leave no Secret behind. If nothing changes, the dry run confirms that the record is current and
     // that the caller may change it.

@@ -108,10 +108,8 @@ export function fileBreaches(
   { values = {}, secrets = [] }: Pick<CodeFile, 'values' | 'secrets'>,
   { limits }: Pick<Settings, 'limits'>,
 ): SpecBreach[] {
-  const there = new Set([...own.secrets, ...own.secretReferences].map(({ name }) => name));
-  const missing = secrets.flatMap((name, index): SpecBreach[] =>
-    there.has(name) ? [] : [{ at: ['secrets', index], message: missingMessage(name) }],
-  );
+  const there = [...own.secrets, ...own.secretReferences].map(({ name }) => name);
+  const missing = missingSecrets(secrets, there);
   const { requested, fields } = withFile(own, values);
   if (fields.length === 0) return missing;
   const whole = specWith(spec, requested);
@@ -127,8 +125,12 @@ export function fileBreaches(
   ];
 }
 
-function missingMessage(name: string): string {
-  return `names ${name}, which the deployment lacks: set it first, as with kubectl davit secrets`;
+/** The secret variables that a file names and that have no value, by their places in the file. `there`: names that have one. */
+export function missingSecrets(names: readonly string[], there: readonly string[]): SpecBreach[] {
+  return names.flatMap((name, index) => {
+    const message = `names ${name}, which the deployment lacks: give its value, as with kubectl davit secrets`;
+    return there.includes(name) ? [] : [{ at: ['secrets', index], message }];
+  });
 }
 
 /** The snapshot's part that says what the file gave. */

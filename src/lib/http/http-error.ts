@@ -5,6 +5,9 @@ export interface FieldError {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: string;
+  /** In the text of a file, from 1. */
+  readonly line?: number;
+  readonly column?: number;
 }
 
 export class HttpError extends Error {

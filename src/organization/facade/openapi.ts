@@ -13,6 +13,8 @@ const Finding = z.object({
   loc: z.array(z.union([z.string(), z.int()])).describe('Location: path, query or body, then the field.'),
   msg: z.string().describe('The error, for people.'),
   type: z.string().describe('The error, as a code for programs.'),
+  line: z.int().optional().describe('Line in the text of a file, from 1.'),
+  column: z.int().optional().describe('Column in that line, from 1.'),
 });
 
 /** Part of the answer of every route with a body (field-validation.ts). */

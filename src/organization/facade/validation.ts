@@ -57,16 +57,25 @@ class Findings {
 /** Fastify stops at the first invalid part. So an invalid part passes here as Findings, and refuseFindings rejects the request. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = { params: 'path', querystring: 'query' }[httpPart ?? ''] ?? httpPart ?? 'body';
-  return (data: unknown) => {
-    const findings: FieldError[] = [];
-    if (part === 'body') clean(data, [part], findings);
-    // Rules judge keys one by one, which would take half a second for a body of a megabyte.
-    if (findings.some(({ type }) => type === TOO_MANY)) return { value: new Findings(findings) };
-    const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
-    if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part], schema));
-    return { value: findings.length > 0 ? new Findings(findings) : parsed.data };
-  };
+  return (data: unknown) => ({ value: readPart(schema, data, part) });
 };
+
+function readPart<Schema extends z.ZodType>(schema: Schema, data: unknown, part: string): Findings | z.output<Schema> {
+  const findings: FieldError[] = [];
+  if (part === 'body') clean(data, [part], findings);
+  // Rules judge keys one by one, which would take half a second for a body of a megabyte.
+  if (findings.some(({ type }) => type === TOO_MANY)) return new Findings(findings);
+  const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
+  if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part], schema));
+  return parsed.success && findings.length === 0 ? parsed.data : new Findings(findings);
+}
+
+/** A body that another request stands for, read as if it had been sent. Throws HttpError 422. */
+export function readBody<Schema extends z.ZodType>(schema: Schema, body: object): z.output<Schema> {
+  const read = readPart(schema, structuredClone(body), 'body');
+  if (read instanceof Findings) throw new HttpError(422, read.list);
+  return read;
+}
 
 /** Errors of a body that its schema does not find (field-validation.ts). */
 export const FURTHER_FINDINGS: unique symbol = Symbol('further findings');
@@ -100,6 +109,7 @@ const MOST_FINDINGS = 100;
 /** Whether null has a meaning there: it resets a field, or removes a worker or a variable. Elsewhere null means absent. */
 function keepsNulls([, list, ...below]: readonly (string | number)[]): boolean {
   if (below.length === 0) return false;
+  if (list === 'set') return true;
   return list === 'secrets' ? below.length === 1 : list === 'source_config' && isMergedAt(SourceConfig, below);
 }
 

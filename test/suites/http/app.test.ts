@@ -58,6 +58,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'patch /v2/deployments/{deployment_id}',
     'delete /v2/deployments/{deployment_id}',
     'get /v2/deployments/{deployment_id}/file',
+    'post /v2/deployments/file',
     'post /v2/deployments/{deployment_id}/clone',
     'post /v2/deployments/{deployment_id}/restart',
     'put /v2/deployments/{deployment_id}/secrets/{secret_name}',

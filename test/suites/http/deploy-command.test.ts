@@ -10,9 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/commands/build-log.ts';
 import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/commands/deploy-folder.ts';
-import { parseDeploymentFile } from '../../../src/cli/folder/deployment-file.ts';
-import { listSource } from '../../../src/cli/folder/pack.ts';
-import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/transport/http-api.ts';
+import { type HttpApi, makeHttpApi } from '../../../src/cli/transport/http-api.ts';
 import type { Failure } from '../../../src/cli/transport/kubectl.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
@@ -57,10 +55,15 @@ interface Deployed {
   readonly progress: DeployProgress;
 }
 
+interface Given extends Partial<Omit<DeployOptions, 'file'>> {
+  /** As an object, which as JSON is YAML, or as text. */
+  readonly file?: object | string;
+}
+
 /** `controller` is told each line, and does what the controller would. */
 async function run(
   controller: (line: string) => void,
-  options: Partial<DeployOptions> = {},
+  { file, ...options }: Given = {},
   asking: HttpApi = api,
 ): Promise<Deployed> {
   const said: string[] = [];
@@ -69,8 +72,17 @@ async function run(
     said.push(line);
     controller(line);
   };
-  const source = await listSource(folder, 'langgraph.json');
-  const given = { source, name: 'shop', timeoutMs: 10_000, suggested: '', say, everyMs: 5, ...options };
+  const text = typeof file === 'string' ? file : JSON.stringify(file);
+  const given = {
+    folder,
+    name: 'shop',
+    timeoutMs: 10_000,
+    suggested: '',
+    say,
+    everyMs: 5,
+    ...(file !== undefined && { file: { path: 'davit.yaml', text } }),
+    ...options,
+  };
   try {
     const deployment = await deploy(asking, given, progress);
     return { address: addressOf(deployment, given.suggested), said, error: undefined, code: 0, progress };
@@ -258,7 +270,13 @@ describe('deploy', () => {
           ready('READY');
         }
       },
-      { installCommand: 'pip install .', buildCommand: 'make', env: [{ name: 'LOG', value: 'debug' }] },
+      {
+        set: [
+          { flag: '--install-command', field: 'install_command', value: 'pip install .' },
+          { flag: '--build-command', field: 'build_command', value: 'make' },
+        ],
+        env: [{ name: 'LOG', value: 'debug' }],
+      },
     );
     expect([error, said[0]]).toEqual([undefined, expect.stringMatching(/^Uploading 2 files/)]);
     expect(facade.records.list()).toHaveLength(1);
@@ -273,20 +291,15 @@ describe('deploy', () => {
       source_revision_config: {},
     });
     const { id } = (await facade.call('POST', '/v2/deployments', body)).body as { id: string };
-    let others = 0;
     const asking: HttpApi = {
       ...api,
-      async tagged<T>(path: string) {
-        const read = await api.tagged<T>(path);
-        // After it was read, and before it is written.
-        if (others++ < 2) {
-          const env = [
-            { name: 'B', value: '1' },
-            { name: 'A', value: `${others}` },
-          ];
-          await facade.call('PATCH', `/v2/deployments/${id}`, { source_config: { env } });
-        }
-        return read;
+      async upload(...upload) {
+        const env = [
+          { name: 'B', value: '1' },
+          { name: 'A', value: '2' },
+        ];
+        await facade.call('PATCH', `/v2/deployments/${id}`, { source_config: { env } });
+        return api.upload(...upload);
       },
     };
     const { error } = await run(
@@ -298,7 +311,7 @@ describe('deploy', () => {
       { env: [{ name: 'LOG', value: 'debug' }] },
       asking,
     );
-    expect([error, others]).toEqual([undefined, 3]);
+    expect(error).toBeUndefined();
     expect(record().spec.sourceConfig.env).toEqual([
       { name: 'B', value: '1' },
       { name: 'A', value: '2' },
@@ -320,7 +333,10 @@ describe('deploy', () => {
     const changes = ({ said }: Deployed): string[] => said.filter((line) => line.startsWith('Changed '));
 
     it('creates what it describes, and a second deploy changes nothing but the code', async () => {
-      const first = await run(finish, { file, buildCommand: 'make' });
+      const first = await run(finish, {
+        file,
+        set: [{ flag: '--build-command', field: 'build_command', value: 'make' }],
+      });
       expect([first.error, changes(first)]).toEqual([undefined, []]);
       const { sourceConfig } = record().spec;
       expect(sourceConfig).toEqual({
@@ -337,7 +353,8 @@ describe('deploy', () => {
     it('changes what it says, lists that, and leaves the rest; options win', async () => {
       await run(finish, { file });
       const again = { install_command: 'uv sync', resource_spec: { max_scale: 5 }, runtime: { health_path: null } };
-      const ran = await run(finish, { file: again, installCommand: 'make deps' });
+      const set = [{ flag: '--install-command', field: 'install_command', value: 'make deps' }];
+      const ran = await run(finish, { file: again, set });
       expect([ran.error, changes(ran)]).toEqual([
         undefined,
         [
@@ -391,19 +408,19 @@ describe('deploy', () => {
       await run(finish, { file });
       const before = record().spec;
       const text = (await runCli(['export', 'shop'], { api })).out;
-      const ran = await run(finish, { file: parseDeploymentFile(text, 'davit.yaml') });
+      const ran = await run(finish, { file: text });
       expect([ran.error, changes(ran)]).toEqual([undefined, []]);
       expect(record().spec.sourceConfig).toEqual(before.sourceConfig);
     });
 
     it('that names missing secrets creates and uploads nothing, and says how to give them', async () => {
-      const missing = { file: { secrets: ['API_KEY', 'TOKEN'] }, suggested: ' --namespace=team' };
+      const missing = { file: { secrets: ['API_KEY', 'TOKEN'] } };
       const flags = `Give the values in this command:
   --secret API_KEY --secret TOKEN, each from the environment variable of its name
   --secrets-file FILE, from lines such as KEY=VALUE; - reads standard input`;
       const first = await run(finish, missing);
       expect([first.error, first.said, facade.records.list()]).toEqual([
-        `shop does not exist, and no value was given of secrets that its file names: API_KEY, TOKEN. Nothing was created. ${flags}`,
+        `shop lacks secrets that its file names: API_KEY, TOKEN. Nothing was changed. ${flags}`,
         [],
         [],
       ]);
@@ -416,9 +433,7 @@ describe('deploy', () => {
       expect(record().spec).toMatchObject({ secrets: [{ name: 'API_KEY' }, { name: 'OTHER' }], revisionSerial: 1 });
       const second = await run(finish, missing);
       expect([second.error, second.said]).toEqual([
-        `shop lacks secrets that its file names: TOKEN. Nothing was uploaded. ${flags.replace('--secret API_KEY ', '')}
-Or set them first:
-  kubectl davit secrets shop set TOKEN --namespace=team`,
+        `shop lacks secrets that its file names: TOKEN. Nothing was changed. ${flags.replace('--secret API_KEY ', '')}`,
         [],
       ]);
       const { uid: id } = record().metadata;
@@ -475,21 +490,39 @@ Or set them first:
     });
 
     it.each([
-      ['an error in it', 'nmae: a\n', [], 2, /davit\.yaml:1:1: nmae is not a known field: did you mean name\?$/],
-      ['a --set that is wrong', '', ['--set', 'resource_spec.cpu=lots'], 2, /^--set: resource_spec\.cpu must be /],
+      ['an error in it', 'nmae: a\n', [], /davit\.yaml:1:1: nmae is not a known field: did you mean name\?$/],
+      [
+        'a --set that is wrong',
+        'name: shop\n',
+        ['--set', 'resource_spec.cpu=lots'],
+        /^--set: resource_spec\.cpu must be /,
+      ],
       [
         'another source by --set',
-        '',
+        'name: shop\n',
         ['--set', 'source=codehost'],
-        2,
-        /deploy uploads a folder, which is internal_source/,
+        /^--set: source is codehost, and what is deployed is internal_source: /,
       ],
-      ['another source', 'source: external_docker\n', [], 2, /deploy uploads a folder, which is internal_source/],
-      ['--file and --no-file', '', ['--file', 'x', '--no-file'], 2, /exclude each other/],
-      ['a --file that is not there', '', ['--file', '/nowhere.yaml'], 2, /^There is no file \/nowhere\.yaml\.$/],
-      ['nothing, by --no-file', 'nmae: a\n', ['--no-file'], 1, /has no HTTP API/],
-    ] as const)('sends nothing for %s', async (_what, text, flags, code, words) => {
+      [
+        'another source',
+        'source: external_docker\n',
+        [],
+        /davit\.yaml:1:9: source is external_docker, and what is deployed is internal_source: /,
+      ],
+      ['an empty one', '', [], /davit\.yaml:1:1: The file is empty: it has no field such as "name: shop"\./],
+    ] as const)('changes nothing for %s', async (_what, text, flags, words) => {
       await writeFile(join(folder, 'davit.yaml'), text);
+      const ran = await runCli(['deploy', folder, ...flags], { api });
+      expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(words) });
+      expect(facade.writes()).toEqual([]);
+    });
+
+    it.each([
+      ['--file and --no-file', ['--file', 'x', '--no-file'], 2, /exclude each other/],
+      ['a --file that is not there', ['--file', '/nowhere.yaml'], 2, /^There is no file \/nowhere\.yaml\.$/],
+      ['nothing, by --no-file', ['--no-file'], 1, /has no HTTP API/],
+    ] as const)('sends nothing for %s', async (_what, flags, code, words) => {
+      await writeFile(join(folder, 'davit.yaml'), 'nmae: a\n');
       const ran = await runCli(['deploy', folder, ...flags]);
       expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
     });
@@ -723,11 +756,9 @@ Or set them first:
   describe('is refused', () => {
     it('for a deployment of another source', async () => {
       await facade.call('POST', '/v2/deployments', aBody());
-      expect((await run(() => undefined, { cluster: ['--namespace=team-a'] })).error?.split('\n')).toEqual([
-        'Deployment shop takes no folder: it runs the image registry.example/app:1 (source external_docker). To deploy another image:',
-        '  kubectl davit deploy --image IMAGE --name shop --namespace=team-a',
-        'Nothing was uploaded. To deploy this folder as a deployment of its own, choose another name with --name.',
-      ]);
+      expect((await run(() => undefined)).error).toBe(
+        'Deployment "shop" has source external_docker, which cannot become internal_source. To change it, deploy an image. For another deployment, choose another name.',
+      );
     });
 
     it('for a deployment that is being deleted', async () => {
@@ -735,7 +766,9 @@ Or set them first:
       await facade.call('POST', '/v2/deployments', body);
       const { metadata } = record();
       facade.records.put({ ...record(), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-      expect((await run(() => undefined)).error).toBe('Deployment shop is being deleted. Deploy when it is gone.');
+      expect((await run(() => undefined)).error).toBe(
+        'Deployment "shop" is being deleted and can no longer be changed.',
+      );
     });
 
     it('for a name that is none', async () => {
@@ -743,8 +776,9 @@ Or set them first:
     });
 
     it('for a folder whose name gives none', async () => {
-      const source = { ...(await listSource(folder, 'langgraph.json')), folder: '/tmp/42' };
-      expect((await run(() => undefined, { source, name: undefined })).error).toMatch(/Choose one with --name\.$/);
+      expect((await run(() => undefined, { folder: '/tmp/42', name: undefined })).error).toMatch(
+        /Choose one with --name\.$/,
+      );
     });
 
     it('for a token that is none', async () => {
@@ -796,24 +830,9 @@ Or set them first:
       api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
       const { error, progress } = await run(() => undefined);
       expect(error).toMatch(`This platform builds nothing: it has no ${what} (setting builds.`);
-      expect(error).toMatch(/\n {2}kubectl davit deploy --image IMAGE --name \S+$/);
+      expect(error).toMatch(/: kubectl davit deploy --image IMAGE --name shop$/);
       expect(progress).toEqual({});
       expect(without.records.list()).toEqual([]);
-    });
-
-    it('for nothing where what the platform has may not be read', async () => {
-      const asking: HttpApi = {
-        ...api,
-        call: (method, path, body) =>
-          path === '/v2/platform'
-            ? Promise.reject(new Refused({ status: 403, retryAfter: undefined }, 'no'))
-            : api.call(method, path, body),
-      };
-      const source = await listSource(folder, 'langgraph.json');
-      const progress: DeployProgress = {};
-      const given = { source, name: 'shop', timeoutMs: 1, suggested: '', say: () => undefined, everyMs: 5 };
-      await expect(deploy(asking, given, progress)).rejects.toThrow('is not ready after');
-      expect(progress.created).toBe('shop');
     });
 
     it('when the registry fails during the upload', async () => {

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
-import { deployedImage, type ImageOptions } from '../../../src/cli/commands/deploy-image.ts';
-import { parseDeploymentFile } from '../../../src/cli/folder/deployment-file.ts';
+import type { CommonOptions } from '../../../src/cli/commands/deploy-folder.ts';
+import { deployedImage } from '../../../src/cli/commands/deploy-image.ts';
 import { type HttpApi, makeHttpApi } from '../../../src/cli/transport/http-api.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { runCli } from '../../support/cli-world.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
@@ -34,10 +35,17 @@ function record(): AppDeployment {
   return found;
 }
 
+interface Given extends Partial<Omit<CommonOptions, 'file'>> {
+  readonly image?: string;
+  readonly file?: string;
+}
+
 /** The controller deploys what is asked for as soon as it is named. */
-async function run(
-  options: Partial<ImageOptions> = {},
-): Promise<{ readonly said: readonly string[]; readonly error: string | undefined }> {
+async function run({
+  image = 'registry.example/app:1',
+  file,
+  ...options
+}: Given = {}): Promise<{ readonly said: readonly string[]; readonly error: string | undefined }> {
   const said: string[] = [];
   const say = (line: string): void => {
     said.push(line);
@@ -48,7 +56,9 @@ async function run(
     const status = { state: 'READY', observedGeneration, activeRevisionId: id, latestRevisionId: id, conditions };
     facade.records.put({ ...record(), status } as unknown as AppDeployment);
   };
-  const given = { name: 'shop', image: 'registry.example/app:1', timeoutMs: 10_000, suggested: '', everyMs: 5, say };
+  const set = [{ flag: '--image', field: 'image_uri', value: image }];
+  const text = file !== undefined && { file: { path: 'davit.yaml', text: file } };
+  const given = { name: 'shop', set, ...text, timeoutMs: 10_000, suggested: '', everyMs: 5, say };
   try {
     await deployedImage(api, { ...given, ...options }, {});
     return { said, error: undefined };
@@ -58,7 +68,7 @@ async function run(
 }
 
 it('creates a deployment that is not there, and waits until it is ready', async () => {
-  const file = parseDeploymentFile('resource_spec: {cpu: 0.5}\nenv: [{name: A, value: file}]\n', 'davit.yaml');
+  const file = 'resource_spec: {cpu: 0.5}\nenv: [{name: A, value: file}]\n';
   const { said, error } = await run({ file, env: [{ name: 'B', value: 'flag' }] });
   expect(error).toBeUndefined();
   expect(said[0]).toBe('Created deployment shop.');
@@ -122,26 +132,31 @@ describe('the file of export', () => {
   it.each(['', '# Nothing yet.\n'])('that is empty is said to be empty: %j', async (text) => {
     const path = join(folder, 'empty.yaml');
     await writeFile(path, text);
-    expect(await runCli(['deploy', '--file', path])).toMatchObject({
+    expect(await runCli(['deploy', '--file', path], { api })).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^\S+empty\.yaml is empty: it has no field such as "name: shop"\./),
+      err: expect.stringMatching(/^\S+empty\.yaml:1:1: The file is empty: it has no field such as "name: shop"\./),
     });
   });
 
   it('of a deployment without an image says what is missing', async () => {
     const path = join(folder, 'folder.yaml');
     await writeFile(path, 'name: shop\n');
-    expect(await runCli(['deploy', '--file', path])).toMatchObject({
+    // As the API server says it.
+    const field = 'spec.sourceRevisionConfig.imageUri';
+    const message = 'source external_docker needs imageUri';
+    const refused = new Invalid('x', [{ field, message, reason: 'FieldValueRequired' }]);
+    facade.kube.failOn(({ kind }) => (kind === 'AppDeployment' ? refused : undefined));
+    expect(await runCli(['deploy', '--file', path], { api })).toMatchObject({
       code: 2,
       err: expect.stringMatching(
-        /^\S+folder\.yaml names no image_uri\. Which image, or which folder\? kubectl davit deploy --image IMAGE/,
+        /^\S+folder\.yaml:1:1: image_uri source external_docker needs image_uri\nWhich image, or which folder\? kubectl davit deploy --image IMAGE/,
       ),
     });
   });
 });
 
 describe('secrets that the file names', () => {
-  const file = parseDeploymentFile('secrets: [API_KEY]\n', 'davit.yaml');
+  const file = 'secrets: [API_KEY]\n';
 
   it('are asked for, and are there from the first revision on', async () => {
     const terminal = { isInteractive: true, ask: () => Promise.resolve('canary') };
@@ -152,15 +167,14 @@ describe('secrets that the file names', () => {
 
   it('are missing where nobody can be asked: nothing is created', async () => {
     const { error } = await run({ file });
-    expect(error).toMatch(/^shop does not exist, and no value was given of secrets that its file names: API_KEY\./);
-    expect(error).toContain(' Nothing was created. ');
+    expect(error).toMatch(/^shop lacks secrets that its file names: API_KEY\. Nothing was changed\. /);
     expect(error).toContain('--secret API_KEY');
-    expect(facade.writes()).toEqual([]);
+    expect(facade.kept()).toEqual([]);
   });
 });
 
 describe('secrets whose values the command line names', () => {
-  const file = parseDeploymentFile('secrets: [API_KEY]\n', 'davit.yaml');
+  const file = 'secrets: [API_KEY]\n';
   const secrets = [{ name: 'API_KEY', value: 'canary' }];
 
   it('are there from the first revision on, with no terminal', async () => {
@@ -193,7 +207,9 @@ describe('is refused', () => {
     const other = await serve(facade.app, { host: '127.0.0.1', port: 0 });
     api = makeHttpApi({ server: other.url, token: TOKEN, namespace: TENANT.namespace });
     await facade.call('POST', '/v2/deployments', aBody({ source: 'internal_source', source_revision_config: {} }));
-    expect((await run()).error).toMatch(/^Deployment shop takes no image: its source is internal_source\./);
+    expect((await run()).error).toMatch(
+      /^Deployment "shop" has source internal_source, which cannot become external_docker\./,
+    );
     await other.close();
   });
 
@@ -201,7 +217,7 @@ describe('is refused', () => {
     await run();
     const { metadata } = record();
     facade.records.put({ ...record(), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-    expect((await run()).error).toBe('Deployment shop is being deleted. Deploy when it is gone.');
+    expect((await run()).error).toBe('Deployment "shop" is being deleted and can no longer be changed.');
   });
 
   it('for an image that is none', async () => {
@@ -221,7 +237,6 @@ describe('is refused', () => {
       [],
       /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME, or --file FILE that names an image_uri$/,
     ],
-    ['another source', ['--image', 'a:1', '--name', 'shop', '--set', 'source=codehost'], /source is codehost/],
   ])('with %s', async (_what, args, words) => {
     expect(await runCli(['deploy', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
   });

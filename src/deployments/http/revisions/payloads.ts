@@ -23,7 +23,7 @@ export type ListRevisions = z.output<typeof ListRevisions>;
 
 const value = z.string().nullable();
 
-const changes = z.array(
+export const FieldChanges = z.array(
   z.object({
     field: z.string().describe('Path of the field. A variable of secrets is named secrets.NAME.'),
     kind: z.enum(['added', 'removed', 'changed']),
@@ -71,7 +71,7 @@ export const Revision = z
         may_lack_earlier: z
           .boolean()
           .describe('Whether revisions between the two, or before the oldest one, may no longer be kept.'),
-        fields: changes.describe('What differs, ordered by field. Empty for the oldest one.'),
+        fields: FieldChanges.describe('What differs, ordered by field. Empty for the oldest one.'),
       })
       .nullable()
       .describe(
@@ -137,7 +137,7 @@ export const RevisionDiff = z
   .object({
     from: id,
     to: id,
-    changes: changes.describe('Ordered by field. The scale is no part of a revision.'),
+    changes: FieldChanges.describe('Ordered by field. The scale is no part of a revision.'),
   })
   .meta({
     id: 'RevisionDiff',
