@@ -133,11 +133,7 @@ describe('a namespace whose deployments the caller may not read', () => {
     );
   };
 
-  it.each(
-    [
-      ['exec', 'shop', '--', 'true'],
-    ].map((args) => [args] as const),
-  )('%j says so', async (args) => {
+  it.each([['exec', 'shop', '--', 'true']].map((args) => [args] as const))('%j says so', async (args) => {
     const ran = await runCli(args, { kubectl: refusing });
     // What kubectl prints on the terminal would stand before it.
     expect(ran).toMatchObject({ code: 1, out: '', err: says, onTerminal: [] });
