@@ -5,6 +5,7 @@ import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
 import { type BuildNeeds, registerBuilds } from '../builds/http/routes.ts';
 import type { PlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { registerRetained } from '../databases/http/retained.ts';
 import { registerOperations } from '../databases/http/routes.ts';
 import { registerFileSchema } from '../deployments/http/deployment-file-schema.ts';
 import { registerPlatform } from '../deployments/http/platform/routes.ts';
@@ -29,6 +30,7 @@ import { type PageFiles, registerPage } from './page-routes.ts';
 const COLLECTIONS: readonly Collection<BuildNeeds & Shared>[] = [
   registerDeployments,
   registerOperations,
+  registerRetained,
   registerListeners,
   registerLogs,
   registerBuilds,

@@ -6,6 +6,8 @@ const CENSUS = {
   databases: [{ reason: 'Ready', count: 4 }],
   datastores: [{ datastore: 'postgres', version: '17.5', behind: 'true', count: 4 }],
   backups: [{ reason: 'BackedUp', count: 2 }],
+  unprotected: 5,
+  retained: { count: 6, bytes: 2048 },
   oldestBackup: 1_700_000_000,
   archives: [{ reason: 'Archived', count: 3 }],
   proofs: [{ reason: 'Proven', count: 1 }],
@@ -36,6 +38,9 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_databases_at_risk{reason="VolumeLost"} 1',
     'davit_databases{reason="Ready"} 4',
     'davit_datastore_version_info{datastore="postgres",version="17.5",behind="true"} 4',
+    'davit_databases_unprotected 5',
+    'davit_databases_retained 6',
+    'davit_databases_retained_bytes 2048',
     'davit_database_backups{reason="BackedUp"} 2',
     'davit_database_backups_oldest_timestamp_seconds 1700000000',
     'davit_database_archives{reason="Archived"} 3',
@@ -52,7 +57,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(15);
+  expect(await values(metrics, ofRecords)).toHaveLength(18);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

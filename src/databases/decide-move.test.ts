@@ -119,7 +119,7 @@ describe('what is refused', () => {
     [
       'no backups',
       'Restore',
-      { spec: { sourceConfig: {} } },
+      { spec: { sourceConfig: {} }, status: { conditions: [condition('BackupReady', 'False', 'NotConfigured')] } },
       /asks for no backups\. Set source_config\.database\.backup/,
     ],
     [

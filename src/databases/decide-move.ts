@@ -1,6 +1,7 @@
 // Whether an operation can give a deployment another database, and which. The facade asks before the operation is created, and the
 // controller before it begins.
 
+import { isBackedUp } from '../deployments/record/backup-request.ts';
 import {
   type DatabaseMove,
   databaseNumberOf,
@@ -209,9 +210,10 @@ function backupTrouble(record: AppDeployment): string | undefined {
 }
 
 /** `needs`: what for, as the beginning of a sentence. */
-function storeTrouble({ metadata: { name }, spec, status }: AppDeployment, needs: string): string | undefined {
-  const { backup } = spec.sourceConfig.database ?? {};
-  if (backup === undefined || backup.enabled === false)
+function storeTrouble(record: AppDeployment, needs: string): string | undefined {
+  const { metadata, status } = record;
+  const { name } = metadata;
+  if (!isBackedUp(record))
     return `${needs}, and ${name} asks for no backups. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
   const ready = conditionOf(status?.conditions, 'BackupReady');
   return ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing'

@@ -14,6 +14,7 @@ import { backupChildren, taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import { type Action, plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
+import { databaseAsked } from './record/backup-default.ts';
 import { isOwnedBy } from './record/metadata.ts';
 import { activeRevision } from './record/revisions.ts';
 
@@ -32,7 +33,7 @@ export async function applyCronJobs(
   const judged = active ? observed : withoutTasks(observed);
   const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
   const isDue = active !== undefined || hasDataToLose(observed, revision);
-  const { backup, archive } = observed.record.spec.sourceConfig.database ?? {};
+  const { backup, archive } = databaseAsked(observed.record, options.settings) ?? {};
   const asks = [active?.spec.requested.tasks, backup, archive].some((one) => one !== undefined);
   const isNeeded = isDue && asks;
   if (!isNeeded && !hasSome) return [];

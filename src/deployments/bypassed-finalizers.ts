@@ -9,11 +9,13 @@ import type { Change } from '../lib/controller/store.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { hasFinalizer } from './finalize.ts';
 import { orphanedChildren } from './plan/teardown.ts';
+import { deletionDefault } from './record/database-deletion.ts';
 
 export interface Vanished {
   /** Deletes the remaining children of a record of this key that was recently deleted in this way. */
@@ -29,7 +31,7 @@ const LOOKS_EVERY_MS = 2000;
 const RETRIES_AFTER_MS = 500;
 
 /** `elapsed`: milliseconds of a monotonic clock. */
-export function makeVanished(home: Cluster, elapsed: () => number): Vanished {
+export function makeVanished(home: Cluster, { database }: Settings, elapsed: () => number): Vanished {
   const gone = new Map<string, { readonly record: AppDeployment; readonly until: number }>();
   const close = home.caches.records.onChange((change) => {
     if (!isVanished(change)) return;
@@ -42,7 +44,9 @@ export function makeVanished(home: Cluster, elapsed: () => number): Vanished {
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      const failed = await deleteObjects(orphanedChildren(left.record, allNamed(key, home)), home);
+      const { record } = left;
+      const of = { record, deletionDefault: deletionDefault(record, database.deletionPolicy) };
+      const failed = await deleteObjects(orphanedChildren(of, allNamed(key, home)), home);
       if (failed.length > 0) return { requeueAfterMs: RETRIES_AFTER_MS };
       if (elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);

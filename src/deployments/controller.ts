@@ -57,7 +57,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
   begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit, codeFile, contracts }, queue) {
     const { client, caches } = home;
     const hosts = makeHostRegistry(caches, settings.address);
-    const vanished = makeVanished(home, elapsed);
+    const vanished = makeVanished(home, settings, elapsed);
     for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
     return {
       reconcile: makeReconciler({

@@ -10,15 +10,11 @@ import {
   namesNow,
   type Observed,
   type ObservedSecrets,
-  type Pod,
   refTo,
   type SecretsRead,
 } from './assess/observed.ts';
 import { patienceOf } from './assess/patience.ts';
-import { withLongHeld } from './assess/pod-inits.ts';
-import { withUnsettled } from './assess/pod-settling.ts';
-import { withJustStarted } from './assess/pod-startup.ts';
-import { withOverdue } from './assess/terminating-pods.ts';
+import { withMarks } from './assess/pod-marks.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
 import { childrenNamed } from './cluster/caches.ts';
@@ -27,7 +23,9 @@ import { operationOn } from './cluster/operation.ts';
 import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
+import { backupDefault } from './record/backup-default.ts';
 import { canBuild } from './record/build-source.ts';
+import { deletionDefault } from './record/database-deletion.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
@@ -57,7 +55,6 @@ export function observeCaches(
   { home, settings }: ObservedFrom,
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
-  const { spec } = record;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
@@ -66,10 +63,12 @@ export function observeCaches(
   return {
     record,
     operation,
+    deletionDefault: deletionDefault(record, settings.database.deletionPolicy),
     names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
-    backupStore: spec.sourceConfig.database && backupStoreIn(namespace, home, settings),
+    backupDefault: backupDefault(settings),
+    backupStore: backupStoreIn(namespace, home, settings),
     addressKindMissing: home.caches.addresses?.isInstalled() === false,
     keda: home.caches.keda.length > 0 && home.caches.keda.every((cache) => cache.isInstalled()),
     cloudNativePg: home.caches.postgresClusters?.isInstalled() === true,
@@ -112,11 +111,6 @@ export async function observeForReport(
     versions.of(after, home.client, log),
   ]);
   return { ...after, pods, versions: said, patience: patienceOf(record, settings, now()) };
-}
-
-/** What only the time says of pods. */
-function withMarks(pods: readonly Pod[], now: Date): readonly Pod[] {
-  return withUnsettled(withLongHeld(withJustStarted(withOverdue(pods, now), now), now), now);
 }
 
 async function observeSecrets(

@@ -89,6 +89,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
     ...(isHeld ? workersBefore(record.status) : workersOf(observed, latest)),
+    ...deletionOf(observed),
     ...(observed.names.databaseNumber > 0 && { databaseNumber: observed.names.databaseNumber }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
@@ -105,6 +106,16 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(tasks && { tasks }),
     conditions,
   };
+}
+
+/** What the deletion of the record does with its database, and what it does while the spec does not say so. */
+function deletionOf({
+  record,
+  deletionDefault,
+}: ObservedRecord): Pick<AppDeploymentStatus, 'databaseDeletionPolicy' | 'databaseDeletionDefault'> {
+  if (deletionDefault === undefined) return {};
+  const databaseDeletionPolicy = record.spec.databaseDeletionPolicy ?? deletionDefault;
+  return { databaseDeletionPolicy, databaseDeletionDefault: deletionDefault };
 }
 
 function workersBefore(status: AppDeploymentStatus | undefined): Pick<AppDeploymentStatus, 'workers'> {
@@ -163,6 +174,8 @@ export function deletingStatus(
   return {
     // The host is another's to have only when nothing leads here any more.
     ...(addressOf(observed) ? before : status),
+    // Also of a record that is deleted before its first status: with a status that lacks it, it would count as an older one.
+    ...deletionOf(observed),
     state: 'AWAITING_DELETE',
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
     ...stalledReasonSince(record.status, conditions, now),

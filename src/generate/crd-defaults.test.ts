@@ -31,9 +31,9 @@ it('every number of a resource spec has its default', () => {
 });
 
 it('a default of the schema is said where it stands', () => {
-  expect(at('spec.databaseDeletionPolicy')).toMatchObject({
-    default: 'Delete',
-    description: expect.stringMatching(/ Default: Delete\.$/),
+  expect(at('spec.tracingProjectDeletionPolicy')).toMatchObject({
+    default: 'Retain',
+    description: expect.stringMatching(/ Default: Retain\.$/),
   });
   expect(at('spec.source')?.description).not.toContain('Default');
 });

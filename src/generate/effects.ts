@@ -35,7 +35,6 @@ export function specWith(sourceConfig: SourceConfig): AppDeploymentSpec {
     sourceConfig,
     sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
     secrets: [],
-    databaseDeletionPolicy: 'Delete',
     tracingProjectDeletionPolicy: 'Retain',
   };
 }

@@ -70,6 +70,7 @@ it('says since when the data of a record or its service is in trouble, also of o
   const { records } = censusOfEach(
     [
       ready('a-well', [condition('BackupReady', 'True', 'BackedUp'), condition('DatabaseReady', 'True', 'Answering')]),
+      ready('a-bare', [condition('BackupReady', 'False', 'NotConfigured')]),
       ready('b-stale', [condition('BackupReady', 'False', 'BackupStale')]),
       ready('c-thin', [condition('DatabaseReady', 'True', 'InstancesMissing')]),
       ready('d-no-password', [condition('DatabaseReady', 'True', 'PasswordMissing')]),
@@ -82,10 +83,11 @@ it('says since when the data of a record or its service is in trouble, also of o
     'b-stale': [{ condition: 'BackupReady', reason: 'BackupStale', at }],
     'c-thin': [{ condition: 'DatabaseReady', reason: 'InstancesMissing', at }],
     'd-no-password': [{ condition: 'DatabaseReady', reason: 'PasswordMissing', at }],
+    'a-bare': [{ condition: 'BackupReady', reason: 'NotConfigured', at }],
     moving: [{ condition: 'Available', reason: 'OperationRunning', at }],
     'a-well': [],
     moved: [],
   });
-  // Those in trouble come first.
-  expect(records.slice(4).map(({ name }) => name)).toEqual(['a-well', 'moved']);
+  // Those in trouble come first, and then those without backups.
+  expect(records.slice(4).map(({ name }) => name)).toEqual(['a-bare', 'a-well', 'moved']);
 });

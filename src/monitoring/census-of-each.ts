@@ -3,7 +3,7 @@
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type ConditionType, isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
+import { type ConditionType, isFailure, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { hasFailedLast } from '../schema/tasks.ts';
 import type { EachRecord } from './metrics.ts';
@@ -15,7 +15,10 @@ type Listed = EachRecord['records'][number];
 /** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
 const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'RestoreProven'] as const satisfies ConditionType[];
 
-/** At most `most` records: those that are Stalled, those with another trouble, then the others by name. */
+/** The reason of BackupReady of a database that has neither backups nor an archive, on some platforms every one. */
+const UNPROTECTED = 'NotConfigured' satisfies Reason;
+
+/** At most `most` records: those that are Stalled, those with another trouble, those without backups, then the others by name. */
 export function censusOfEach(records: readonly AppDeployment[], most: number): EachRecord {
   const all = records.map(listed).toSorted((a, b) => urgency(a) - urgency(b) || (placeOf(a) < placeOf(b) ? -1 : 1));
   return { records: all.slice(0, most), omitted: Math.max(0, all.length - most) };
@@ -60,7 +63,8 @@ function troublesOf(record: AppDeployment): Listed['troubles'] {
 
 function urgency({ stalled, isReady, troubles }: Listed): number {
   if (stalled) return 0;
-  return isReady && troubles.length === 0 ? 2 : 1;
+  if (!isReady || troubles.some(({ reason }) => reason !== UNPROTECTED)) return 1;
+  return troubles.length > 0 ? 2 : 3;
 }
 
 function placeOf({ namespace, name }: Listed): string {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
@@ -124,6 +125,38 @@ it('counts the records that ask for backups, and says of when the oldest last ba
   expect(censusOf([aRecord()], []).oldestBackup).toBeUndefined();
 });
 
+it('counts the databases that nothing protects, and not among those that ask for backups', () => {
+  const [bare, backedUp] = ['NotConfigured', 'BackedUp'].map((reason) => {
+    const condition = { type: 'BackupReady', status: 'False', reason, message: '', lastTransitionTime: at(0) };
+    return aRecord({}, { status: { conditions: [condition] } as AppDeploymentStatus });
+  }) as [AppDeployment, AppDeployment];
+  expect(censusOf([bare, bare, backedUp, aRecord()], [])).toMatchObject({
+    unprotected: 2,
+    backups: [{ reason: 'BackedUp', count: 1 }],
+  });
+  expect(censusOf([], []).unprotected).toBe(0);
+});
+
+it('counts the databases of records that are gone, with their sizes', () => {
+  const claim = (uid: string, storage: string): KubeObject =>
+    ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name: 'shop--postgres',
+        namespace: 'team',
+        labels: {
+          'davit.dev/deployment': 'shop',
+          'davit.dev/component': 'postgres',
+          'davit.dev/deployment-uid': uid,
+        },
+      },
+      spec: { resources: { requests: { storage } } },
+    }) as KubeObject;
+  const holders = [claim('gone', '2Gi'), claim('gone too', '1Gi'), claim(aRecord().metadata.uid ?? '', '4Gi')];
+  expect(censusOf([aRecord()], [], undefined, holders).retained).toEqual({ count: 2, bytes: 3 * 2 ** 30 });
+});
+
 it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
   const known = (status: string, reason: string): AppDeployment => {
     const condition = { type: 'DatabaseReady', status, reason, message: '', lastTransitionTime: at(0) };
@@ -173,6 +206,8 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     datastores: [],
     databases: [],
     backups: [],
+    unprotected: 0,
+    retained: { count: 0, bytes: 0 },
     archives: [],
     proofs: [],
     unavailableSince: [],

@@ -1,7 +1,9 @@
 // The state of all records and builds as numbers, for the metrics. The number of groups is bounded by the tables of states and
 // reasons, not by the number of records or tenants.
 
+import { retainedDatabases } from '../deployments/record/retained-databases.ts';
 import { stalledFrom } from '../deployments/stalled-since.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type ConditionType, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -22,11 +24,15 @@ export const DATA_AT_RISK: readonly string[] = [
   'PasswordMissing',
 ] satisfies Reason[];
 
-/** Counts records and builds. `mostNamed`: how many records are named, if any. */
+/**
+ * Counts records, builds and databases. `mostNamed`: how many records are named, if any. `holders`: claims and Clusters of databases, also
+ * of records that are gone.
+ */
 export function censusOf(
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
   mostNamed?: number,
+  holders: readonly KubeObject[] = [],
 ): Census {
   const deployments = new Map<string, Census['deployments'][number]>();
   const stalledSince = makeOldest();
@@ -72,6 +78,7 @@ export function censusOf(
     databases,
     datastores: datastoresOf(records),
     ...backupsOf(records),
+    retained: retainedOf(holders, records),
     unavailableSince: unavailableSince.all(),
     degradedSince: degradedSince.all(),
     stalledSince: stalledSince.all(),
@@ -137,15 +144,24 @@ function datastoresOf(records: readonly AppDeployment[]): Census['datastores'] {
   return [...counts.values()];
 }
 
-/** Counts the records that ask for backups, for proofs of them, and for archives. */
+function retainedOf(holders: readonly KubeObject[], records: readonly AppDeployment[]): Census['retained'] {
+  const all = retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid)));
+  return { count: all.length, bytes: all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+}
+
+/** The reason of BackupReady of a database that has no backups. */
+const UNPROTECTED = 'NotConfigured' satisfies Reason;
+
+/** Counts the records that have backups, proofs of them, and archives, and those that have none of these. */
 function backupsOf(
   records: readonly AppDeployment[],
-): Pick<Census, 'backups' | 'oldestBackup' | 'archives' | 'proofs' | 'oldestProof'> {
+): Pick<Census, 'backups' | 'unprotected' | 'oldestBackup' | 'archives' | 'proofs' | 'oldestProof'> {
   const backups = reasonsOf(records, 'BackupReady', (status) => status?.databaseBackup?.lastSuccessAt);
   const archives = reasonsOf(records, 'ArchiveReady');
   const proofs = reasonsOf(records, 'RestoreProven', (status) => status?.databaseProof?.provenAt);
   return {
-    backups: backups.counts,
+    backups: backups.counts.filter(({ reason }) => reason !== UNPROTECTED),
+    unprotected: backups.counts.find(({ reason }) => reason === UNPROTECTED)?.count ?? 0,
     ...(backups.oldest !== undefined && { oldestBackup: backups.oldest }),
     archives: archives.counts,
     proofs: proofs.counts,

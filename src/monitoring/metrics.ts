@@ -48,6 +48,10 @@ export interface Census {
   }[];
   /** Records that ask for backups, by the reason of BackupReady. */
   readonly backups: readonly { readonly reason: string; readonly count: number }[];
+  /** Records with an own PostgreSQL that nothing protects. */
+  readonly unprotected: number;
+  /** Databases that deleted records have retained. */
+  readonly retained: { readonly count: number; readonly bytes: number };
   /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
   readonly oldestBackup?: number;
   /** Records that ask for an archive, by the reason of ArchiveReady. */
@@ -247,6 +251,21 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would bring another image',
     labelNames: ['datastore', 'version', 'behind'],
     read: ({ datastores }) => datastores.map(({ count, ...labels }) => [labels, count]),
+  },
+  {
+    name: 'databases_unprotected',
+    help: 'AppDeployments whose own PostgreSQL has neither backups nor an archive',
+    read: ({ unprotected }) => unlabelled(unprotected),
+  },
+  {
+    name: 'databases_retained',
+    help: 'Databases that deleted AppDeployments have retained',
+    read: ({ retained }) => unlabelled(retained.count),
+  },
+  {
+    name: 'databases_retained_bytes',
+    help: 'Size of the volumes of these databases',
+    read: ({ retained }) => unlabelled(retained.bytes),
   },
   {
     name: 'database_backups',

@@ -5,6 +5,7 @@ import type { Pod } from '../deployments/assess/observed.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
 import type { Clock } from '../lib/controller/clock.ts';
 import { type Change, endAll } from '../lib/controller/store.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../lib/kube/api-resources.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -48,7 +49,9 @@ export function followStatuses(
     pods,
     providers,
     integrations,
-  }: Pick<Caches, 'records' | 'revisions' | 'pods' | 'providers' | 'integrations'>,
+    children,
+    postgresClusters,
+  }: Pick<Caches, 'records' | 'revisions' | 'pods' | 'providers' | 'integrations' | 'children' | 'postgresClusters'>,
   { log, metrics, clock, mostNamed }: StatusOptions,
 ): () => void {
   const limit = makeLineLimit(clock);
@@ -98,7 +101,12 @@ export function followStatuses(
     pods.onChange(countRestarts),
     providers.onChange((change: Change<OAuthProvider>) => logChange(change)),
     integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
-    metrics.countRecords(() => censusOf(records.list(), revisions.list(), mostNamed)),
+    metrics.countRecords(() => {
+      const holders = [children.get(PERSISTENT_VOLUME_CLAIMS.kind), postgresClusters].flatMap(
+        (cache) => cache?.list() ?? [],
+      );
+      return censusOf(records.list(), revisions.list(), mostNamed, holders);
+    }),
     () => limit.stop(),
   ];
   return endAll(subscriptions);

@@ -216,6 +216,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Source', SOURCE_WORDS[deployment.source]],
     ['PostgreSQL', versionOf(deployment.datastores.postgres)],
     ['Redis', versionOf(deployment.datastores.redis)],
+    ['Database, on deletion', deployment.database_claim && deployment.database_deletion_policy],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
     ['Last proof', provenAt && <Age then={provenAt} after=" ago" />],
     ['Archive', archive && <Archive report={archive} />],

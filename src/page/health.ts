@@ -56,7 +56,7 @@ export function wordOf(deployment: Deployment): string {
 }
 
 /** Nothing is under way: it is not needed, or waits for its time. */
-const IDLE = ['NotNeeded', 'ScaledToZero', 'BackupPending'];
+const IDLE = ['NotNeeded', 'ScaledToZero', 'BackupPending', 'NotConfigured'];
 
 export function toneOfCondition({ status, reason }: Condition): Tone {
   if (status === 'True') return 'good';

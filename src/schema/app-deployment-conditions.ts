@@ -20,7 +20,7 @@ export const CONDITION_TYPES = {
   ReferencesResolved: 'Every Secret and key that the record names exists.',
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
   BackupReady:
-    'The last backup of the own PostgreSQL is in the store and is not too old. Only a record that asks for backups has it. Ready does not depend on it.',
+    'The last backup of the own PostgreSQL is in the store and is not too old. A record with an own PostgreSQL has it, unless it has an archive instead. Ready does not depend on it.',
   ArchiveReady:
     'Every change of the own PostgreSQL goes to the archive, whose last base backup is not too old. Only a record that asks for an archive has it. Ready does not depend on it.',
   RestoreProven:
@@ -109,6 +109,10 @@ export const REASONS = {
     todo: 'Remove the fields that the message names from resource_spec.',
   },
   BackedUp: { meaning: 'The last run put a backup into the store, and it is not too old.', todo: 'Nothing.' },
+  NotConfigured: {
+    meaning: 'The own PostgreSQL has neither backups nor an archive: if its volume is lost, its data is lost.',
+    todo: 'Have settings.backups.store set, or turn backups on as the message says.',
+  },
   BackupPending: { meaning: 'No backup has been made yet.', todo: 'Wait for the schedule.' },
   BackupFailing: {
     meaning: 'The last backup failed, or its pod cannot begin. Backups that are in the store stay.',
@@ -509,6 +513,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'AddressPending',
   'VolumeResizing',
   'BackedUp',
+  'NotConfigured',
   'BackupPending',
   'Archived',
   'ArchivePending',

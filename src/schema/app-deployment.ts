@@ -16,7 +16,7 @@ import {
   DatastoreStatus,
   ONE_POD_MESSAGE,
 } from './database.ts';
-import { DATABASE_DRIVERS, MOST_KEPT } from './database-names.ts';
+import { DATABASE_DRIVERS, DELETION_POLICIES, MOST_KEPT } from './database-names.ts';
 import { DatabaseOfDeployment } from './datastore-operation.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { SECRET_KEY_PATTERN } from './name-patterns.ts';
@@ -292,11 +292,13 @@ export const AppDeploymentSpec = z
       'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
     ).optional(),
     databaseDeletionPolicy: z
-      .enum(['Delete', 'Retain'])
-      .default('Delete')
-      .describe('Whether deletion of the record deletes the PostgreSQL volume and password.'),
+      .enum(DELETION_POLICIES)
+      .describe(
+        'Whether deletion of the record deletes the PostgreSQL volume and password. Default: settings.database.deletionPolicy when Davit first sees the record; status.databaseDeletionPolicy has the value in force.',
+      )
+      .optional(),
     tracingProjectDeletionPolicy: z
-      .enum(['Delete', 'Retain'])
+      .enum(DELETION_POLICIES)
       .default('Retain')
       .describe('Whether deletion of the record deletes the tracing project.'),
   })
@@ -417,6 +419,16 @@ export const AppDeploymentStatus = z.object({
     )
     .meta({ maxProperties: 64 })
     .describe('The named workers of the newest revision.')
+    .optional(),
+  databaseDeletionPolicy: z
+    .enum(DELETION_POLICIES)
+    .describe('Whether deletion of the record deletes the PostgreSQL volume and password.')
+    .optional(),
+  databaseDeletionDefault: z
+    .enum(DELETION_POLICIES)
+    .describe(
+      'What databaseDeletionPolicy is while the spec does not set it. It does not change: it comes from the settings with which Davit first saw the record.',
+    )
     .optional(),
   databaseVolumeUid: z
     .string()

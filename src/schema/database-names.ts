@@ -3,6 +3,10 @@
 /** What runs a record's own PostgreSQL: one pod of Davit's, or CloudNativePG. */
 export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg'] as const;
 
+/** What the deletion of a deployment does with its database and its tracing project. */
+export const DELETION_POLICIES = ['Delete', 'Retain'] as const;
+export type DeletionPolicy = (typeof DELETION_POLICIES)[number];
+
 /** As `archiveName` makes it. */
 export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
 const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);

@@ -36,7 +36,10 @@ const STALE_AFTER_HOURS = 48;
 const PROOF_STALE_AFTER_HOURS = 240;
 
 export const DatabaseBackup = z.object({
-  enabled: z.boolean().describe('Whether backups are made. Default: true.').optional(),
+  enabled: z
+    .boolean()
+    .describe('Whether backups are made. Default: true. Without backup, settings.backups.default decides.')
+    .optional(),
   schedule: Schedule.describe(
     'When a backup is made, as in a CronJob: five fields, or @daily; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
   ).optional(),
@@ -194,6 +197,15 @@ export function backupPlanOf(database: Readonly<Database> | undefined, name: str
   if (backup === undefined || backup.enabled === false) return undefined;
   const { schedule = defaultSchedule(name), timeZone, staleAfterHours = STALE_AFTER_HOURS } = backup;
   return { schedule, timeZone, staleAfterHours };
+}
+
+/** `backup`: what the platform makes of a database that has neither backups nor an archive, and whose record does not refuse them. */
+export function withBackupDefault(
+  database: Readonly<Database> | undefined,
+  backup: DatabaseBackup | undefined,
+): Readonly<Database> | undefined {
+  const isSaid = database?.backup !== undefined || archivePlanOf(database, '') !== undefined;
+  return backup === undefined || isSaid ? database : { ...database, backup };
 }
 
 /** Spreads the backups of a platform over six hours of the night. `name`: another one for what runs beside. */

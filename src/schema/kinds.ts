@@ -98,6 +98,16 @@ export const KINDS: readonly Kind[] = [
       wide('Changed-By', '.status.changedBy', 'Who wrote its spec, where it is known.'),
       wide('Latest', '.status.latestRevision', 'Newest revision.'),
       wide('Active', '.status.activeRevision', 'Newest revision that was deployed.'),
+      wide(
+        'On-Delete',
+        '.status.databaseDeletionPolicy',
+        'Whether deletion of the record deletes or retains its own PostgreSQL.',
+      ),
+      wide(
+        'Backups',
+        condition('BackupReady', 'reason'),
+        'Reason of condition BackupReady. NotConfigured: nothing protects the database.',
+      ),
       {
         ...wide('Backup', '.status.databaseBackup.lastSuccessAt', 'Age of the last backup of the own PostgreSQL.'),
         type: 'date',

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { DATA_DURABILITIES, Instances } from './database.ts';
-import { DATABASE_DRIVERS } from './database-names.ts';
+import { DATABASE_DRIVERS, DELETION_POLICIES } from './database-names.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
@@ -404,6 +404,18 @@ const Backups = z
       })
       .optional()
       .describe('Where backups are kept. Absent: none are made.'),
+    default: z
+      .strictObject({
+        enabled: z
+          .boolean()
+          .default(true)
+          .describe(
+            'Whether the own PostgreSQL of a record that does not set database.backup is backed up, every day, where there is a store. A record with an archive is not.',
+          ),
+        prove: z.boolean().default(true).describe('Whether the newest of these backups is proven, once a week.'),
+      })
+      .prefault({})
+      .describe('Backups of records that do not ask for any.'),
     image: ImageReference.optional().describe("Davit's own image, which sends and fetches backups; the chart sets it."),
     timeoutSeconds: z
       .int()
@@ -429,7 +441,7 @@ const Backups = z
       .boolean()
       .default(false)
       .describe(
-        'Whether the newest backup of each record is restored beside and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
+        'Whether the newest backup of each record that asks for backups is restored beside and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
       ),
   })
   .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");
@@ -547,6 +559,12 @@ export const Settings = z.strictObject({
         .default('pod')
         .describe(
           'What runs the own PostgreSQL of a new record that does not name a driver. Existing ones keep theirs.',
+        ),
+      deletionPolicy: z
+        .enum(DELETION_POLICIES)
+        .default('Retain')
+        .describe(
+          'What the deletion of a record does with its own PostgreSQL, for records that do not set databaseDeletionPolicy. Each record keeps the value that it began with.',
         ),
       instances: Instances.default(2).describe('Instances of driver cloudnative-pg for records that do not say.'),
       operatorNamespaceLabels: z

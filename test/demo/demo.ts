@@ -121,6 +121,7 @@ async function createWhenKnown(stage: Stage, image: string): Promise<Deployment>
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
+    database_deletion_policy: 'Delete',
     source_config: { resource_spec: SMALL, ...(database && { database }) },
     source_revision_config: { image_uri: image },
     secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],

@@ -33,6 +33,7 @@ export async function startFurtherCluster(stage: Stage, say: (line: string) => v
         call(stage, 'POST', '/v2/deployments', {
           name: ON_FURTHER_CLUSTER,
           source: 'external_docker',
+          database_deletion_policy: 'Delete',
           source_config: { listener_id: listening.id, listener_config: { k8s_namespace: PLACE } },
           source_revision_config: { image_uri: images.sample },
           secrets: [{ name: 'GREETING', value: 'hello from a Secret of the hub' }],

@@ -18,6 +18,7 @@ import { askForName, YES } from '../line/confirm.ts';
 import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { carryOut, type Operation, type OperationRequest } from './operation.ts';
+import { adoptRetained, discardRetained, listRetained } from './retained.ts';
 
 interface Act {
   readonly action: OperationAction;
@@ -49,10 +50,16 @@ const ACTS = {
 } as const satisfies Readonly<Record<string, Act>>;
 type Word = keyof typeof ACTS;
 
+/** What is done with databases of deployments that are gone. */
+const OF_DELETED = { adopt: adoptRetained, discard: discardRetained } as const;
+
 export const databaseCommand: Command = {
   name: 'database',
-  purpose: 'restore, move or upgrade its database, return to the one before, or delete that',
-  words: [{ word: 'ACTION', names: 'action', choices: Object.keys(ACTS) }, DEPLOYMENT],
+  purpose: 'restore, move or upgrade its database, return to the one before, or list what deleted deployments retain',
+  words: [
+    { word: 'ACTION', names: 'action', choices: [...Object.keys(ACTS), 'retained', ...Object.keys(OF_DELETED)] },
+    { ...DEPLOYMENT, need: 'optional' },
+  ],
   flags: [
     { name: 'backup', value: 'BACKUP', help: 'restore: the backup of this name (PROGRAM backups NAME)' },
     {
@@ -60,7 +67,11 @@ export const databaseCommand: Command = {
       value: 'OTHER',
       help: 'restore: the deployment whose backup it is, also one that is gone; NAME itself if not given',
     },
-    { name: 'number', value: 'N', help: 'delete-previous: the number of the database (PROGRAM status NAME)' },
+    {
+      name: 'number',
+      value: 'N',
+      help: 'delete-previous, adopt, discard: the number of the database (PROGRAM status NAME, PROGRAM database retained)',
+    },
     YES,
     ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
     OUTPUT,
@@ -74,18 +85,27 @@ platform, each with all of its data. return goes back to the database before, wi
 the database that it leaves is kept until delete-previous deletes it. restore, return and delete-previous need the verb restore on the deployment, which
 davit-admin has.
 
+retained lists the databases that deleted deployments have left here; WANTED says whether a deployment has the name now. adopt lets the deployment that has the name now use one with its data, which
+needs the right to get the volume and the password. discard deletes one with its data, which needs the right to delete both.
+
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e --from old-shop
   PROGRAM database move shop
   PROGRAM database upgrade shop
   PROGRAM database return shop
-  PROGRAM database delete-previous shop --number 0`,
+  PROGRAM database delete-previous shop --number 0
+  PROGRAM database retained
+  PROGRAM database adopt shop
+  PROGRAM database discard shop`,
   changes: {
     nothing: 'Nothing was changed.',
     sent: ([, name = '']) => `The operation continues. To see its end: kubectl get dsop, and ${PROGRAM} status ${name}`,
   },
   async run(context) {
     const [word = '', name = ''] = context.words;
+    if (word === 'retained') return listRetained(context);
+    if (name === '') throw new Misuse(`${word} needs the name of a deployment.`);
+    if (word === 'adopt' || word === 'discard') return OF_DELETED[word](context, name);
     const { action, does } = ACTS[word as Word];
     const request = { action, ...memberOf(word as Word, context.flags) };
     context.warn(`${name} ${does}`);

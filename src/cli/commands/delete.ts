@@ -26,9 +26,9 @@ export const deleteCommand: Command = {
   purpose: 'delete it, after saying what happens to its data and asking',
   words: [DEPLOYMENT],
   flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT, ...API_FLAGS],
-  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
+  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To delete the database too:
 
-  kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
+  kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Delete"}}'`,
   changes: { nothing: 'Nothing was deleted.', sent: ([name = '']) => continuing(name) },
   run: deleteDeployment,
 };
@@ -96,7 +96,7 @@ export function consequencesOf(deployment: Deployment, isAsked = true): string[]
   const { name, database_claim: claim, database_deletion_policy: policy, source_config: config } = deployment;
   const isKept = policy === 'Retain';
   const database = isKept
-    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain).`
+    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain). To delete them after that: ${PROGRAM} database discard ${name}`
     : `Its PostgreSQL volume ${claim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
   const isMoved = claim !== null && claim !== names(name).postgresClaim;
   const redis = config.runtime?.redis === 'none' ? '' : ', and what its Redis holds';

@@ -2,7 +2,7 @@
 // report is the only evidence of a backup.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { backupPlanOf, type DatabaseBackupStatus } from '../../schema/database.ts';
+import { archivePlanOf, backupPlanOf, type DatabaseBackupStatus, withBackupDefault } from '../../schema/database.ts';
 import { BACKUP, EMPTY_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { bytesText } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
@@ -84,23 +84,46 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   lastBackup,
 ];
 
-/** Undefined if the record asks for no backups. `failures`: what came of the last try. */
+/** Undefined if there is no own database, or an archive protects it. `failures`: what came of the last try. */
 export function checkBackup(
   observed: Observed,
   latest: AppRevision | undefined,
   failures: readonly ActionFailure[],
 ): Entry | undefined {
   const { metadata, spec } = observed.record;
-  const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
-  if (plan === undefined) return undefined;
+  const { database } = spec.sourceConfig;
+  const plan = backupPlanOf(withBackupDefault(database, observed.backupDefault), metadata.name);
+  const isOwn = shownRevision(observed, latest)?.spec.resolved.postgres !== undefined;
+  if (plan === undefined) return isOwn ? unprotected(observed) : undefined;
+  // The default of the platform is for own databases alone.
+  if (database?.backup === undefined && !isOwn) return undefined;
   const seen = { observed, latest, status: backupStatusOf(observed) ?? {}, failures };
   return (
     firstOf(CHECKS, seen) ?? unknown('BackupPending', `No backup has been made yet. The schedule is ${plan.schedule}.`)
   );
 }
 
+function shownRevision({ revisions }: Observed, latest: AppRevision | undefined): AppRevision | undefined {
+  return activeRevision(revisions) ?? latest;
+}
+
+/**
+ * False, because it is known that nothing can be restored, and no failure, because the settings or the record ask for no backups. Ready and
+ * Available do not depend on BackupReady.
+ */
+function unprotected({ record, backupStore }: Observed): Entry | undefined {
+  const { name, namespace } = record.metadata;
+  const { database } = record.spec.sourceConfig;
+  if (archivePlanOf(database, name) !== undefined) return undefined;
+  const why =
+    backupStore === undefined
+      ? 'This platform has no store for backups (settings.backups.store).'
+      : `Backups are off. To have one made every day: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'.`;
+  return fail('NotConfigured', `Nothing protects the database. ${why}`);
+}
+
 function notOwned({ observed, latest }: Seen): Entry | undefined {
-  const shown = activeRevision(observed.revisions) ?? latest;
+  const shown = shownRevision(observed, latest);
   if (shown === undefined || shown.spec.resolved.postgres !== undefined) return undefined;
   return fail(
     'BackupNotPossible',

@@ -13,6 +13,7 @@ import {
   dataHolderOf,
   isOurs,
   isServing,
+  keepsDatabase,
   knownDatabase,
   type Observed,
   type ObservedChildren,
@@ -103,7 +104,7 @@ export function lacksCloudNativePg(observed: Observed, latest?: AppRevision): bo
 /** A Cluster that was to be deleted with its record, and that Davit has no right to. It has no owner, so nothing else deletes it. */
 export function clusterOutOfReach(observed: Observed): { readonly hindrance: string } | undefined {
   const { cloudNativePgOff, names, record } = observed;
-  const isOwed = record.status?.databaseDriver === 'cloudnative-pg' && record.spec.databaseDeletionPolicy === 'Delete';
+  const isOwed = record.status?.databaseDriver === 'cloudnative-pg' && !keepsDatabase(observed);
   if (cloudNativePgOff !== true || !isOwed) return undefined;
   const hindrance = `Davit may not delete Cluster ${names.postgres}, because settings.database.cloudNativePg.enabled is false. Set it to true, and the deletion continues automatically. ${howToLeave(record, 'the Cluster running')}`;
   return { hindrance };

@@ -6,6 +6,8 @@ import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deploy
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import type { DatabaseBackup } from '../../schema/database.ts';
+import type { DeletionPolicy } from '../../schema/database-names.ts';
 import type { DatastoreOperation } from '../../schema/datastore-operation.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
@@ -25,6 +27,8 @@ export interface ObservedRecord {
   readonly names: Names;
   /** This record's revisions, newest first, each at the scale that the record asks for (deployments/record/scaled.ts). */
   readonly revisions: readonly AppRevision[];
+  /** What the deletion of the record does with its database, if its spec does not say so. */
+  readonly deletionDefault?: DeletionPolicy;
 }
 
 /** The record and what was made for it. */
@@ -79,7 +83,9 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly archives?: readonly ObjectStoreSeen[] | undefined;
   /** Backups of CloudNativePG of the record's Clusters. */
   readonly baseBackups?: readonly BaseBackup[];
-  /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
+  /** The backups that the platform makes of a database whose record does not say otherwise. Undefined if it makes none. */
+  readonly backupDefault?: DatabaseBackup | undefined;
+  /** Where backups go, and whether they are proven by default. Undefined if the platform has no store. */
   readonly backupStore?:
     | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
     | undefined;
@@ -408,6 +414,14 @@ export function knownDatabase({ record: { status = {} }, names }: ObservedRecord
 /** What runs an own store, in whose annotation the revision stands. */
 export function storeObjectOf(observed: ObservedChildren, part: StorePart): KubeObject | undefined {
   return statefulSetOf(observed, part) ?? (part === 'postgres' ? postgresClusterOf(observed) : undefined);
+}
+
+/** Whether its database outlives the record. Only a known Delete loses data. */
+export function keepsDatabase({
+  record,
+  deletionDefault,
+}: Pick<ObservedRecord, 'record' | 'deletionDefault'>): boolean {
+  return (record.spec.databaseDeletionPolicy ?? deletionDefault) !== 'Delete';
 }
 
 /** Whether it was created for this record, not for an earlier one of its name or by somebody else. */

@@ -6,6 +6,7 @@ import { conditionOf } from '../../schema/conditions.ts';
 import { archivePlanOf, backupPlanOf, proofPlanOf } from '../../schema/database.ts';
 import type { Condition } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { databaseAsked } from '../record/backup-default.ts';
 
 export interface Patience {
   /** When it is judged, in milliseconds since 1970. */
@@ -44,7 +45,7 @@ export function patienceOf(record: AppDeployment, settings: Settings, now: Date)
     new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
   const exhausted = over(TIMED, unavailableSeconds);
   const overdue = over(awaitedIn(record), progressDeadlineSeconds);
-  const backupStale = untilBackupStaleMs(record, now) === 0;
+  const backupStale = untilBackupStaleMs(record, settings, now) === 0;
   const proofStale = untilProofStaleMs(record, settings, now) === 0;
   const archiveStale = untilArchiveStaleMs(record, now) === 0;
   const limits = { at: now.getTime(), maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
@@ -57,7 +58,7 @@ export function untilExhaustedMs(record: AppDeployment, settings: Settings, now:
   const waits = [
     ...TIMED.map((type) => leftMs(record, type, pods.unavailableSeconds, now)),
     ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
-    untilBackupStaleMs(record, now),
+    untilBackupStaleMs(record, settings, now),
     untilArchiveStaleMs(record, now),
     untilProofStaleMs(record, settings, now),
   ].filter((ms) => ms !== undefined && ms > 0) as number[];
@@ -68,9 +69,11 @@ export function untilExhaustedMs(record: AppDeployment, settings: Settings, now:
  * Milliseconds until the last backup is too old; undefined if no backups are asked for. Before the first one it is counted from the
  * first report that one is missing.
  */
-function untilBackupStaleMs({ metadata, spec, status }: AppDeployment, now: Date): number | undefined {
-  const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
+function untilBackupStaleMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
+  const { metadata, status } = record;
+  const plan = backupPlanOf(databaseAsked(record, settings), metadata.name);
   const ready = conditionOf(status?.conditions, 'BackupReady');
+  if (ready?.reason === 'NotConfigured') return undefined;
   return untilStaleMs(plan, ready, status?.databaseBackup?.lastSuccessAt, now);
 }
 
@@ -82,13 +85,10 @@ function untilArchiveStaleMs({ metadata, spec, status }: AppDeployment, now: Dat
 }
 
 /** The same of proofs. Nothing can be proven before there is a backup, and BackupReady says so. */
-function untilProofStaleMs(
-  { metadata, spec, status }: AppDeployment,
-  settings: Settings,
-  now: Date,
-): number | undefined {
+function untilProofStaleMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
+  const { metadata, status } = record;
   if (status?.databaseBackup?.name === undefined) return undefined;
-  const plan = proofPlanOf(spec.sourceConfig.database, metadata.name, settings.backups.prove);
+  const plan = proofPlanOf(databaseAsked(record, settings), metadata.name, settings.backups.prove);
   const proven = conditionOf(status.conditions, 'RestoreProven');
   return untilStaleMs(plan, proven, status.databaseProof?.provenAt, now);
 }

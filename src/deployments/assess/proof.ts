@@ -1,7 +1,7 @@
 // Whether the backups of a record's own PostgreSQL can be restored. Only the report of the container that compared a restored backup with
 // its manifest is evidence; it stands in the status, because pods and Jobs go.
 
-import { type DatabaseProofStatus, ProofReport, proofPlanOf } from '../../schema/database.ts';
+import { type DatabaseProofStatus, ProofReport, proofPlanOf, withBackupDefault } from '../../schema/database.ts';
 import { COMPARE_CONTAINER, PROOF } from '../../schema/meta.ts';
 import { beginningFails, newestFailure, reportsOf, toProveAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
@@ -71,7 +71,9 @@ export function checkProof(
   failures: readonly ActionFailure[],
 ): Entry | undefined {
   const { metadata, spec } = observed.record;
-  const plan = proofPlanOf(spec.sourceConfig.database, metadata.name, observed.backupStore?.isProven === true);
+  // The default of the platform is for own databases alone, which have BackupReady.
+  const database = backup && withBackupDefault(spec.sourceConfig.database, observed.backupDefault);
+  const plan = proofPlanOf(database, metadata.name, observed.backupStore?.isProven === true);
   if (plan === undefined) return undefined;
   const seen = { observed, backup, status: proofStatusOf(observed) ?? {}, failures };
   return (

@@ -46,6 +46,7 @@ const NORMAL: readonly Reason[] = [
   'ArchivePending',
   'ProofWithoutCounts',
   'BackupPending',
+  'NotConfigured',
   'Restored',
   'Restoring',
   'OperationRunning',

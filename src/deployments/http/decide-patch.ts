@@ -3,6 +3,7 @@
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { databaseDeletion } from '../record/database-deletion.ts';
 import { withRequest } from '../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf as newestFirst } from '../record/revisions.ts';
@@ -35,6 +36,7 @@ export function decidePatch(
       resourceSpec: resourceSpecInForce(record, made, settings),
       sourceRevisionConfig: shownRevisionConfig(record, made),
       url: urlOf(record),
+      databaseDeletion: databaseDeletion(record, settings.database.deletionPolicy),
       numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(specWithNewestFile(spec, newest), settings)),
       values: compares ? await readSecretValues(caller, record) : new Map<string, string>(),
     };

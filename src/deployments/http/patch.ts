@@ -13,6 +13,7 @@ import {
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
+import type { DeletionPolicy } from '../../schema/database-names.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import { FIXED_FIELDS } from '../../schema/source-rules.ts';
@@ -31,6 +32,7 @@ export interface InForce {
   readonly resourceSpec: ResourceSpec;
   readonly sourceRevisionConfig: SourceRevisionConfig;
   readonly url: string | null;
+  readonly databaseDeletion: DeletionPolicy;
   /** The effective numbers of a spec, defaults included. */
   readonly numbersOf: (spec: AppDeploymentSpec) => Readonly<Record<string, number>>;
   /** Values of `secrets` by name, without those that the caller may not read. */
@@ -63,7 +65,7 @@ export function applyPatch(record: AppDeployment, patch: Patch, now: InForce, se
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
   const { database_deletion_policy: policy } = patch;
-  const isPolicyChanged = policy && policy !== (spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy);
+  const isPolicyChanged = policy && policy !== now.databaseDeletion;
   return {
     spec: {
       ...rest,

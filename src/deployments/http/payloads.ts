@@ -20,6 +20,7 @@ import {
   DatabaseRestoreStatus,
   DatastoreStatus,
 } from '../../schema/database.ts';
+import { DELETION_POLICIES } from '../../schema/database-names.ts';
 import { DatabaseOfDeployment } from '../../schema/datastore-operation.ts';
 import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
@@ -96,9 +97,9 @@ const Tags = z
   .describe('Ids of tags, for the filter tag_value_ids of the list. A tag is any UUID; it has no other meaning here.');
 
 const DatabaseDeletionPolicy = z
-  .enum(['Delete', 'Retain'])
+  .enum(DELETION_POLICIES)
   .describe(
-    'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: Delete.',
+    'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.',
   );
 
 export const CreateDeploymentShape = z
@@ -429,7 +430,7 @@ const EXAMPLE = {
   },
   secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
   secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
-  database_deletion_policy: 'Delete',
+  database_deletion_policy: 'Retain',
   tracing_project_deletion_policy: 'Retain',
   database_claim: 'shop--postgres',
   databases_kept: [],
@@ -499,7 +500,7 @@ export const Deployment = z
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     database_deletion_policy: DatabaseDeletionPolicy,
     tracing_project_deletion_policy: z
-      .enum(['Delete', 'Retain'])
+      .enum(DELETION_POLICIES)
       .describe('Whether its tracing project is deleted with the deployment.'),
     database_claim: z
       .string()

@@ -34,6 +34,7 @@ import {
 } from '../record/api-view.ts';
 import { commitOf } from '../record/build-source.ts';
 import { fileIn, specWith } from '../record/code-file.ts';
+import { databaseDeletion } from '../record/database-deletion.ts';
 import { ownRequested, withFile } from '../record/file-values.ts';
 import { uidOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
@@ -81,7 +82,7 @@ export function presentDeployment(
     },
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference, one)) ?? null,
-    database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
+    database_deletion_policy: databaseDeletion(record, settings.database.deletionPolicy),
     tracing_project_deletion_policy: spec.tracingProjectDeletionPolicy ?? ASKS_NOTHING.tracingProjectDeletionPolicy,
     database_claim:
       status.databaseVolumeUid === undefined ? null : names(record.metadata.name, status.databaseNumber).postgresClaim,

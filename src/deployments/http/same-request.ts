@@ -8,7 +8,6 @@ export const ASKS_NOTHING: AppDeploymentSpec = {
   sourceConfig: {},
   sourceRevisionConfig: {},
   secrets: [],
-  databaseDeletionPolicy: 'Delete',
   tracingProjectDeletionPolicy: 'Retain',
 };
 

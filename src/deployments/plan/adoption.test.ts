@@ -71,7 +71,7 @@ describe('planAdoption', () => {
       reason: 'not told to',
       children: [secret(EARLIER), claim(EARLIER)],
       adopts: undefined,
-      says: `davit.dev/adopt-database=${EARLIER}`,
+      says: `davit.dev/adopt-database=${EARLIER}. To discard it and begin with an empty one: kubectl delete secret/shop--postgres pvc/shop--postgres -n team. Over HTTP: POST /v2/retained-databases/`,
     },
     {
       reason: "told to take another's",
@@ -89,7 +89,7 @@ describe('planAdoption', () => {
       reason: 'the volume is gone',
       children: [secret(EARLIER)],
       adopts: EARLIER,
-      says: 'Restore PersistentVolumeClaim shop--postgres from a backup. To start with an empty database, delete the Secret.',
+      says: 'Restore PersistentVolumeClaim shop--postgres from a backup. To discard it and begin with an empty one: kubectl delete secret/shop--postgres -n team.',
     },
     {
       reason: 'password and volume of two',

@@ -22,9 +22,9 @@ import {
   refTo,
 } from '../assess/observed.ts';
 import { OWNER } from '../record/database-driver.ts';
+import { driverOfHolder, storageOf } from '../record/retained-databases.ts';
 import { isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
-import { storageOf } from './plan.ts';
 
 export interface KeptData {
   /** Objects to adopt in this order: the password before the volume that it opens. */
@@ -49,7 +49,7 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
   if (secret && claim && isKept(secret, observed) && isOfBeforeExternal(secret))
     return dataRefused(secret, howToChoose(kept as KubeObject[], secret, driverOfHolder(claim)));
   if (claim && isKept(claim, observed) && driverOfHolder(claim) !== driver)
-    return dataRefused(claim, ofOtherDriver(claim));
+    return dataRefused(claim, ofOtherDriver(claim, kept as KubeObject[]));
   if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed, driver));
   if (claim && isKept(claim, observed) && !secret) return dataRefused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
@@ -79,14 +79,27 @@ export function dataThere(observed: ObservedChildren): DataThere {
   };
 }
 
-/** What runs the data of this claim or Cluster. */
-export function driverOfHolder({ kind }: KubeObject): DatabaseDriver {
-  return kind === 'Cluster' ? 'cloudnative-pg' : 'pod';
+function ofOtherDriver(holder: KubeObject, kept: readonly KubeObject[]): string {
+  const driver = driverOfHolder(holder);
+  return `The database of an earlier deployment of this name was retained: ${refText(refTo(holder))}, of driver ${driver}. Set source_config.database.driver to ${driver} to adopt it. ${howToDiscard(kept)}`;
 }
 
-function ofOtherDriver(holder: KubeObject): string {
-  const driver = driverOfHolder(holder);
-  return `The database of an earlier deployment of this name was retained: ${refText(refTo(holder))}, of driver ${driver}. Set source_config.database.driver to ${driver} to adopt it. To start with an empty database, delete it and its password.`;
+/** What kubectl calls the kinds of a database. */
+const KUBECTL_KINDS: Readonly<Record<string, string>> = {
+  PersistentVolumeClaim: 'pvc',
+  Cluster: 'clusters.postgresql.cnpg.io',
+  Secret: 'secret',
+};
+
+/** One command that a person can copy. */
+function howToDiscard(kept: readonly KubeObject[]): string {
+  const objects = kept.map(({ kind, metadata: { name } }) => `${KUBECTL_KINDS[kind]}/${name}`).join(' ');
+  return `To discard it and begin with an empty one: kubectl delete ${objects} -n ${kept[0]?.metadata.namespace}.`;
+}
+
+function overHttp(kept: readonly KubeObject[]): string {
+  const path = `/v2/retained-databases/${kept.find(({ kind }) => kind !== 'Secret')?.metadata.uid}`;
+  return `Over HTTP: POST ${path}/adopt, or DELETE ${path}.`;
 }
 
 /** Whether Davit created it for another record of this name. */
@@ -110,26 +123,26 @@ function dataRefused(object: KubeObject, message: string): KeptData {
 function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, from: string | undefined): string {
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
-  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} --overwrite ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
+  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} --overwrite ${ADOPT_DATABASE_ANNOTATION}=${from}. ${howToDiscard(kept)} ${overHttp(kept)}`;
 }
 
 function howToChoose(kept: readonly KubeObject[], secret: KubeObject, driver: DatabaseDriver): string {
   const { name, namespace } = secret.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
-  return `The database of an earlier deployment of this name was retained: ${what}. ${OF_BEFORE_EXTERNAL} To use the external database, name the Secret with its URI as ${EXTERNAL_POSTGRES_VARIABLE} in secret_references. To have the data of before all the same, say so: kubectl annotate secret ${name} -n ${namespace} --overwrite "${USED_LAST_ANNOTATION}=${origin(secret)} ${driver}"; then it can be adopted. To start with an empty database, delete these objects.`;
+  return `The database of an earlier deployment of this name was retained: ${what}. ${OF_BEFORE_EXTERNAL} To use the external database, name the Secret with its URI as ${EXTERNAL_POSTGRES_VARIABLE} in secret_references. To have the data of before all the same, say so: kubectl annotate secret ${name} -n ${namespace} --overwrite "${USED_LAST_ANNOTATION}=${origin(secret)} ${driver}"; then it can be adopted. ${howToDiscard(kept)}`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete ${refText(refTo(claim))}.`;
+  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup. ${howToDiscard([claim])}`;
 }
 
 function lacksVolume(secret: KubeObject, observed: ObservedChildren, driver: DatabaseDriver): string {
   const { names } = observed;
   const holder =
     driver === 'cloudnative-pg' ? `Cluster ${names.postgres}` : `PersistentVolumeClaim ${names.postgresClaim}`;
-  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. To start with an empty database, delete the Secret.`;
+  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. ${howToDiscard([secret])}`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
+  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one. ${howToDiscard(kept)}`;
 }

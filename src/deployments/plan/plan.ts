@@ -10,7 +10,6 @@ import {
   STORE_PARTS,
   TASK,
 } from '../../schema/meta.ts';
-import { quantity } from '../../schema/quantity.ts';
 import { isWorker, workerNames } from '../../schema/worker-parts.ts';
 import {
   type ActionFailure,
@@ -27,6 +26,7 @@ import { mayStartPods } from '../assess/pod-starts.ts';
 import { isControlled } from '../assess/terminating-pods.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn } from '../record/names.ts';
+import { storageOf } from '../record/retained-databases.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
 import { handOverFloor } from './replicas-handover.ts';
@@ -249,15 +249,6 @@ interface Claim extends KubeObject {
     readonly storageClassName?: string;
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
   };
-}
-
-/** Requested storage of a claim, or of an instance of a Cluster, in bytes. */
-export function storageOf(holder: KubeObject): number {
-  const asked =
-    holder.kind === 'Cluster'
-      ? (holder as PostgresClusterSeen).spec?.storage?.size
-      : (holder as Claim).spec?.resources?.requests?.['storage'];
-  return Number(quantity(asked ?? '0'));
 }
 
 // A claim can neither shrink nor change its storage class; the API server would reject the whole apply.

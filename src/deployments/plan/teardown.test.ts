@@ -81,9 +81,17 @@ describe('nextTeardownStep', () => {
     expect(step?.remove.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual(want);
   });
 
-  it('a retained database keeps its volume and password', () => {
-    const kept = aRecord({ databaseDeletionPolicy: 'Retain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextTeardownStep(anObserved(kept, { children: [claim, password] }), NOW)).toBeUndefined();
+  it.each([
+    { says: 'Retain', otherwise: 'Delete', isKept: true },
+    { says: 'Delete', otherwise: 'Retain', isKept: false },
+    { says: undefined, otherwise: 'Retain', isKept: true },
+    { says: undefined, otherwise: 'Delete', isKept: false },
+    { says: undefined, otherwise: undefined, isKept: true },
+  ] as const)('a spec with policy $says, and otherwise $otherwise: kept is $isKept', (row) => {
+    const going = aRecord({ databaseDeletionPolicy: row.says }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    const observed = anObserved(going, { children: [claim, password] });
+    const step = nextTeardownStep({ ...observed, ...(row.otherwise && { deletionDefault: row.otherwise }) }, NOW);
+    expect(step?.remove).toEqual(row.isKept ? undefined : [claim, password]);
   });
 
   it('what another record of the name left behind is not touched', () => {
@@ -172,6 +180,6 @@ describe('orphanedChildren, of a record that went without its teardown', () => {
       want: [service],
     },
   ])('$name', ({ spec, named, want }) => {
-    expect(orphanedChildren(aRecord(spec), named)).toEqual(want);
+    expect(orphanedChildren({ record: aRecord(spec) }, named)).toEqual(want);
   });
 });

@@ -7,7 +7,7 @@ import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database-cluster.ts';
 import { HOLDS_DATA } from '../assess/database-move.ts';
-import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
+import { isOurs, keepsDatabase, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import { isArchiveOf, isOfArchive } from '../record/wal-archive.ts';
@@ -100,24 +100,23 @@ export function untilHinderedMs(observed: ObservedChildren, now: Date): number |
  * The children to delete for a record that disappeared without a teardown, from all objects with its name label, except those to
  * be retained. The record was new, so nothing is in use and the order does not matter.
  */
-export function orphanedChildren(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
-  const { spec } = record;
+export function orphanedChildren(
+  left: Pick<Observed, 'record' | 'deletionDefault'>,
+  named: readonly KubeObject[],
+): readonly KubeObject[] {
+  const { record } = left;
   const isData = isDataOf(record);
   return named.filter((object) => {
-    if (!isOurs(object, { record }) || object.metadata.deletionTimestamp !== undefined) return false;
-    if (staysAsArchive(object, record)) return false;
-    if (isData(object)) return spec.databaseDeletionPolicy !== 'Retain';
-    return object.kind !== 'TracingProject' || spec.tracingProjectDeletionPolicy === 'Delete';
+    if (!isOurs(object, left) || object.metadata.deletionTimestamp !== undefined) return false;
+    if (staysAsArchive(object, left)) return false;
+    if (isData(object)) return !keepsDatabase(left);
+    return object.kind !== 'TracingProject' || record.spec.tracingProjectDeletionPolicy === 'Delete';
   });
 }
 
 /** Whether an object is a volume of the record, one that it was moved from included, or the password that opens it. */
 function isDataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
   return ({ kind, metadata: { name } }) => HOLDS_DATA.has(kind) && databaseNumberIn(metadata.name, name) !== undefined;
-}
-
-function keepsDatabase({ record }: Pick<Observed, 'record'>): boolean {
-  return record.spec.databaseDeletionPolicy === 'Retain';
 }
 
 /**
@@ -184,7 +183,7 @@ function stepsOf(observed: Observed): readonly Step[] {
       'the PostgreSQL volume and password',
       keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],
     ],
-    ['its remaining objects', ours.filter((child) => !isData(child) && !staysAsArchive(child, record))],
+    ['its remaining objects', ours.filter((child) => !isData(child) && !staysAsArchive(child, observed))],
     ['its secret values', values],
     ['its revisions', observed.revisions],
     ['its tracing project', dropsTracing && observed.tracingProject ? [observed.tracingProject] : []],
@@ -192,9 +191,9 @@ function stepsOf(observed: Observed): readonly Step[] {
 }
 
 /** The archive outlives the record, as a backup does. A Cluster that is kept still names what else there is of it. */
-function staysAsArchive(object: KubeObject, record: AppDeployment): boolean {
-  if (!isOfArchive(object, record.metadata.name)) return false;
-  return isArchiveOf(object, record) || keepsDatabase({ record });
+function staysAsArchive(object: KubeObject, left: Pick<Observed, 'record' | 'deletionDefault'>): boolean {
+  if (!isOfArchive(object, left.record.metadata.name)) return false;
+  return isArchiveOf(object, left.record) || keepsDatabase(left);
 }
 
 function hasImage(component: string | undefined): boolean {

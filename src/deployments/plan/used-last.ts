@@ -4,7 +4,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { USED_LAST_ANNOTATION } from '../../schema/meta.ts';
-import { isOurs, type Observed } from '../assess/observed.ts';
+import { isOurs, keepsDatabase, type Observed } from '../assess/observed.ts';
 import { isRestored } from '../assess/restore.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
 import { databaseNumberOf, databaseOf, wasNeverLoaded } from '../record/database-move.ts';
@@ -25,7 +25,7 @@ export interface UsedLast {
  */
 export function usedLastOf(observed: Observed): UsedLast | undefined {
   const { record, revisions, children } = observed;
-  if (record.spec.databaseDeletionPolicy !== 'Retain') return undefined;
+  if (!keepsDatabase(observed)) return undefined;
   const uid = uidOf(record);
   const secrets = new Map<number, KubeObject>();
   for (const child of children) {

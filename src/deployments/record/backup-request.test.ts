@@ -16,6 +16,7 @@ describe('a backup by hand', () => {
     ['both are, and the archive is meant', asks({ backup: {}, archive: {} }), true, 'base'],
     ['only an archive is asked for', asks({ archive: {} }), false, 'base'],
     ['backups were given up for an archive', asks({ backup: { enabled: false }, archive: {} }), false, 'base'],
+    ['the platform makes them', asks({}, [said('BackupReady', 'BackupPending')]), false, 'dump'],
     ['the last one failed', asks({ backup: {} }, [said('BackupReady', 'BackupFailing')]), false, 'dump'],
     [
       'the archive alone is in trouble',
@@ -28,6 +29,12 @@ describe('a backup by hand', () => {
   });
 
   it.each([
+    [
+      'nothing protects it',
+      asks({}, [said('BackupReady', 'NotConfigured')]),
+      false,
+      /^No backups of shop are asked for\./,
+    ],
     [
       'none are asked for',
       asks({}),

@@ -38,8 +38,7 @@ export function backupToMake(
 ): { readonly kind: BackupKind } | { readonly refused: string } {
   const { metadata, spec, status } = record;
   const { name } = metadata;
-  const { backup, archive } = spec.sourceConfig.database ?? {};
-  const [hasBackups, hasArchive] = [isWanted(backup), isWanted(archive)];
+  const [hasBackups, hasArchive] = [isBackedUp(record), isWanted(spec.sourceConfig.database?.archive)];
   const refused = whyNothingToBackUp(record);
   if (refused !== undefined) return { refused };
   if (isArchive && !hasArchive)
@@ -51,6 +50,14 @@ export function backupToMake(
   return found && impossible.has(found.reason)
     ? { refused: `No backup of ${name} can be made now. ${found.message}` }
     : { kind };
+}
+
+/** Whether backups are made: the record asks for them, or its status says that the platform makes them. */
+export function isBackedUp({ spec, status }: Pick<AppDeployment, 'spec' | 'status'>): boolean {
+  const { backup } = spec.sourceConfig.database ?? {};
+  if (backup !== undefined) return isWanted(backup);
+  const ready = conditionOf(status?.conditions, 'BackupReady');
+  return ready !== undefined && ready.reason !== 'NotConfigured';
 }
 
 function isWanted(asked: { readonly enabled?: boolean | undefined } | undefined): boolean {

@@ -195,7 +195,6 @@ it('the schema fills in nothing that a stored snapshot would not have', () => {
     '.sourceConfig: {}',
     '.sourceRevisionConfig: {}',
     '.secrets: []',
-    '.databaseDeletionPolicy: "Delete"',
     '.tracingProjectDeletionPolicy: "Retain"',
   ]);
 });

@@ -116,7 +116,7 @@ function dataOf(
   return { restore: { from: name, ...(at !== undefined && { at }) } };
 }
 
-/** `ready`: BackupReady, which is there where backups are asked for. */
+/** `ready`: BackupReady. */
 function whyNoBackup(name: string, ready: Condition | undefined): string {
   if (ready?.status === 'False') return ready.message;
   if (ready !== undefined)

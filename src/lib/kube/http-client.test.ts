@@ -127,6 +127,16 @@ describe('requests', () => {
         '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}}',
       ],
     },
+    {
+      name: 'remove, as a dry run',
+      send: (client: HttpKubeClient) => client.remove(PODS, { namespace: 't1', name: 'p' }, { uid: 'u', dryRun: true }),
+      want: [
+        'DELETE',
+        '/prefix/api/v1/namespaces/t1/pods/p',
+        'application/json',
+        '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"dryRun":["All"]}',
+      ],
+    },
   ])('$name', async ({ send, want }) => {
     const { client, seen } = await against((response) => json(response, 200, configMap));
     await send(client);

@@ -11,7 +11,7 @@ import type {
 } from './client.ts';
 import { JSON_TYPE, type Requests, type RequestVerb } from './requests.ts';
 import { parse, stillThere, typed } from './responses.ts';
-import { collectionPath, named, objectPath, queryOf, requireNamespace, withSubresource, writeQuery } from './urls.ts';
+import { collectionPath, named, objectPath, requireNamespace, withSubresource, writeQuery } from './urls.ts';
 
 type Writes = Pick<KubeClient, 'create' | 'replace' | 'apply' | 'mergePatch' | 'jsonPatch' | 'remove'>;
 
@@ -73,13 +73,15 @@ export function makeWrites(requests: Requests): Writes {
         resource: resource.plural,
         doing,
         method: 'DELETE',
-        path: objectPath(doing, resource, ref) + queryOf({ dryRun: deleting.dryRun === true ? 'All' : undefined }),
+        path: objectPath(doing, resource, ref),
         contentType: JSON_TYPE,
         body: JSON.stringify({
           apiVersion: 'v1',
           kind: 'DeleteOptions',
           preconditions: { uid, ...(resourceVersion !== undefined && { resourceVersion }) },
           ...(propagationPolicy !== undefined && { propagationPolicy }),
+          // A DELETE with a body ignores the query.
+          ...(deleting.dryRun === true && { dryRun: ['All'] }),
         }),
         signal: deleting.signal,
         isStillWanted: deleting.isStillWanted,

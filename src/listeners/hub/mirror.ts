@@ -85,6 +85,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
   const { databaseBackup, databaseBackups, databaseArchive, databaseProof, databaseRestore, datastores } = known;
+  const { databaseDeletionPolicy, databaseDeletionDefault } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -102,6 +103,8 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(url !== undefined && { url }),
     ...(replicas !== undefined && { replicas }),
     ...(workers !== undefined && { workers }),
+    ...(databaseDeletionPolicy !== undefined && { databaseDeletionPolicy }),
+    ...(databaseDeletionDefault !== undefined && { databaseDeletionDefault }),
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(databaseDriver !== undefined && { databaseDriver }),
     ...(databaseBackup !== undefined && { databaseBackup }),

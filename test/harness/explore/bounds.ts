@@ -28,7 +28,11 @@ type Spec = Partial<AppDeployment['spec']>;
 export const PLAIN = Settings.parse({ keda: { enabled: false } });
 const WITH_BACKUPS = Settings.parse({
   keda: { enabled: false },
-  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://s3.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 });
 const PROVEN = { backup: { prove: true } };
 const WITH_ADDRESSES = Settings.parse({

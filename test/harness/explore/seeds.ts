@@ -183,8 +183,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'claims are left after a teardown': bug(
     'life',
-    'src/deployments/plan/teardown.ts',
-    "return record.spec.databaseDeletionPolicy === 'Retain';",
+    'src/deployments/assess/observed.ts',
+    "return (record.spec.databaseDeletionPolicy ?? deletionDefault) !== 'Delete';",
     'return true;',
   ),
 

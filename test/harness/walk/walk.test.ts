@@ -27,7 +27,11 @@ const LONGEST_MS = 60_000 + STEPS * 6000;
 const FOR_AGENTS = { oauth: { hosts: [{ host: 'idp.example' }] }, http: { podUrl: 'https://davit-api.svc' } };
 /** All of them have a store of backups. */
 const FOR_BACKUPS = {
-  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://s3.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 };
 const ALL = { ...FOR_AGENTS, ...FOR_BACKUPS };
 /** Platforms that the walks go through in turn. */

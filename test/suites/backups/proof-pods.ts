@@ -57,7 +57,11 @@ type CronJob = NonNullable<ReturnType<typeof makeBackup>>;
 
 function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, known, verified }: Life): CronJob {
   const settings = Settings.parse({
-    backups: { store: { endpoint: 'https://s3.example', bucket: BUCKET }, image: 'registry.example/davit:1' },
+    backups: {
+      default: { enabled: false },
+      store: { endpoint: 'https://s3.example', bucket: BUCKET },
+      image: 'registry.example/davit:1',
+    },
   });
   const made = aRecord({ sourceConfig: { database: { backup: { prove: true, keep } } } });
   const record = {

@@ -69,6 +69,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     'settings.images.postgres': stores.postgres.name,
     'settings.images.redis': stores.redis.name,
     'settings.backups.image': image.name,
+    'settings.backups.default.enabled': false,
     'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
   };
   const start = (others: Values = {}): ReturnType<typeof startPlatform> =>

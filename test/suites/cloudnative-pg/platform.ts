@@ -176,6 +176,7 @@ export async function startStageWithStore(images: readonly Image[], backupImage:
       stores.push(store);
       return {
         'settings.backups.image': backupImage,
+        'settings.backups.default.enabled': false,
         'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
       };
     },

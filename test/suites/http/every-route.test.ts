@@ -210,6 +210,7 @@ it('lists are distinguished from other routes', () => {
     'GET /v2/deployments/{deployment_id}/revisions',
     'GET /v2/deployments/{deployment_id}/tasks',
     'GET /v2/deployments/{deployment_id}/operations',
+    'GET /v2/retained-databases',
     'GET /v2/listeners',
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',

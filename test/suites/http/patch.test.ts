@@ -843,18 +843,18 @@ describe('what becomes of the database', () => {
   it('is shown, is set at the creation, and changes without a revision', async () => {
     const id = await made();
     const answer = (await facade.call('GET', `/v2/deployments/${id}`)).body;
-    expect(answer).toMatchObject({ database_deletion_policy: 'Delete' });
+    expect(answer).toMatchObject({ database_deletion_policy: 'Retain' });
     expect((await patch(id, answer)).status).toBe(200);
     expect(said()).toEqual(['patch AppDeployment dry run']);
     facade.kube.writes.splice(0);
-    const { body } = await patch(id, { database_deletion_policy: 'Retain' });
-    expect(body).toMatchObject({ database_deletion_policy: 'Retain', latest_revision_id: answer.latest_revision_id });
+    const { body } = await patch(id, { database_deletion_policy: 'Delete' });
+    expect(body).toMatchObject({ database_deletion_policy: 'Delete', latest_revision_id: answer.latest_revision_id });
     expect(facade.writes().map((write) => (write.body as { spec: object }).spec)).toEqual([
-      { databaseDeletionPolicy: 'Retain' },
+      { databaseDeletionPolicy: 'Delete' },
     ]);
     expect((await patch(id, { database_deletion_policy: 'Keep' })).status).toBe(422);
     await patch(id, { database_deletion_policy: null });
-    expect(stored().spec.databaseDeletionPolicy).toBe('Retain');
+    expect(stored().spec.databaseDeletionPolicy).toBe('Delete');
   });
 
   it('may be asked for with the creation', async () => {

@@ -54,6 +54,7 @@ it('an alert names the same reasons of one deployment as of all', async () => {
     'DavitDatabaseDegraded',
     'DavitDatabaseVolumeFull',
     'DavitBackupsFailing',
+    'DavitDatabaseUnprotected',
     'DavitRestoreNotProven',
     'DavitDeploymentUnavailable',
     'DavitDeploymentFlapping',

@@ -174,6 +174,58 @@ describe('the volume of a PostgreSQL', () => {
   });
 });
 
+it('a record without a policy keeps the one that it began with, whatever a tool writes back', async () => {
+  const inForce = (): Promise<string> =>
+    inTenant(
+      'get',
+      'appd',
+      'written-back',
+      '-o',
+      'jsonpath={.spec.databaseDeletionPolicy} {.status.databaseDeletionPolicy} {.status.databaseDeletionDefault}',
+    );
+  await apply('written-back');
+  await eventually(async () => expect(await inForce()).toBe(' Delete Delete'));
+  await apply('written-back', { databaseDeletionPolicy: 'Retain' });
+  await eventually(async () => expect(await inForce()).toBe('Retain Retain Delete'));
+  await apply('written-back');
+  await eventually(async () => expect(await inForce()).toBe(' Delete Delete'));
+  expect(await inTenant('get', 'appd', 'written-back', '-o', 'wide')).toMatch(/ON-DELETE.*\n.* Delete /);
+});
+
+it('a retained database is listed, adopted and deleted over HTTP', async () => {
+  const retained = async (): Promise<{ readonly id: string; readonly size_bytes: number }[]> =>
+    (await davit.call(tenant, 'GET', '/v2/retained-databases')).body.resources.filter(
+      (one: { readonly deployment_name: string }) => one.deployment_name === 'ashes',
+    );
+  const again = { databaseDeletionPolicy: 'Retain', ...sized({ dbStorageGi: 1 }) };
+  await apply('ashes', again);
+  await untilReady('ashes');
+  const before = await identityOf('ashes');
+  expect(await retained()).toEqual([]);
+  await inTenant('delete', 'appd', 'ashes', '--timeout=180s');
+  const [left] = await retained();
+  expect(left).toMatchObject({ driver: 'pod', number: 0, size_bytes: 2 ** 30, wanted_by: null });
+  const path = `/v2/retained-databases/${left?.id}`;
+  expect(await davit.call(tenant, 'POST', `${path}/adopt`)).toMatchObject({ status: 409 });
+
+  await apply('ashes', again);
+  await eventually(async () => expect(await condition('ashes', 'Stalled')).toMatchObject({ reason: 'DatabaseKept' }));
+  await eventually(async () =>
+    expect(await davit.call(tenant, 'POST', `${path}/adopt`)).toMatchObject({ status: 200 }),
+  );
+  await untilReady('ashes');
+  expect([await identityOf('ashes'), await retained()]).toEqual([before, []]);
+  expect((await davit.call(tenant, 'DELETE', path)).status).toBe(404);
+
+  await inTenant('delete', 'appd', 'ashes', '--timeout=180s');
+  expect((await davit.call(tenant, 'DELETE', path)).status).toBe(204);
+  await eventually(async () =>
+    expect(await inTenant('get', 'pvc,secret', '-o', 'name', '-l', 'davit.dev/deployment=ashes')).toBe(''),
+  );
+  await apply('ashes', sized({ dbStorageGi: 1 }));
+  await untilReady('ashes');
+});
+
 it('a change to an external database and back keeps its data', async () => {
   await inTenant('create', 'secret', 'generic', 'outside', '--from-literal=uri=postgresql://u:p@db.example/x');
   await apply('moves');

@@ -21,6 +21,7 @@ import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 const SETTINGS = Settings.parse({
   backups: {
+    default: { enabled: false },
     store: { endpoint: 'https://s3.example', bucket: 'backups', ca: 'PEM' },
     image: 'registry.example/davit:1',
   },

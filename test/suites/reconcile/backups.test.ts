@@ -23,6 +23,7 @@ import { aConverged, converge, gone, putStoreCredentials, takeDown } from './har
 
 const SETTINGS = Settings.parse({
   backups: {
+    default: { enabled: false },
     store: { endpoint: 'https://s3.example', bucket: 'backups', ca: '$(CA)' },
     image: 'registry.example/davit:1',
   },
@@ -182,7 +183,8 @@ describe('a record that asks for backups', () => {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
       const isOn = backup?.enabled === true;
-      expect([cronJobs(kube).length, conditionIn(kube, 'BackupReady') !== undefined]).toEqual([isOn ? 1 : 0, isOn]);
+      const reason = conditionIn(kube, 'BackupReady')?.reason;
+      expect([cronJobs(kube).length, reason]).toEqual(isOn ? [1, 'BackupPending'] : [0, 'NotConfigured']);
       expect(JSON.stringify(kube.objects(NETWORK_POLICIES)).includes('"backup"')).toBe(isOn);
     }
   });

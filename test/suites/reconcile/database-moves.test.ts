@@ -46,7 +46,11 @@ import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { crashed, gone as goneObject, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
-  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://s3.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 });
 const BACKUP = '20260201T020000Z-0000000a';
 

@@ -12,7 +12,11 @@ import { aServer } from '../../kit/memory/record.ts';
 import { aConverged, crashed, gone, putStoreCredentials } from './harness.ts';
 
 const SETTINGS = Settings.parse({
-  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://s3.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 });
 
 async function backedUp(): Promise<MemoryController> {

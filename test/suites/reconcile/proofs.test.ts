@@ -15,6 +15,7 @@ import { aConverged, converge, gone, putStoreCredentials } from './harness.ts';
 const settingsWith = (backups: object = {}): Settings =>
   Settings.parse({
     backups: {
+      default: { enabled: false },
       store: { endpoint: 'https://s3.example', bucket: 'backups' },
       image: 'registry.example/davit:1',
       ...backups,

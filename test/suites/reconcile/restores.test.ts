@@ -14,7 +14,11 @@ import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, crashed, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
-  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://s3.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 });
 const NAME = 'shop---restore';
 const REPORT = {

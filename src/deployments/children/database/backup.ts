@@ -4,6 +4,7 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { type BackupPlan, backupPlanOf } from '../../../schema/database.ts';
 import { BACKUP, DUMP_CONTAINER, UPLOAD_CONTAINER } from '../../../schema/meta.ts';
+import { databaseAsked } from '../../record/backup-default.ts';
 import { databaseNumberOf } from '../../record/database-move.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
@@ -32,11 +33,11 @@ interface Backed extends DatabaseJob {
   readonly plan: BackupPlan;
 }
 
-/** What is backed up; undefined if the record asks for no backups, has no own PostgreSQL, or the platform has no store. */
+/** What is backed up; undefined if no backups are asked for, or the record has no own PostgreSQL, or the platform has no store. */
 export function backedUp(inputs: Inputs): Backed | undefined {
   const { record, revision, settings } = inputs;
   const { postgres } = revision.spec.resolved;
-  const plan = backupPlanOf(record.spec.sourceConfig.database, record.metadata.name);
+  const plan = backupPlanOf(databaseAsked(record, settings), record.metadata.name);
   const means = backupMeans(settings);
   return postgres && plan && means && { inputs, postgres, plan, means };
 }

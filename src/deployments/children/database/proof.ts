@@ -4,6 +4,7 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { type ProofPlan, proofPlanOf } from '../../../schema/database.ts';
 import { CHECK_CONTAINER, COMPARE_CONTAINER, FETCH_CONTAINER, PROOF, RESTORE_CONTAINER } from '../../../schema/meta.ts';
+import { databaseAsked } from '../../record/backup-default.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
@@ -23,7 +24,7 @@ import { CHECK_EMPTY, LOAD_AND_COUNT, OWN_RELATIONS } from './load-scripts.ts';
 
 /** Undefined if nothing is to be proven. */
 export function proofPlan({ record, settings }: Pick<Inputs, 'record' | 'settings'>): ProofPlan | undefined {
-  return proofPlanOf(record.spec.sourceConfig.database, record.metadata.name, settings.backups.prove);
+  return proofPlanOf(databaseAsked(record, settings), record.metadata.name, settings.backups.prove);
 }
 
 /** Undefined if nothing is proven. */

@@ -10,7 +10,11 @@ export const NEVER = '0 0 1 1 *';
 export const PROVEN = { backup: { schedule: NEVER, prove: true, proveSchedule: NEVER } };
 /** Davit's settings. No store is behind them: the stand-in says what a pod that reaches one would say. */
 export const BACKUP_SETTINGS = {
-  backups: { store: { endpoint: 'https://store.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  backups: {
+    default: { enabled: false },
+    store: { endpoint: 'https://store.example', bucket: 'backups' },
+    image: 'registry.example/davit:1',
+  },
 };
 export const STORE_CREDENTIALS = { metadata: { name: 'davit-backup-store' }, stringData: { accessKeyId: 'a' } };
 

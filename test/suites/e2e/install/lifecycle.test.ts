@@ -203,6 +203,7 @@ describe.skipIf(noPods !== undefined)('a team', () => {
     const { status, body } = await api.call('POST', '/v2/deployments', {
       name: 'shop',
       source: 'external_docker',
+      database_deletion_policy: 'Delete',
       source_config: { resource_spec: { ...SMALL, max_scale: 1 } },
       source_revision_config: { image_uri: ground.images.sample },
       secrets: [{ name: 'GREETING', value: 'one' }],

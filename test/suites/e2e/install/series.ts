@@ -215,6 +215,10 @@ function censusAt(platform: Platform, minute: number): Census {
     ...(lacking.status?.conditions ?? []).map((one) => (one.type === 'Available' ? { ...one, status: 'True' } : one)),
     { type: 'WorkloadsReady', status: 'False', reason: 'ContainerCrashed', message: '', lastTransitionTime: LONG_AGO },
   ];
+  const bare = record('True', 'Serving', 'False');
+  const unprotected = bare.status?.conditions?.map((one) =>
+    one.type === 'BackupReady' ? { ...one, status: 'False', reason: 'NotConfigured' } : one,
+  );
   records.push(
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
@@ -225,6 +229,7 @@ function censusAt(platform: Platform, minute: number): Census {
     record('False', 'VolumeFull', 'True', 'VolumeFull'),
     { ...inProduction, status: { ...inProduction.status, conditions: flapping } as AppDeploymentStatus },
     { ...lacking, status: { ...lacking.status, conditions: withoutPods } as AppDeploymentStatus },
+    { ...bare, status: { ...bare.status, conditions: unprotected } as AppDeploymentStatus },
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
   return censusOf(records, [building, waiting], 16);

@@ -235,7 +235,6 @@ describe('good records', () => {
       sourceConfig: {},
       sourceRevisionConfig: {},
       secrets: [],
-      databaseDeletionPolicy: 'Delete',
       tracingProjectDeletionPolicy: 'Retain',
     });
   });

@@ -1,0 +1,219 @@
+// /v2/retained-databases: databases of deployments that are gone. They are listed, adopted and deleted with the caller's token.
+
+import { z } from 'zod';
+import type { Deployments } from '../../deployments/http/repository.ts';
+import { NoFields } from '../../deployments/http/revisions/payloads.ts';
+import { names } from '../../deployments/record/names.ts';
+import { type RetainedDatabase, retainedDatabases } from '../../deployments/record/retained-databases.ts';
+import { Forbidden, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeObject, ObjectRef, Resource } from '../../lib/kube/client.ts';
+import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import { id, NoParameters, time } from '../../organization/facade/payload-fields.ts';
+import type { App } from '../../organization/facade/validation.ts';
+import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { DATABASE_DRIVERS } from '../../schema/database-names.ts';
+import { ADOPT_DATABASE_ANNOTATION, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
+import { Uuid } from '../../schema/primitives.ts';
+
+const RetainedResponse = z
+  .object({
+    id: id.describe('uid of its volume claim, or of its Cluster.'),
+    deployment_name: z.string().describe('Name of the deployment that has retained it.'),
+    deployment_id: z.string().describe('Id of that deployment, which is gone.'),
+    number: z.int().describe('Its number among the databases of that deployment.'),
+    driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
+    claim: z.string().describe('Name of its PersistentVolumeClaim, or of its Cluster.'),
+    size_bytes: z.int().describe('Size of its volumes, in bytes.'),
+    created_at: time.describe('When it was made.'),
+    wanted_by: id.nullable().describe('Id of the deployment of that name that there is now. null: there is none.'),
+  })
+  .meta({ id: 'RetainedDatabase' });
+type RetainedResponse = z.output<typeof RetainedResponse>;
+
+const RetainedList = z
+  .object({
+    resources: z.array(RetainedResponse).describe('The retained databases of the tenant, the oldest first.'),
+    hidden: z.array(z.string()).describe('Kinds that the caller may not list.'),
+  })
+  .meta({
+    id: 'RetainedDatabaseList',
+    examples: [
+      {
+        resources: [
+          {
+            id: '3d6f0a52-7f0e-4c1d-9a43-0c8f4f5f1c11',
+            deployment_name: 'shop',
+            deployment_id: '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11',
+            number: 0,
+            driver: 'pod',
+            claim: 'shop--postgres',
+            size_bytes: 10_737_418_240,
+            created_at: '2026-01-01T00:00:00Z',
+            wanted_by: null,
+          },
+        ],
+        hidden: [],
+      },
+    ],
+  });
+
+const RetainedPath = z.object({ database_id: Uuid.describe('Id of a retained database.') });
+
+export interface RetainedNeeds {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+}
+
+export function registerRetained(app: App, { auth, deployments }: RetainedNeeds): void {
+  app.get('/v2/retained-databases', {
+    onRequest: auth.as('list', PERSISTENT_VOLUME_CLAIMS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'listRetainedDatabases',
+      summary: 'List the databases that deleted deployments have retained',
+      querystring: NoParameters,
+      response: { 200: RetainedList, ...failures(401, 403, 422) },
+    },
+    handler: async (request) => {
+      const { retained, deploymentOf, hidden } = await lookIn(auth.admitted(request));
+      return { resources: retained.map((one) => present(one, deploymentOf)), hidden };
+    },
+  });
+
+  app.post('/v2/retained-databases/:database_id/adopt', {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'adoptRetainedDatabase',
+      summary: 'Let the deployment of the same name use a retained database with its data',
+      params: RetainedPath,
+      body: NoFields.prefault({}),
+      response: { 200: RetainedResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const { found, deploymentOf } = await find(admitted, request.params.database_id);
+      const { deployment, origin } = found;
+      auth.concerns(request, deployment);
+      const uid = deploymentOf(deployment);
+      if (uid === undefined)
+        throw new HttpError(409, `There is no deployment "${deployment}" that could use it. Create it first.`);
+      const { status } = await deployments.find(admitted, uid);
+      const ready = conditionOf(status?.conditions, 'Ready');
+      if (ready !== undefined && ready.reason !== 'DatabaseKept')
+        throw new HttpError(409, `"${deployment}" does not wait for a retained database.`);
+      await deployments.change(admitted, uid, ({ spec }) => ({
+        spec,
+        values: new Map(),
+        annotations: { [ADOPT_DATABASE_ANNOTATION]: origin },
+      }));
+      return present(found, deploymentOf);
+    },
+  });
+
+  app.delete('/v2/retained-databases/:database_id', {
+    onRequest: auth.as('delete', PERSISTENT_VOLUME_CLAIMS),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'deleteRetainedDatabase',
+      summary: 'Delete a retained database with its data and its password',
+      params: RetainedPath,
+      response: {
+        204: z.undefined().describe('The deletion has begun.'),
+        ...failures(401, 403, 404, 409, 422),
+      },
+    },
+    handler: async (request, reply) => {
+      const admitted = auth.admitted(request);
+      const { found } = await find(admitted, request.params.database_id);
+      auth.concerns(request, found.deployment);
+      await discard(admitted, found);
+      return reply.code(204).send();
+    },
+  });
+}
+
+interface Seen {
+  readonly retained: readonly RetainedDatabase[];
+  /** uid of the deployment of this name. */
+  readonly deploymentOf: (name: string) => string | undefined;
+  readonly hidden: string[];
+}
+
+const OF_POSTGRES = `${COMPONENT_LABEL}=postgres,${DEPLOYMENT_UID_LABEL}`;
+
+/** Live, because a cache that lags would show the database of a new deployment as a retained one. */
+async function lookIn({ caller, tenant: { namespace } }: RequestContext): Promise<Seen> {
+  const claims = await caller.kube.listAll(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector: OF_POSTGRES });
+  const clusters = await caller.kube
+    .listAll(POSTGRES_CLUSTERS, { namespace, labelSelector: OF_POSTGRES })
+    .catch((error: unknown) => {
+      if (error instanceof NotFound) return { items: [] };
+      if (error instanceof Forbidden) return undefined;
+      throw error;
+    });
+  // After their databases, so that each of these has its deployment.
+  const { items: records } = await caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true });
+  const uids = new Map(records.map(({ metadata: { name, uid = '' } }) => [name, uid]));
+  return {
+    retained: retainedDatabases([...claims.items, ...(clusters?.items ?? [])], new Set(uids.values())),
+    deploymentOf: (name) => uids.get(name),
+    hidden: clusters === undefined ? [POSTGRES_CLUSTERS.kind] : [],
+  };
+}
+
+/** Throws HttpError 404. */
+async function find(admitted: RequestContext, wanted: string): Promise<Seen & { readonly found: RetainedDatabase }> {
+  const seen = await lookIn(admitted);
+  const found = seen.retained.find(({ holder }) => holder.metadata.uid === wanted.toLowerCase());
+  if (!found) throw new HttpError(404, `There is no retained database "${wanted}".`);
+  return { ...seen, found };
+}
+
+/**
+ * Deletes exactly the observed versions. An adoption changes the password and then the volume, so the password is deleted first: an adoption
+ * that has begun is a conflict. A dry run of both deletions comes before, so that a missing right leaves both objects.
+ */
+async function discard(
+  { caller }: RequestContext,
+  { holder, deployment, number, origin }: RetainedDatabase,
+): Promise<void> {
+  const { namespace = '' } = holder.metadata;
+  const ref = { namespace, name: names(deployment, number).postgresSecret };
+  const secret = await caller.kube.get(SECRETS, ref, { metadataOnly: true }).catch(undefinedIfNotFound);
+  const isItsOwn = secret?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === origin;
+  const resource = holder.kind === 'Cluster' ? POSTGRES_CLUSTERS : PERSISTENT_VOLUME_CLAIMS;
+  const objects: readonly (readonly [Resource, KubeObject])[] = [
+    ...(secret && isItsOwn ? [[SECRETS, secret] as const] : []),
+    [resource, holder],
+  ];
+  for (const dryRun of [true, false])
+    for (const [kind, { metadata }] of objects) {
+      const { uid = '', resourceVersion = '', name } = metadata;
+      const place: ObjectRef = { namespace, name };
+      // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
+      await caller.kube.remove(kind, place, { uid, resourceVersion, dryRun });
+    }
+}
+
+function present(
+  { holder, deployment, origin, number, driver, sizeBytes }: RetainedDatabase,
+  deploymentOf: Seen['deploymentOf'],
+): RetainedResponse {
+  const { uid = '', name, creationTimestamp = '' } = holder.metadata;
+  return {
+    id: uid,
+    deployment_name: deployment,
+    deployment_id: origin,
+    number,
+    driver,
+    claim: name,
+    size_bytes: sizeBytes,
+    created_at: creationTimestamp,
+    wanted_by: deploymentOf(deployment) ?? null,
+  };
+}
