@@ -136,6 +136,8 @@ async function answer(method: string, path: string, body?: object): Promise<unkn
     return { ...DEPLOYMENT, source_config: { ...DEPLOYMENT.source_config, resource_spec: { queue_max_scale: 0 } } };
   if (path.includes('/restart')) return { ...DEPLOYMENT, latest_revision_id: 's' };
   if (path === '/v2/platform') return PLATFORM;
+  if (path.startsWith('/v2/deployments/file'))
+    return { name: 'shop', created: false, changes: [], missing_secrets: [], file: {}, deployment: DEPLOYMENT };
   if (path.endsWith('/operations'))
     return { name: 'shop-1', phase: 'Succeeded', message: null, backup: BACKUP, move: MOVE, downtime_seconds: 71 };
   if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
