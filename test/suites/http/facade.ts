@@ -289,7 +289,6 @@ export async function makeFacade(
           sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
           secrets: [],
           revisionSerial: 1,
-          databaseDeletionPolicy: 'Delete',
           tracingProjectDeletionPolicy: 'Retain',
           ...spec,
         },

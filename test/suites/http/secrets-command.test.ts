@@ -52,7 +52,7 @@ it('sets one variable beside the others, and removes it', async () => {
 
 it.each<[string, string[], CliWorld, number, RegExp]>([
   ['a variable of the platform', ['set', 'PORT'], { input: '1' }, 1, /PORT|platform/],
-  ['a name that is none', ['set', '1-A'], { input: '1' }, 2, /begins with no digit/],
+  ['a name that is none', ['set', '1-A'], { input: '1' }, 2, /not beginning with a digit/],
   ['one that is not there', ['unset', 'NONE'], {}, 1, /NONE/],
 ])('refuses %s', async (_what, args, world, code, words) => {
   expect(await secrets(args, world)).toMatchObject({ code, err: expect.stringMatching(words) });
