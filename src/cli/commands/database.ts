@@ -61,7 +61,7 @@ export const databaseCommand: Command = {
     { ...DEPLOYMENT, need: 'optional' },
   ],
   flags: [
-    { name: 'backup', value: 'BACKUP', help: 'restore: the backup of this name (PROGRAM backups NAME)' },
+    { name: 'backup', value: 'BACKUP', help: `restore: the backup of this name (${PROGRAM} backups NAME)` },
     {
       name: 'from',
       value: 'OTHER',
@@ -70,7 +70,7 @@ export const databaseCommand: Command = {
     {
       name: 'number',
       value: 'N',
-      help: 'delete-previous, adopt, discard: the number of the database (PROGRAM status NAME, PROGRAM database retained)',
+      help: `delete-previous, adopt, discard: the number of the database (${PROGRAM} status NAME, ${PROGRAM} database retained)`,
     },
     YES,
     ownTimeoutFlag('end after this time (exit code 124); the operation continues'),

@@ -32,6 +32,7 @@ describe('help', () => {
       const { code, out } = await runCli([name, '--help']);
       expect(code).toBe(0);
       expect(out).toMatch(new RegExp(`^Usage: kubectl davit ${name}\\b`));
+      expect(out).not.toContain('PROGRAM');
       const listed = [...out.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, flag]) => flag);
       expect(listed).toEqual([...flags.map((flag) => flag.name), 'help']);
       expect(await runCli(['help', name])).toMatchObject({ code: 0, out });
