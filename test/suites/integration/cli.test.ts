@@ -1,7 +1,7 @@
 // `kubectl davit` as a person runs it: the built file on the PATH, found by kubectl as its plugin.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -128,6 +128,30 @@ it('decides the same by a certificate, as somebody else, and by an address and a
     expect((await plugin('status', ...flags)).out).toMatch(/^door +\w+/m);
     expect(await plugin('tasks', 'door', '-o', 'json', ...flags)).toMatchObject({ code: 0, err: '', out: '[]\n' });
     expect((await plugin('export', 'door', ...flags)).out).toMatch(/^name: door$/m);
+  }
+  const path = join(folder, 'door.yaml');
+  const image = 'source: external_docker\nimage_uri: registry.example/app:1\n';
+  for (const [at, [way, flags]] of ways.entries()) {
+    await writeFile(path, `name: door-file\n${image}env: [{name: BY, value: ${way}}]\n`);
+    expect(await plugin('deploy', '--file', path, '--timeout', '180', ...flags)).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringContaining(
+        at === 0 ? 'Created deployment door-file.' : `Changed env[BY].value: ${ways[at - 1]?.[0]} -> ${way}`,
+      ),
+    });
+  }
+  // The first is a rule that the API server alone judges, the second one that the file's reader finds.
+  const wrong = [
+    ['name: door-new\nsource: external_docker\n', `${path}:1:1: image_uri source external_docker needs image_uri`],
+    ['name: door-new\nruntime: {port: x}\n', `${path}:2:17: runtime.port must be a number`],
+  ] as const;
+  for (const [text, says] of wrong) {
+    await writeFile(path, text);
+    for (const [, flags] of ways) {
+      const ran = await plugin('deploy', '--file', path, ...flags);
+      expect([ran.code, ran.err.split('\n')[0]]).toEqual([2, says]);
+    }
   }
   const refused = await Promise.all(ways.map(([, flags]) => plugin('env', 'door', 'set', 'PORT=1', ...flags)));
   expect(refused[0]).toMatchObject({ code: 1, err: expect.stringMatching(/PORT/) });
