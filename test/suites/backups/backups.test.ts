@@ -128,7 +128,9 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     const { name, sizeBytes } = await reported();
     expect({ name, sizeBytes }).toEqual({ name: second.name, sizeBytes: second.sizeBytes });
     const inStore = (await stage.store.keys()).flatMap((key) => /([^/]+)\/manifest\.json$/.exec(key)?.[1] ?? []);
-    expect(inStore.toSorted()).toEqual([first.name, second.name]);
+    // The schedule's two stay: those that somebody asked for do not count.
+    expect(inStore).toHaveLength(4);
+    expect(inStore).toEqual(expect.arrayContaining([first.name, second.name]));
     await kubectl('create', 'rolebinding', 'editor-alone', '--clusterrole=davit-editor', '--user=ed');
     expect(await plugin('backup', 'shop', '--as=ed')).toMatch(/^Backup \S+ of shop is in the store\./);
     expect(await kubectl('get', 'dsop')).toMatch(/shop-\S+ +shop +Backup +Succeeded/);
@@ -187,7 +189,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
 
     it('of a backup that is not there, or was damaged, leaves the deployment as it was', async () => {
       await expect(restore('copy', '20260101T000000Z-00000000')).rejects.toThrow(
-        /was not loaded\..* 20260101T000000Z-00000000.*returns to database pod\/0/s,
+        'The store has no backup 20260101T000000Z-00000000 of ',
       );
       const [dump = ''] = (await stage.store.keys()).filter((key) => key.endsWith('/dump')).toReversed();
       const whole = await readFile(stage.store.fileOf(dump));

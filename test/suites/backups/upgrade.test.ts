@@ -74,7 +74,7 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     await serves();
     expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
     const unknown = plugin('database', 'restore', 'shop', '--backup', '20260101T000000Z-0000dead', '--yes');
-    await expect(unknown).rejects.toThrow('returns to database pod/2, which is as it was');
+    await expect(unknown).rejects.toThrow('The store has no backup 20260101T000000Z-0000dead of shop');
     await serves();
     expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
 
