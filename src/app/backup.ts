@@ -35,7 +35,7 @@ JSON: {name, takenAt, sizeBytes}; send adds the version and number of the databa
   --keep NUMBER          scheduled backups of this deployment that are left in the store
   --keep-days NUMBER     days for which one is left, also beyond that number
   --verified NAME        the backup that was verified last, which is left too
-  --number NUMBER        number of the database among those of the deployment
+  --number NUMBER        number of the database within the deployment
   --by-hand              somebody asked for this backup: retention neither counts nor deletes it
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
 `;

@@ -479,7 +479,7 @@ export const AppDeploymentStatus = z.object({
       postgres: DatastoreStatus.describe('Its own PostgreSQL.').optional(),
       redis: DatastoreStatus.describe('Its own Redis.').optional(),
     })
-    .describe('Images and versions of the own PostgreSQL and Redis. Absent where there is none.')
+    .describe('Images and versions of the own PostgreSQL and Redis. Absent if the deployment has neither.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseBackups: DatabaseBackupsStatus.describe('The backups that the store has.').optional(),

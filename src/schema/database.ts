@@ -290,7 +290,7 @@ export const DatastoreStatus = z.object({
     .optional(),
   since: Time.describe('When the server that answered last was started. Absent before one has answered.').optional(),
   available: ImageReference.describe(
-    'The image that action Patch brings: another one of the same major version and base, from the settings of the platform. Absent if there is none.',
+    'The image that action Patch brings: another one of the same major version and base, from the settings of the platform. Absent if the settings have no such image.',
   ).optional(),
 });
 export type DatastoreStatus = z.infer<typeof DatastoreStatus>;

@@ -29,7 +29,7 @@ const RetainedResponse = z
     claim: z.string().describe('Name of its PersistentVolumeClaim, or of its Cluster.'),
     size_bytes: z.int().describe('Size of its volumes, in bytes.'),
     created_at: time.describe('When it was made.'),
-    wanted_by: id.nullable().describe('Id of the deployment of that name that there is now. null: there is none.'),
+    wanted_by: id.nullable().describe('Id of the present deployment of that name. null if no deployment has the name.'),
   })
   .meta({ id: 'RetainedDatabase' });
 type RetainedResponse = z.output<typeof RetainedResponse>;

@@ -19,7 +19,7 @@ export const ApplyFile = z
   .object({
     file: z
       .string()
-      .describe('Text of a davit.yaml, at most 64 KiB: YAML, which JSON is too. Absent: `set` has all fields.')
+      .describe('Text of a davit.yaml in YAML or JSON, at most 64 KiB. If it is absent, `set` gives all fields.')
       .nullish(),
     set: z
       .array(
@@ -29,9 +29,9 @@ export const ApplyFile = z
         }),
       )
       .max(100)
-      .describe('Fields that win over those of the text, in this order.')
+      .describe('Fields that override the text, applied in this order.')
       .nullish(),
-    name: name.describe('Name of the deployment. Wins over the name in the file.').nullish(),
+    name: name.describe('Name of the deployment. It overrides the name in the file.').nullish(),
     default_name: z.string().describe('Its name if neither `name` nor the file has one.').nullish(),
     source: z
       .enum(SOURCES)
@@ -44,10 +44,12 @@ export const ApplyFile = z
       .describe('Path of the upload (internal_source), which a file does not name.')
       .nullish(),
     env: PlainVariableList.describe(
-      'Plain variables, merged by name into those of the file, or else of the deployment.',
+      'Plain variables. They are merged by name into the variables of the file, or of the deployment if the file has none.',
     ).nullish(),
     secrets: secrets
-      .describe('Values of secret variables, which a file does not have. Merged by name into those of the deployment.')
+      .describe(
+        'Values of secret variables, which a file cannot contain. They are merged by name into the secrets of the deployment.',
+      )
       .nullish(),
   })
   .meta({
@@ -70,7 +72,9 @@ export const AppliedFile = z
       .array(z.string())
       .describe('Secret variables that the file names and that have no value. Only a dry run may have any.'),
     file: DeploymentFileContent.describe('The fields of the file with those of `set`.'),
-    deployment: Deployment.nullable().describe('In a dry run the deployment as it is, null if there is none.'),
+    deployment: Deployment.nullable().describe(
+      'The deployment. In a dry run it is shown unchanged, and null means that the request would create it.',
+    ),
   })
   .meta({
     id: 'AppliedFile',
