@@ -3,7 +3,7 @@
 
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import type { StorePart } from '../schema/meta.ts';
+import { STORE_NAMES, type StorePart } from '../schema/meta.ts';
 import type { Loss } from '../schema/operation-phases.ts';
 import { whyNoDatabase } from './decide-move.ts';
 
@@ -13,8 +13,6 @@ export type PatchDecided =
   | { readonly patch: Patch }
   /** Why it cannot be done, and what to do, for people. */
   | { readonly refused: string; readonly reason: 'NotPossible' | 'NotAccepted' };
-
-export const DATASTORE_NAMES: Readonly<Record<StorePart, string>> = { postgres: 'PostgreSQL', redis: 'Redis' };
 
 /** So long a verified backup counts. */
 const BACKUP_COUNTS_MS = 24 * 3_600_000;
@@ -26,7 +24,7 @@ export function decidePatch(
 ): PatchDecided {
   const { datastore = 'postgres' } = patch ?? {};
   const { name } = record.metadata;
-  const what = DATASTORE_NAMES[datastore];
+  const what = STORE_NAMES[datastore];
   const refused = whyNoDatabase(record);
   if (refused !== undefined) return impossible(refused);
   const found = record.status?.datastores?.[datastore];

@@ -25,7 +25,7 @@ import {
   type OperationStep,
   type Said,
   said,
-  waits,
+  waitsForPass,
   waitsForTurn,
 } from './steps.ts';
 
@@ -65,9 +65,8 @@ function begin(observed: ObservedOperation, spec: Action, now: Date): OperationS
   const { record, origin, revisions: own, databases, images } = observed;
   if (!record) return {};
   const used = databases.map(({ number }) => number);
-  const { generation = 0 } = record.metadata;
-  if ((record.status?.observedGeneration ?? 0) < generation)
-    return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
+  const unseen = waitsForPass(observed, now);
+  if (unseen) return unseen;
   const decided = decideMove({ record, own, used, images, origin }, spec);
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
   if (!observed.isItsTurn) return waitsForTurn(observed, now);

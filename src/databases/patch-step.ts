@@ -5,12 +5,12 @@
 // 2. Returning: it does not come up, or the operation is deleted, and the passes give it the image before.
 
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { isFailure } from '../schema/app-deployment-conditions.ts';
+import { isFailure, STORE_CONDITIONS } from '../schema/app-deployment-conditions.ts';
 import { conditionOf, rfc3339 } from '../schema/conditions.ts';
 import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
-import type { StorePart } from '../schema/meta.ts';
+import { STORE_NAMES } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
-import { DATASTORE_NAMES, decidePatch, type Patch } from './decide-patch.ts';
+import { decidePatch, type Patch } from './decide-patch.ts';
 import type { ObservedOperation } from './observed.ts';
 import {
   CANCELLED,
@@ -22,10 +22,9 @@ import {
   type Said,
   said,
   waits,
+  waitsForPass,
   waitsForTurn,
 } from './steps.ts';
-
-const CONDITIONS = { postgres: 'DatabaseReady', redis: 'RedisReady' } as const satisfies Record<StorePart, string>;
 
 /** A datastore that has not answered for so long, for a reason that is a failure, gets its image back. */
 const FAILING_MS = 60_000;
@@ -59,16 +58,15 @@ function begin(
   spec: DatastoreOperationSpec,
   now: Date,
 ): OperationStep {
-  const { generation = 0 } = record.metadata;
-  if ((record.status?.observedGeneration ?? 0) < generation)
-    return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
+  const unseen = waitsForPass(observed, now);
+  if (unseen) return unseen;
   const decided = decidePatch(record, spec, now);
   if ('refused' in decided) return ended(observed, now, 'Failed', decided.reason, decided.refused);
   const { patch } = decided;
   const busy = patch.datastore === 'postgres' ? busyWith(observed, record) : undefined;
   if (busy) return waits(observed, now, busy.reason, busy.message);
   if (!observed.isItsTurn) return waitsForTurn(observed, now);
-  const message = `${DATASTORE_NAMES[patch.datastore]} restarts with image ${patch.to}.`;
+  const message = `${STORE_NAMES[patch.datastore]} restarts with image ${patch.to}.`;
   return inPhase(observed, now, 'Running', { reason: 'Patching', message }, { patch, startedAt: rfc3339(now) });
 }
 
@@ -84,8 +82,8 @@ function busyWith({ otherBackup }: ObservedOperation, { status }: AppDeployment)
 function patching(observed: ObservedOperation, patch: Patch, now: Date): OperationStep {
   const { record, serverImages, operation } = observed;
   const { datastore, from, to } = patch;
-  const what = DATASTORE_NAMES[datastore];
-  const condition = conditionOf(record?.status?.conditions, CONDITIONS[datastore]);
+  const what = STORE_NAMES[datastore];
+  const condition = conditionOf(record?.status?.conditions, STORE_CONDITIONS[datastore]);
   if (!isSeen(observed)) return inPhase(observed, now, 'Running', said(observed));
   const isThere = serverImages.length > 0 && serverImages.every((image) => image === to);
   if (isThere && condition?.status === 'True') {
@@ -113,7 +111,7 @@ function troubleOf(
   if (isFailing && now.getTime() - Date.parse(lastTransitionTime) > FAILING_MS) return { reason, message };
   if (now.getTime() - Date.parse(status?.startedAt ?? '') <= PATCHED_WITHIN_MS) return undefined;
   const seconds = PATCHED_WITHIN_MS / 1000;
-  const late = `${DATASTORE_NAMES[datastore]} does not run with image ${to} after ${seconds} s.`;
+  const late = `${STORE_NAMES[datastore]} does not run with image ${to} after ${seconds} s.`;
   return { reason: 'TimedOut', message: condition?.status === 'False' ? `${late} ${message}` : late };
 }
 
@@ -123,7 +121,7 @@ function goesBack(
   now: Date,
   { reason, message }: Said,
 ): OperationStep {
-  const back = `${message} ${DATASTORE_NAMES[datastore]} gets image ${from} again.`;
+  const back = `${message} ${STORE_NAMES[datastore]} gets image ${from} again.`;
   return inPhase(observed, now, 'Returning', { reason, message: back });
 }
 

@@ -53,7 +53,8 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const siblings = caches.operations.byIndex(namespace, DEPLOYMENT_NAMED, operation.spec.deployment);
     const seen = observeOperation(operation, siblings, { home: within, settings });
     const { atOnce } = settings.datastores;
-    const observed = { ...seen, isItsTurn: isItsTurn(operation, caches.operations.list(), begun, atOnce) };
+    const isOpen = !isBegun(operation) && !isEnded(operation);
+    const observed = { ...seen, isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), begun, atOnce) };
     const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
     if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
     else begun.delete(operation.metadata.uid ?? '');

@@ -31,6 +31,13 @@ export function waits(observed: ObservedOperation, now: Date, reason: string, me
   return { status: statusOf(observed, now, 'Pending', reason, message), requeueAfterMs: WAITS_MS };
 }
 
+/** For an operation that has not begun: it is decided by a status that is as new as the record. Undefined where it is. */
+export function waitsForPass(observed: ObservedOperation, now: Date): OperationStep | undefined {
+  const { metadata, status } = observed.record ?? {};
+  if ((status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0)) return undefined;
+  return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
+}
+
 /** Reason of an operation that waits for its turn on the platform. */
 export const AT_ONCE = 'AtOnce';
 

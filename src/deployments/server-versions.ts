@@ -1,5 +1,6 @@
 // Asks PostgreSQL and Redis for their versions: each writes its version into its log when it starts. A log is read once for each start.
 
+import { text } from 'node:stream/consumers';
 import { LruMap } from 'toad-cache';
 import type { KubeClient } from '../lib/kube/client.ts';
 import { logPath } from '../lib/kube/log-path.ts';
@@ -33,7 +34,7 @@ export function makeServerVersions(now: () => Date): ServerVersions {
     asked.set(start, now().getTime());
     try {
       const path = logPath(namespace, { pod: name, container: part, previous: false }, { limitBytes: `${BYTES_READ}` });
-      return versionInLog(part, await headOf(client.stream(path, { signal: AbortSignal.timeout(READ_WITHIN_MS) })));
+      return versionInLog(part, await text(client.stream(path, { signal: AbortSignal.timeout(READ_WITHIN_MS) })));
     } catch (err) {
       log.debug({ err, pod: name }, 'Could not read the log of a datastore');
       return undefined;
@@ -53,10 +54,4 @@ export function makeServerVersions(now: () => Date): ServerVersions {
       return Object.fromEntries(said.filter((one): one is readonly [StorePart, string] => one[1] !== undefined));
     },
   };
-}
-
-async function headOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-  const read: Uint8Array[] = [];
-  for await (const piece of pieces) read.push(piece);
-  return Buffer.concat(read).toString('utf8');
 }

@@ -15,6 +15,7 @@ import { type Entry, entryOf, fail, firstProblem, pass, stalled, unfinished } fr
 import {
   type ActionFailure,
   isServing,
+  keepsDatabase,
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
@@ -114,7 +115,7 @@ function deletionOf({
   deletionDefault,
 }: ObservedRecord): Pick<AppDeploymentStatus, 'databaseDeletionPolicy' | 'databaseDeletionDefault'> {
   if (deletionDefault === undefined) return {};
-  const databaseDeletionPolicy = record.spec.databaseDeletionPolicy ?? deletionDefault;
+  const databaseDeletionPolicy = keepsDatabase({ record, deletionDefault }) ? 'Retain' : 'Delete';
   return { databaseDeletionPolicy, databaseDeletionDefault: deletionDefault };
 }
 

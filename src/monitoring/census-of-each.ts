@@ -16,7 +16,7 @@ type Listed = EachRecord['records'][number];
 const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'RestoreProven'] as const satisfies ConditionType[];
 
 /** The reason of BackupReady of a database that has neither backups nor an archive, on some platforms every one. */
-const UNPROTECTED = 'NotConfigured' satisfies Reason;
+export const UNPROTECTED = 'NotConfigured' satisfies Reason;
 
 /** At most `most` records: those that are Stalled, those with another trouble, those without backups, then the others by name. */
 export function censusOfEach(records: readonly AppDeployment[], most: number): EachRecord {

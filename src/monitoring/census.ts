@@ -11,7 +11,7 @@ import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { STORE_PARTS } from '../schema/meta.ts';
 import { lastEnded, type TaskStatus } from '../schema/tasks.ts';
-import { censusOfEach } from './census-of-each.ts';
+import { censusOfEach, UNPROTECTED } from './census-of-each.ts';
 import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
 import { degraded, typeLabel, unavailable } from './unavailable.ts';
@@ -148,9 +148,6 @@ function retainedOf(holders: readonly KubeObject[], records: readonly AppDeploym
   const all = retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid)));
   return { count: all.length, bytes: all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
 }
-
-/** The reason of BackupReady of a database that has no backups. */
-const UNPROTECTED = 'NotConfigured' satisfies Reason;
 
 /** Counts the records that have backups, proofs of them, and archives, and those that have none of these. */
 function backupsOf(

@@ -1,6 +1,8 @@
 // Condition types and reasons of an AppDeployment, each with its meaning and what to do. The tables in
 // docs/reference.md are generated from this file.
 
+import type { StorePart } from './meta.ts';
+
 export const CONDITION_TYPES = {
   Ready:
     'The latest revision is deployed and serving at this generation, or the record is scaled to zero and nothing is known to keep that revision from running.',
@@ -29,6 +31,12 @@ export const CONDITION_TYPES = {
     'The backup that the own PostgreSQL begins with is loaded. Only a record that asks for one has it. Its pods and its migration wait for it.',
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
+
+/** The condition of a datastore. */
+export const STORE_CONDITIONS = { postgres: 'DatabaseReady', redis: 'RedisReady' } as const satisfies Record<
+  StorePart,
+  ConditionType
+>;
 
 interface ReasonMeaning {
   readonly meaning: string;

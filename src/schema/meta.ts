@@ -214,6 +214,8 @@ export function runsOnce(component: string): boolean {
 /** The parts that hold data. */
 export const STORE_PARTS = ['postgres', 'redis'] as const;
 export type StorePart = (typeof STORE_PARTS)[number];
+/** Their names in sentences. */
+export const STORE_NAMES = { postgres: 'PostgreSQL', redis: 'Redis' } as const satisfies Record<StorePart, string>;
 
 /** Davit's init containers. Their state shows whether database and Redis answer. Records must not use their names. */
 export const WAIT_FOR_DATABASE = 'wait-for-database';

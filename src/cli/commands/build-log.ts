@@ -82,14 +82,14 @@ export async function findDeployment<T = Deployment>(api: HttpApi, name: string)
   return resources[0];
 }
 
-/** So many deployments are looked at for a name that is near. */
-const NAMES_READ = 100;
+/** The most that an answer lists. */
+export const PAGE = 100;
 
 /** Throws NoDeployment if there is none of that name. */
 export async function needDeployment<T = Deployment>(api: HttpApi, name: string): Promise<T> {
   const found = await findDeployment<T>(api, name);
   if (found) return found;
-  const path = `/v2/deployments?limit=${NAMES_READ}`;
+  const path = `/v2/deployments?limit=${PAGE}`;
   const { resources } = await api.call<{ readonly resources: readonly { readonly name: string }[] }>('GET', path);
   throw new NoDeployment(
     noDeployment(
@@ -99,9 +99,6 @@ export async function needDeployment<T = Deployment>(api: HttpApi, name: string)
     ),
   );
 }
-
-/** The most deployments that an answer has. */
-const PAGE = 100;
 
 /** All deployments of the tenant, by name. `T`: what is read of each. */
 export async function readDeployments<T extends { readonly name: string }>(api: HttpApi): Promise<readonly T[]> {

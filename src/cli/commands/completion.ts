@@ -4,6 +4,7 @@ import type { DeploymentList } from '../../deployments/http/payloads.ts';
 import { CLUSTER_FLAGS, type Command, type Context, type FlagDefinition, HELP, Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
+import { PAGE } from './build-log.ts';
 
 /** Not in the help: the shells' scripts call it. */
 const COMPLETE = '__complete';
@@ -80,9 +81,6 @@ export function completeCommand(commands: () => readonly Command[]): Command {
     },
   };
 }
-
-/** The most that an answer has. */
-const PAGE = 100;
 
 /** Over the HTTP API if the environment names its address. Empty if they cannot be read: a completion prints no message. */
 async function deploymentNames({ kubectl, api, server }: Context, cluster: readonly string[]): Promise<string[]> {

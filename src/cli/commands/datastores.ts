@@ -2,6 +2,7 @@
 
 import type { Deployment as Answer } from '../../deployments/http/payloads.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { API_VERSION, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
 import { LOSSES, type Loss } from '../../schema/operation-phases.ts';
 import { API_FLAGS, type Command, type Context, Misuse, OUTPUT, printList, tell } from '../line/command.ts';
 import { noDeployment } from '../line/not-found.ts';
@@ -12,14 +13,11 @@ import { RECORDS } from '../transport/records.ts';
 import { readDeployments } from './build-log.ts';
 import type { Operation } from './operation.ts';
 
-const PARTS = ['postgres', 'redis'] as const;
-type Part = (typeof PARTS)[number];
-
 /** One datastore of a deployment. */
 interface Datastore {
   readonly namespace: string | null;
   readonly name: string;
-  readonly datastore: Part;
+  readonly datastore: StorePart;
   readonly image: string;
   /** As the server reports it. */
   readonly version: string | null;
@@ -50,7 +48,7 @@ export const datastoresCommand: Command = {
       short: 'A',
       help: 'the whole platform, for who may list deployments of all namespaces; not over an address of the HTTP API',
     },
-    { name: 'datastore', value: 'KIND', help: 'only this one', choices: PARTS },
+    { name: 'datastore', value: 'KIND', help: 'only this one', choices: STORE_PARTS },
     { name: 'accept', value: 'LOSS', help: 'patch: a loss that is accepted', choices: LOSSES, isRepeated: true },
     OUTPUT,
     ...API_FLAGS,
@@ -96,7 +94,7 @@ async function findInTenant(context: Context): Promise<Found> {
   return {
     names: [...ids.keys()],
     all: deployments.flatMap(({ name, datastores }) =>
-      PARTS.flatMap((datastore) => {
+      STORE_PARTS.flatMap((datastore) => {
         const one = datastores[datastore];
         return one ? [{ namespace: api.namespace ?? null, name, datastore, ...one }] : [];
       }),
@@ -115,7 +113,7 @@ async function findEverywhere({ kubectl }: Context): Promise<Found> {
   return {
     names: items.map(({ metadata }) => metadata.name),
     all: items.flatMap(({ metadata: { name, namespace = '' }, status }) =>
-      PARTS.flatMap((datastore) => {
+      STORE_PARTS.flatMap((datastore) => {
         const one = status?.datastores?.[datastore];
         if (!one) return [];
         const { image, version = null, since = null, available = null } = one;
@@ -124,7 +122,7 @@ async function findEverywhere({ kubectl }: Context): Promise<Found> {
     ),
     create: async ({ namespace, name, datastore }, accept) => {
       const operation = {
-        apiVersion: 'davit.dev/v1alpha1',
+        apiVersion: API_VERSION,
         kind: 'DatastoreOperation',
         metadata: { generateName: `${name}-`, namespace },
         spec: { deployment: name, action: 'Patch', patch: { datastore }, ...(accept.length > 0 && { accept }) },

@@ -11,7 +11,7 @@ import { zeroSentence } from '../text/scaled-to-zero.ts';
 import { forTerminal } from '../text/terminal.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { matching, needDeployment, openLog, printBuildLog, readRevisions } from './build-log.ts';
+import { matching, needDeployment, openLog, PAGE, printBuildLog, readRevisions } from './build-log.ts';
 
 /** The most that the API gives. */
 const MOST_LAST_LINES = 100_000;
@@ -19,8 +19,6 @@ const LAST_LINES = 100;
 const EVERY_MS = 2000;
 /** Each read of a listener's cluster is an object in the API server of the hub. */
 const ELSEWHERE_MS = 10_000;
-/** The most that an answer has. */
-const PAGE = 100;
 
 export const logsCommand: Command = {
   name: 'logs',

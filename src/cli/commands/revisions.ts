@@ -8,7 +8,7 @@ import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { matching, needDeployment } from './build-log.ts';
+import { matching, needDeployment, PAGE } from './build-log.ts';
 
 export const revisionsCommand: Command = {
   name: 'revisions',
@@ -66,9 +66,6 @@ export async function readCreated(api: HttpApi, deploymentId: string): Promise<R
     if (resources.length < PAGE) return all.filter(({ changes }) => changes !== null);
   }
 }
-
-/** The most that an answer has. */
-const PAGE = 100;
 
 /** Where the value that a field has now comes from the file of the commit, its path. */
 function changeCells(change: RevisionDiff['changes'][number], { from_file: file }: Revision): string[] {

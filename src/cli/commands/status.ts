@@ -7,7 +7,7 @@ import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { amountsOf, isMade, type Parts, podState, treeOf } from '../text/tree.ts';
 import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
-import { needDeployment, readDeployments, readRevisions } from './build-log.ts';
+import { needDeployment, PAGE, readDeployments, readRevisions } from './build-log.ts';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -25,9 +25,6 @@ it the last line names what is not shown.`,
     return 0;
   },
 };
-
-/** The most revisions that are shown. */
-const PAGE = 100;
 
 async function list(context: Context, api: HttpApi): Promise<number> {
   const all = await readDeployments<Deployment>(api);

@@ -2,7 +2,13 @@
 // report is the only evidence of a backup.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { archivePlanOf, backupPlanOf, type DatabaseBackupStatus, withBackupDefault } from '../../schema/database.ts';
+import {
+  archivePlanOf,
+  type BackupReport,
+  backupPlanOf,
+  type DatabaseBackupStatus,
+  withBackupDefault,
+} from '../../schema/database.ts';
 import { BACKUP, EMPTY_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { bytesText } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
@@ -23,12 +29,13 @@ import { SENT_BACKUPS } from './stored-backups.ts';
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
   const { heldAfter: _held, ...before } = observed.record.status?.databaseBackup ?? {};
-  const [newest] = reportsOf(observed, SENT_BACKUPS);
+  const reports = reportsOf(observed, SENT_BACKUPS);
+  const [newest] = reports;
   const success: DatabaseBackupStatus =
     newest === undefined || (before.lastSuccessAt ?? '') >= newest.takenAt
       ? {}
       : { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
-  const heldAfter = heldAfterOf(observed);
+  const heldAfter = heldAfterOf(observed, reports);
   const after = {
     ...before,
     ...success,
@@ -42,7 +49,7 @@ export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus
  * The last backup of a database that a person has given up, as long as the present one, which began empty, has none that somebody asked for:
  * backups of an empty database would take the place of the good ones. Undefined where the schedule is followed.
  */
-function heldAfterOf(observed: ObservedChildren): string | undefined {
+function heldAfterOf(observed: ObservedChildren, reports: readonly BackupReport[]): string | undefined {
   const { record, names } = observed;
   const { databaseBackup, databaseNumber = 0 } = record.status ?? {};
   if (databaseNumber !== names.databaseNumber) return undefined;
@@ -54,10 +61,8 @@ function heldAfterOf(observed: ObservedChildren): string | undefined {
     holder !== volumeUid &&
     record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === volumeUid;
   const after = databaseBackup?.heldAfter ?? (beginsEmpty ? databaseBackup?.name : undefined);
-  const isAsked = reportsOf(observed, SENT_BACKUPS).some(
-    ({ name, byHand }) => byHand === true && after !== undefined && name > after,
-  );
-  return isAsked ? undefined : after;
+  if (after === undefined) return undefined;
+  return reports.some(({ name, byHand }) => byHand === true && name > after) ? undefined : after;
 }
 
 function lastFailure(observed: ObservedChildren, { lastFailureAt }: DatabaseBackupStatus): DatabaseBackupStatus {

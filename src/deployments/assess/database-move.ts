@@ -11,6 +11,7 @@ import { type DatabaseOfRecord, databaseOf } from '../record/database-move.ts';
 import { databaseOffers } from '../record/database-offers.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { databaseNumberIn } from '../record/names.ts';
+import { driverOfHolder } from '../record/retained-databases.ts';
 import { driverThere } from './database-cluster.ts';
 import { type Entry, pass, stalled } from './entry.ts';
 import { isOurs, type Observed, type ObservedChildren } from './observed.ts';
@@ -79,10 +80,10 @@ export function numberedDatabases({ record, children }: Pick<ObservedChildren, '
 
 /** The databases that the record does not use and whose data is there: those of the highest numbers, in the order of their numbers. */
 export function keptDatabases(observed: ObservedChildren): AppDeploymentStatus['databasesKept'] {
-  const kept = numberedDatabases(observed).flatMap(({ number, object: { kind } }): DatabaseOfRecord[] =>
-    kind === 'Secret' || number === observed.names.databaseNumber
+  const kept = numberedDatabases(observed).flatMap(({ number, object }): DatabaseOfRecord[] =>
+    object.kind === 'Secret' || number === observed.names.databaseNumber
       ? []
-      : [{ driver: kind === 'Cluster' ? 'cloudnative-pg' : 'pod', number }],
+      : [{ driver: driverOfHolder(object), number }],
   );
   return kept.length === 0 ? undefined : kept.toSorted((a, b) => a.number - b.number).slice(-MOST_KEPT);
 }

@@ -1,7 +1,7 @@
 // Does PostgreSQL answer, and does Redis? The record's own ones are asked of their StatefulSet and its pods; external ones
 // of the init containers that wait for them. The newest evidence counts: a pod that waits since the last one got through.
 
-import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
+import { type ConditionType, STORE_CONDITIONS } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import {
@@ -9,6 +9,7 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
   MIGRATION,
+  STORE_NAMES,
   STORE_PARTS,
   type StorePart,
   WAIT_FOR_DATABASE,
@@ -55,12 +56,17 @@ interface StoreKind {
 
 const STORES: Readonly<Record<StorePart, StoreKind>> = {
   postgres: {
-    what: 'PostgreSQL',
-    condition: 'DatabaseReady',
+    what: STORE_NAMES.postgres,
+    condition: STORE_CONDITIONS.postgres,
     variable: EXTERNAL_POSTGRES_VARIABLE,
     waits: WAIT_FOR_DATABASE,
   },
-  redis: { what: 'Redis', condition: 'RedisReady', variable: EXTERNAL_REDIS_VARIABLE, waits: WAIT_FOR_REDIS },
+  redis: {
+    what: STORE_NAMES.redis,
+    condition: STORE_CONDITIONS.redis,
+    variable: EXTERNAL_REDIS_VARIABLE,
+    waits: WAIT_FOR_REDIS,
+  },
 };
 
 interface Seen extends StoreKind {

@@ -36,7 +36,7 @@ function imageInForce(
   const { patch, phase } = operation?.status ?? {};
   const image =
     patch?.datastore === part ? (phase === 'Returning' ? patch.from : patch.to) : status?.datastores?.[part]?.image;
-  if (image === undefined || isOfOtherDatabase || !isSameLine(image, own)) return own;
+  if (image === undefined || image === own || isOfOtherDatabase || !isSameLine(image, own)) return own;
   // A revision that no status has seen yet was made with the image in force, or a newer one.
   const isUnseen = isNewest && revision.spec.id !== status?.latestRevisionId && patch?.datastore !== part;
   return isUnseen && !isOlderImage(own, image) ? own : image;
