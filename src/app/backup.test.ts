@@ -320,14 +320,14 @@ describe('compare', () => {
   });
 
   it.each([
-    ['was asked for', {}, /it was made while no proofs were asked for$/],
+    ['was counted', {}, /verification was off when it was made$/],
     [
       'could be counted',
       { 'contents-problem': 'psql:<stdin>:9: ERROR:  out of shared memory\nHINT:  a row' },
       /they could not be made: ERROR: {2}out of shared memory$/,
     ],
     ['was counted to its end', { contents: CONTENTS.slice(0, 40), 'contents-problem': '' }, /they were not whole$/],
-  ])('proves nothing of a backup of which nothing %s', async (_what, there, words) => {
+  ])('verifies nothing of a backup of which nothing %s', async (_what, there, words) => {
     const { code, message } = await compared(there, CONTENTS);
     expect([code, JSON.parse(message)]).toEqual([
       0,

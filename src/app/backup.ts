@@ -12,7 +12,7 @@ import type { Retention } from '../deployments/archive/retention.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
-import type { BackupReport, ProofReport, SentBackup } from '../schema/database.ts';
+import type { BackupReport, SentBackup, VerificationReport } from '../schema/database.ts';
 import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
 
@@ -57,7 +57,7 @@ class Misuse extends Error {}
 
 interface Arguments {
   /** Returns what is reported. */
-  readonly run: () => Promise<SentBackup | BackupReport | ProofReport>;
+  readonly run: () => Promise<SentBackup | BackupReport | VerificationReport>;
   readonly terminationLog: string | undefined;
 }
 

@@ -9,7 +9,7 @@ import { decidePatch } from './decide-patch.ts';
 const NOW = new Date('2026-02-02T12:00:00Z');
 const POSTGRES = { image: 'postgres:17.5-trixie', available: 'postgres:17.6-trixie' };
 const REDIS = { image: 'valkey:8.1.9-trixie', available: 'valkey:8.1.10-trixie' };
-const VERIFIED = { takenAt: '2026-02-02T01:00:00Z', provenAt: '2026-02-02T07:00:00Z' };
+const VERIFIED = { takenAt: '2026-02-02T01:00:00Z', verifiedAt: '2026-02-02T07:00:00Z' };
 
 function decided(
   spec: Partial<Pick<DatastoreOperationSpec, 'patch' | 'accept'>>,
@@ -17,7 +17,7 @@ function decided(
   record: Partial<AppDeployment['spec']> = {},
 ): ReturnType<typeof decidePatch> {
   const datastores = { postgres: POSTGRES, redis: REDIS };
-  const made = aRecord(record, { status: { datastores, databaseProof: VERIFIED, ...status } });
+  const made = aRecord(record, { status: { datastores, databaseVerification: VERIFIED, ...status } });
   return decidePatch(made, { patch: { datastore: 'postgres' }, ...spec }, NOW);
 }
 
@@ -30,14 +30,14 @@ it.each<[Parameters<typeof decided>[0], string, typeof REDIS]>([
 
 function listing(backup: object): AppDeploymentStatus {
   const stored = { name: '20260202T010000Z-0000000a', takenAt: VERIFIED.takenAt, sizeBytes: 1, ...backup };
-  return { databaseProof: {}, databaseBackups: { listedAt: VERIFIED.takenAt, count: 1, newest: [stored] } };
+  return { databaseVerification: {}, databaseBackups: { listedAt: VERIFIED.takenAt, count: 1, newest: [stored] } };
 }
 
 it.each<[what: string, status: AppDeploymentStatus, verified: boolean]>([
   ['is of today', {}, true],
-  ['is of yesterday', { databaseProof: { ...VERIFIED, takenAt: '2026-02-01T11:59:59Z' } }, false],
-  ['is not verified', { databaseProof: { takenAt: VERIFIED.takenAt } }, false],
-  ['is missing', { databaseProof: {} }, false],
+  ['is of yesterday', { databaseVerification: { ...VERIFIED, takenAt: '2026-02-01T11:59:59Z' } }, false],
+  ['is not verified', { databaseVerification: { takenAt: VERIFIED.takenAt } }, false],
+  ['is missing', { databaseVerification: {} }, false],
   ['is in the list', listing({ verified: true }), true],
   ['is in the list, not verified', listing({}), false],
   ['is in the list, and of another database', listing({ verified: true, number: 3 }), false],
@@ -50,7 +50,7 @@ it.each<[what: string, status: AppDeploymentStatus, verified: boolean]>([
 
 it.each<[Parameters<typeof decided>, RegExp]>([
   [[{ patch: { datastore: 'redis' } }], /loses its queue\. .* --datastore redis --accept QueueLost$/],
-  [[{}, { databaseProof: {} }], /younger than 24 hours\. .* --datastore postgres --accept NoBackup$/],
+  [[{}, { databaseVerification: {} }], /younger than 24 hours\. .* --datastore postgres --accept NoBackup$/],
   [[{}, { datastores: {} }], /^shop has no PostgreSQL that Davit made\./],
   [
     [{}, { datastores: { postgres: { image: 'postgres:17.6' } } }],

@@ -59,10 +59,10 @@ function howToAccept(name: string, datastore: StorePart, loss: Loss): string {
 }
 
 function hasRecentBackup({ status }: AppDeployment, now: Date): boolean {
-  const { databaseProof: { takenAt = '', provenAt } = {}, databaseBackups, databaseNumber = 0 } = status ?? {};
+  const { databaseVerification: { takenAt = '', verifiedAt } = {}, databaseBackups, databaseNumber = 0 } = status ?? {};
   const listed = databaseBackups?.newest.filter(
     ({ verified, earlier, number = databaseNumber }) => verified && !earlier && number === databaseNumber,
   );
-  const times = [...(provenAt === undefined ? [] : [takenAt]), ...(listed ?? []).map((one) => one.takenAt)];
+  const times = [...(verifiedAt === undefined ? [] : [takenAt]), ...(listed ?? []).map((one) => one.takenAt)];
   return times.some((time) => now.getTime() - Date.parse(time) < BACKUP_COUNTS_MS);
 }

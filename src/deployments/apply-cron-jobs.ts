@@ -1,4 +1,4 @@
-// Applies the CronJobs of a record: of its tasks, and of the backups of its database and their proofs. They follow the active revision, so a rollout
+// Applies the CronJobs of a record: of its tasks, and of the backups of its database and their verifications. They follow the active revision, so a rollout
 // that fails changes none of them. Until a revision is active, a database is backed up as soon as it answers: a server that crashes may
 // have written to it.
 
@@ -67,6 +67,6 @@ function hasDataToLose(observed: Observed, revision: AppRevision): boolean {
 function withoutTasks(observed: Observed): Observed {
   const { children, names } = observed;
   const isTask = ({ kind, metadata }: KubeObject): boolean =>
-    CRON_JOB_KINDS.has(kind) && metadata.name !== names.backup && metadata.name !== names.proof;
+    CRON_JOB_KINDS.has(kind) && metadata.name !== names.backup && metadata.name !== names.verification;
   return { ...observed, children: children.filter((child) => !isTask(child)) };
 }

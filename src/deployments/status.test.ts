@@ -368,7 +368,7 @@ describe('statusOf', () => {
     const zero = aRecord({ sourceConfig: { resourceSpec: { maxScale: 0 }, database } });
     const revision = aRevision(zero);
     const children = [aStore('postgres', 0), aStore('redis'), aWorkload('server', revision, { wanted: 0 })];
-    const backupStore = { secret: 'store', hasCredentials: true, isProven: false };
+    const backupStore = { secret: 'store', hasCredentials: true, isVerified: false };
     const patience = {
       maxCrashes: 5,
       unavailableSeconds: 600,

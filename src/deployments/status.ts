@@ -20,10 +20,10 @@ import {
   type ObservedChildren,
   type ObservedRecord,
 } from './assess/observed.ts';
-import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
 import { storedBackupsOf } from './assess/stored-backups.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
+import { verificationStatusOf } from './assess/verification.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { latestRevisionGeneration } from './record/latest-generation.ts';
@@ -61,8 +61,8 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   const backup = backupStatusOf(observed);
   const archive = archiveStatusOf(observed);
-  const proof = proofStatusOf(observed);
-  const backups = storedBackupsOf(observed, proof?.name);
+  const verification = verificationStatusOf(observed);
+  const backups = storedBackupsOf(observed, verification?.name);
   const restore = restoreStatusOf(observed, now);
   const kept = keptDatabases(observed);
   // The scale that the record has again afterwards.
@@ -101,7 +101,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(backups !== undefined && { databaseBackups: backups }),
     ...(archive !== undefined && { databaseArchive: archive }),
-    ...(proof !== undefined && { databaseProof: proof }),
+    ...(verification !== undefined && { databaseVerification: verification }),
     ...(restore !== undefined && { databaseRestore: restore }),
     ...reportedAddress(observed, inputs.address, now),
     ...(tasks && { tasks }),
@@ -230,8 +230,8 @@ const ENTRIES = [
   ['BackupReady', 'backup'],
   // Only of a record that asks for an archive.
   ['ArchiveReady', 'archive'],
-  // Only of a record that asks for proofs of them.
-  ['RestoreProven', 'proof'],
+  // Only of a record with verification.
+  ['BackupVerified', 'verification'],
   // Only of a record that begins with one.
   ['DatabaseRestored', 'restore'],
 ] as const satisfies readonly (readonly [ConditionType, keyof Assessment])[];

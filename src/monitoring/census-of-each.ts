@@ -13,7 +13,7 @@ import { degraded, typeLabel, unavailable } from './unavailable.ts';
 type Listed = EachRecord['records'][number];
 
 /** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
-const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'RestoreProven'] as const satisfies ConditionType[];
+const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'BackupVerified'] as const satisfies ConditionType[];
 
 /** The reason of BackupReady of a database that has neither backups nor an archive, on some platforms every one. */
 export const UNPROTECTED = 'NotConfigured' satisfies Reason;

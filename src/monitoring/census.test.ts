@@ -174,22 +174,27 @@ it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
   ]);
 });
 
-it('does the same for proofs', () => {
-  const proven = (reason: string, provenAt?: string): AppDeployment => {
-    const condition = { type: 'RestoreProven', status: 'True', reason, message: '', lastTransitionTime: at(0) };
-    const status = { conditions: [condition], ...(provenAt && { databaseProof: { provenAt } }) };
+it('does the same for verifications', () => {
+  const verified = (reason: string, verifiedAt?: string): AppDeployment => {
+    const condition = { type: 'BackupVerified', status: 'True', reason, message: '', lastTransitionTime: at(0) };
+    const status = { conditions: [condition], ...(verifiedAt && { databaseVerification: { verifiedAt } }) };
     return aRecord({}, { status: status as AppDeploymentStatus });
   };
-  const records = [proven('Proven', at(4)), proven('ProofFailing', at(3)), proven('ProofPending'), aRecord()];
+  const records = [
+    verified('Verified', at(4)),
+    verified('VerificationFailing', at(3)),
+    verified('VerificationPending'),
+    aRecord(),
+  ];
   expect(censusOf(records, [])).toMatchObject({
-    proofs: [
-      { reason: 'Proven', count: 1 },
-      { reason: 'ProofFailing', count: 1 },
-      { reason: 'ProofPending', count: 1 },
+    verifications: [
+      { reason: 'Verified', count: 1 },
+      { reason: 'VerificationFailing', count: 1 },
+      { reason: 'VerificationPending', count: 1 },
     ],
-    oldestProof: seconds(3),
+    oldestVerification: seconds(3),
   });
-  expect(censusOf([aRecord()], []).oldestProof).toBeUndefined();
+  expect(censusOf([aRecord()], []).oldestVerification).toBeUndefined();
 });
 
 it('counts builds that have not ended, and says since when the oldest waits', () => {
@@ -209,7 +214,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     unprotected: 0,
     retained: { count: 0, bytes: 0 },
     archives: [],
-    proofs: [],
+    verifications: [],
     unavailableSince: [],
     degradedSince: [],
     stalledSince: [],

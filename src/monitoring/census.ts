@@ -149,20 +149,20 @@ function retainedOf(holders: readonly KubeObject[], records: readonly AppDeploym
   return { count: all.length, bytes: all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
 }
 
-/** Counts the records that have backups, proofs of them, and archives, and those that have none of these. */
+/** Counts the records that have backups, verifications of them, and archives, and those that have none of these. */
 function backupsOf(
   records: readonly AppDeployment[],
-): Pick<Census, 'backups' | 'unprotected' | 'oldestBackup' | 'archives' | 'proofs' | 'oldestProof'> {
+): Pick<Census, 'backups' | 'unprotected' | 'oldestBackup' | 'archives' | 'verifications' | 'oldestVerification'> {
   const backups = reasonsOf(records, 'BackupReady', (status) => status?.databaseBackup?.lastSuccessAt);
   const archives = reasonsOf(records, 'ArchiveReady');
-  const proofs = reasonsOf(records, 'RestoreProven', (status) => status?.databaseProof?.provenAt);
+  const verifications = reasonsOf(records, 'BackupVerified', (status) => status?.databaseVerification?.verifiedAt);
   return {
     backups: backups.counts.filter(({ reason }) => reason !== UNPROTECTED),
     unprotected: backups.counts.find(({ reason }) => reason === UNPROTECTED)?.count ?? 0,
     ...(backups.oldest !== undefined && { oldestBackup: backups.oldest }),
     archives: archives.counts,
-    proofs: proofs.counts,
-    ...(proofs.oldest !== undefined && { oldestProof: proofs.oldest }),
+    verifications: verifications.counts,
+    ...(verifications.oldest !== undefined && { oldestVerification: verifications.oldest }),
   };
 }
 

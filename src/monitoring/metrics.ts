@@ -56,10 +56,10 @@ export interface Census {
   readonly oldestBackup?: number;
   /** Records that ask for an archive, by the reason of ArchiveReady. */
   readonly archives: readonly { readonly reason: string; readonly count: number }[];
-  /** Records that ask for proofs of their backups, by the reason of RestoreProven. */
-  readonly proofs: readonly { readonly reason: string; readonly count: number }[];
-  /** Time of the last proof of the record whose last one is oldest; seconds since 1970. */
-  readonly oldestProof?: number;
+  /** Records whose backups are verified, by the reason of BackupVerified. */
+  readonly verifications: readonly { readonly reason: string; readonly count: number }[];
+  /** Time of the last verification of the record whose last one is oldest; seconds since 1970. */
+  readonly oldestVerification?: number;
   /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
   readonly unavailableSince: readonly OldestOfType[];
   /** The same of a record that serves and lacks pods of a part. */
@@ -285,15 +285,15 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     read: ({ archives }) => archives.map(({ reason, count }) => [{ reason }, count]),
   },
   {
-    name: 'database_proofs',
-    help: 'AppDeployments that ask for proofs of their backups, by reason of RestoreProven',
+    name: 'database_verifications',
+    help: 'AppDeployments whose backups are verified, by reason of BackupVerified',
     labelNames: ['reason'],
-    read: ({ proofs }) => proofs.map(({ reason, count }) => [{ reason }, count]),
+    read: ({ verifications }) => verifications.map(({ reason, count }) => [{ reason }, count]),
   },
   {
-    name: 'database_proofs_oldest_timestamp_seconds',
-    help: 'Time of the last proof of the AppDeployment whose last proof is oldest',
-    read: ({ oldestProof }) => unlabelled(oldestProof),
+    name: 'database_verifications_oldest_timestamp_seconds',
+    help: 'Time of the last verification of the AppDeployment whose last verification is oldest',
+    read: ({ oldestVerification }) => unlabelled(oldestVerification),
   },
   {
     name: 'deployments_unavailable_oldest_timestamp_seconds',

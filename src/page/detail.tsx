@@ -205,7 +205,7 @@ const SOURCE_WORDS: Readonly<Record<Deployment['source'], string>> = {
 
 function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   const { source_config: config, source_revision_config: revision, database_archive: archive } = deployment;
-  const provenAt = deployment.database_proof?.proven_at ?? null;
+  const verifiedAt = deployment.database_verification?.verified_at ?? null;
   const facts: [string, VNode | string | null][] = [
     ['Runs', <code>{plain(originOf(deployment))}</code>],
     ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
@@ -218,7 +218,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Redis', versionOf(deployment.datastores.redis)],
     ['Database, on deletion', deployment.database_claim && deployment.database_deletion_policy],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
-    ['Last proof', provenAt && <Age then={provenAt} after=" ago" />],
+    ['Last verification', verifiedAt && <Age then={verifiedAt} after=" ago" />],
     ['Archive', archive && <Archive report={archive} />],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
     // Reports of the controller move the time too, so it is not when the person changed anything.

@@ -210,7 +210,7 @@ const ASPECTS = {
   AutoscalingReady: 'autoscaling',
   BackupReady: 'backups',
   ArchiveReady: 'archive',
-  RestoreProven: 'proof of backups',
+  BackupVerified: 'verification of backups',
   DatabaseRestored: 'data of a backup',
   ResourceSpecHonored: 'sizes as asked',
   ReferencesResolved: 'Secrets and keys',

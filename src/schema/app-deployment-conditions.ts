@@ -25,8 +25,8 @@ export const CONDITION_TYPES = {
     'The last backup of the own PostgreSQL is in the store and is not too old. A record with an own PostgreSQL has it, unless it has an archive instead. Ready does not depend on it.',
   ArchiveReady:
     'Every change of the own PostgreSQL goes to the archive, whose last base backup is not too old. Only a record that asks for an archive has it. Ready does not depend on it.',
-  RestoreProven:
-    'A backup of the own PostgreSQL was restored beside, not too long ago, and had every row. Only a record that asks for proofs has it. Ready does not depend on it.',
+  BackupVerified:
+    'A backup of the own PostgreSQL was restored into a temporary server, not too long ago, and had every row. Only a record with verification has it. Ready does not depend on it.',
   DatabaseRestored:
     'The backup that the own PostgreSQL begins with is loaded. Only a record that asks for one has it. Its pods and its migration wait for it.',
 } as const;
@@ -177,22 +177,26 @@ export const REASONS = {
     meaning: 'The record is to begin with an archive, and the namespace knows none that has this point in time.',
     todo: 'Correct source_config.database.restore. The message has what there is.',
   },
-  Proven: {
-    meaning: 'The backup that the message names was restored beside, and has every row that its database had.',
+  Verified: {
+    meaning:
+      'The backup that the message names was restored into a temporary server, and has every row that its database had.',
     todo: 'Nothing.',
   },
-  ProofPending: { meaning: 'No backup has been proven yet.', todo: 'Wait for the schedule, or read the message.' },
-  ProofWithoutCounts: {
-    meaning: 'The newest backup could be restored, but it has no counts to compare with.',
-    todo: 'Wait for the next backup, or read the message: counts are written from the first backup on that is made while proofs are asked for.',
+  VerificationPending: {
+    meaning: 'No backup has been verified yet.',
+    todo: 'Wait for the schedule, or read the message.',
   },
-  ProofFailing: {
-    meaning: 'The newest backup could not be restored beside, or it differs from what its database had.',
+  VerificationWithoutCounts: {
+    meaning: 'The newest backup could be restored, but it has no counts to compare with.',
+    todo: 'Wait for the next backup, or read the message: counts are written from the first backup on that is made while verification is on.',
+  },
+  VerificationFailing: {
+    meaning: 'The newest backup could not be restored, or it differs from what its database had.',
     todo: 'Read the message, which has the last words. Make a backup now, then run the command that the message names.',
   },
-  ProofStale: {
-    meaning: 'The last proof is older than source_config.database.backup.prove_stale_after_hours.',
-    todo: 'Check the schedule, and the events of CronJob NAME---prove.',
+  VerificationStale: {
+    meaning: 'The last verification is older than source_config.database.backup.verify_stale_after_hours.',
+    todo: 'Check the schedule, and the events of CronJob NAME---verify.',
   },
   Restored: { meaning: 'The database began with the backup that the message names.', todo: 'Nothing.' },
   Restoring: {
@@ -525,9 +529,9 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'BackupPending',
   'Archived',
   'ArchivePending',
-  'Proven',
-  'ProofPending',
-  'ProofWithoutCounts',
+  'Verified',
+  'VerificationPending',
+  'VerificationWithoutCounts',
   'Restored',
   'Restoring',
   'OperationRunning',

@@ -11,8 +11,8 @@ import {
   DatabaseBackupStatus,
   DatabaseBackupsStatus,
   DatabaseOffer,
-  DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatabaseVerificationStatus,
   DatastoreStatus,
   ONE_POD_MESSAGE,
 } from './database.ts';
@@ -484,7 +484,9 @@ export const AppDeploymentStatus = z.object({
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseBackups: DatabaseBackupsStatus.describe('The backups that the store has.').optional(),
   databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),
-  databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),
+  databaseVerification: DatabaseVerificationStatus.describe(
+    'What is known of the verifications of these backups.',
+  ).optional(),
   databaseRestore: DatabaseRestoreStatus.describe(
     'What is known of the backup that the own PostgreSQL began with.',
   ).optional(),

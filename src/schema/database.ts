@@ -33,7 +33,7 @@ export const ARCHIVE_OR_BACKUP_MESSAGE = 'set archive or backup, not both';
 const ARCHIVE_KEPT_DAYS = 7;
 const STALE_AFTER_HOURS = 48;
 /** Three days more than a week. */
-const PROOF_STALE_AFTER_HOURS = 240;
+const VERIFICATION_STALE_AFTER_HOURS = 240;
 
 export const DatabaseBackup = z.object({
   enabled: z
@@ -66,20 +66,22 @@ export const DatabaseBackup = z.object({
     .max(8760)
     .describe(`Hours without a backup after which BackupReady is False. Default: ${STALE_AFTER_HOURS}.`)
     .optional(),
-  prove: z
+  verify: z
     .boolean()
     .describe(
-      'Whether the newest backup is restored beside, on a schedule, and compared with what the database had. Default: settings.backups.prove, which is false.',
+      'Whether the newest backup is restored into a temporary server, on a schedule, and compared with what the database had. Default: settings.backups.verify, which is false.',
     )
     .optional(),
-  proveSchedule: Schedule.describe(
-    'When the newest backup is proven, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
+  verifySchedule: Schedule.describe(
+    'When the newest backup is verified, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
   ).optional(),
-  proveStaleAfterHours: z
+  verifyStaleAfterHours: z
     .int()
     .min(1)
     .max(8760)
-    .describe(`Hours without a proof after which RestoreProven is False. Default: ${PROOF_STALE_AFTER_HOURS}.`)
+    .describe(
+      `Hours without a verification after which BackupVerified is False. Default: ${VERIFICATION_STALE_AFTER_HOURS}.`,
+    )
     .optional(),
 });
 export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
@@ -163,7 +165,7 @@ export const Database = z.object({
     'Extensions of PostgreSQL that Davit makes in the new database, because only its superuser can: vector (pgvector). The image must have them. It can be set only when the deployment is created.',
   ).optional(),
   backup: DatabaseBackup.meta({
-    'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule'),
+    'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'verifySchedule'),
   })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),
@@ -229,31 +231,31 @@ export function archivePlanOf(database: Readonly<Database> | undefined, name: st
   return { schedule, keepDays, staleAfterHours: archive.staleAfterHours ?? STALE_AFTER_HOURS };
 }
 
-/** How the newest backup is proven, with all defaults. */
-export interface ProofPlan {
+/** How the newest backup is verified, with all defaults. */
+export interface VerificationPlan {
   readonly schedule: string;
   readonly timeZone: string | undefined;
   readonly staleAfterHours: number;
 }
 
-/** Undefined if no proofs are asked for. `isDefault`: whether the platform proves what does not say otherwise. */
-export function proofPlanOf(
+/** Undefined if verification is off. `isDefault`: whether the platform verifies what does not say otherwise. */
+export function verificationPlanOf(
   database: Readonly<Database> | undefined,
   name: string,
   isDefault: boolean,
-): ProofPlan | undefined {
+): VerificationPlan | undefined {
   const plan = backupPlanOf(database, name);
-  const { prove = isDefault, proveSchedule, proveStaleAfterHours } = database?.backup ?? {};
-  if (plan === undefined || !prove) return undefined;
+  const { verify = isDefault, verifySchedule, verifyStaleAfterHours } = database?.backup ?? {};
+  if (plan === undefined || !verify) return undefined;
   return {
-    schedule: proveSchedule ?? defaultProofSchedule(name),
+    schedule: verifySchedule ?? defaultVerificationSchedule(name),
     timeZone: plan.timeZone,
-    staleAfterHours: proveStaleAfterHours ?? PROOF_STALE_AFTER_HOURS,
+    staleAfterHours: verifyStaleAfterHours ?? VERIFICATION_STALE_AFTER_HOURS,
   };
 }
 
 /** Spreads them over the mornings of a week, when the backups of the night are there. */
-function defaultProofSchedule(name: string): string {
+function defaultVerificationSchedule(name: string): string {
   const minute = spread(name, 7 * 360);
   return `${minute % 60} ${6 + (Math.floor(minute / 60) % 6)} * * ${Math.floor(minute / 360)}`;
 }
@@ -374,11 +376,13 @@ export const DatabaseArchiveStatus = z.object({
 });
 export type DatabaseArchiveStatus = z.infer<typeof DatabaseArchiveStatus>;
 
-/** What is known of the proofs of a record's backups. */
-export const DatabaseProofStatus = z.object({
-  name: z.string().max(64).describe('Name of the backup that was proven last.').optional(),
+/** What is known of the verifications of a record's backups. */
+export const DatabaseVerificationStatus = z.object({
+  name: z.string().max(64).describe('Name of the backup that was verified last.').optional(),
   takenAt: Time.describe('The backup has the state of this time.').optional(),
-  provenAt: Time.describe('When it was restored beside and had every row that its database had.').optional(),
+  verifiedAt: Time.describe(
+    'When it was restored into a temporary server and had every row that its database had.',
+  ).optional(),
   tables: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of its tables.').optional(),
   rows: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of rows of all of them.').optional(),
   lastFailureAt: Time.describe('When a backup could not be restored, or differed, if that has happened.').optional(),
@@ -386,7 +390,7 @@ export const DatabaseProofStatus = z.object({
   lastUncomparedAt: Time.describe('When a backup was restored that has no counts to compare with.').optional(),
   lastUncompared: z.string().max(1024).describe('Which backup that was, and why it has none.').optional(),
 });
-export type DatabaseProofStatus = z.infer<typeof DatabaseProofStatus>;
+export type DatabaseVerificationStatus = z.infer<typeof DatabaseVerificationStatus>;
 
 /** What is known of the restore that a record asks for. */
 export const DatabaseRestoreStatus = z.object({
@@ -441,7 +445,7 @@ export const BackupReport = z.object({
 export type BackupReport = z.infer<typeof BackupReport>;
 
 /** Termination message of the container that compared a restored backup with its manifest. */
-export const ProofReport = z.object({
+export const VerificationReport = z.object({
   name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
   /** RFC 3339: the backup has the state of this time. */
   takenAt: UtcTime,
@@ -449,10 +453,10 @@ export const ProofReport = z.object({
   comparedAt: UtcTime,
   tables: z.int().min(0),
   rows: z.int().min(0),
-  /** Why it could not be compared: the backup was restored, and has nothing to compare with. Absent for what is proven. */
+  /** Why it could not be compared: the backup was restored, and has nothing to compare with. Absent for what is verified. */
   uncompared: z.string().min(1).max(512).optional(),
 });
-export type ProofReport = z.infer<typeof ProofReport>;
+export type VerificationReport = z.infer<typeof VerificationReport>;
 
 /** Termination message of the container that loaded a backup, as the database has it. */
 export const LoadedBackup = z.object({

@@ -113,7 +113,11 @@ export const KINDS: readonly Kind[] = [
         type: 'date',
       },
       {
-        ...wide('Proven', '.status.databaseProof.provenAt', 'Age of the last proof that a backup can be restored.'),
+        ...wide(
+          'Verified',
+          '.status.databaseVerification.verifiedAt',
+          'Age of the last verification that a backup can be restored.',
+        ),
         type: 'date',
       },
       wide('Postgres', '.status.datastores.postgres.version', 'Version of the own PostgreSQL.'),

@@ -20,7 +20,7 @@ it.each([
 it.each([
   ['task', true],
   ['backup', true],
-  ['prove', true],
+  ['verify', true],
   ['server', false],
   ['migrate', false],
   ['restore', false],

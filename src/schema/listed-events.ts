@@ -1,11 +1,11 @@
 // Which events of a deployment are listed. A run has several of them, and the API server keeps them for an hour: those of runs alone would
 // push out what is said of the parts. Imports no zod at run time, because kubectl-davit bundles it.
 
-import { BACKUP, PROOF, TASK } from './meta.ts';
+import { BACKUP, TASK, VERIFY } from './meta.ts';
 
-const BESIDE: readonly string[] = [TASK, BACKUP, PROOF];
+const BESIDE: readonly string[] = [TASK, BACKUP, VERIFY];
 
-/** Whether a component is what runs beside a deployment, and is none of its parts: a command or a task, a backup, a proof of one. */
+/** Whether a component is what runs beside a deployment, and is none of its parts: a command or a task, a backup, a verification of one. */
 export function runsBeside(component: string | undefined): boolean {
   return component !== undefined && BESIDE.includes(component);
 }

@@ -178,7 +178,7 @@ export const TASK_LABEL = 'davit.dev/task';
 export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 /** Whether a pod's component is a store, or Davit's own work on one. All others may write to the database. */
 export function isOfStores(component: string | undefined): boolean {
-  return [...STORE_PARTS, BACKUP, RESTORE, PROOF].some((one) => one === component);
+  return [...STORE_PARTS, BACKUP, RESTORE, VERIFY].some((one) => one === component);
 }
 /** The component of the runs that back up the own PostgreSQL, which are Jobs and no part. */
 export const BACKUP = 'backup';
@@ -199,7 +199,7 @@ export const REFUSED = 4;
 /** On the Job that loads the backup with which a database begins: which one it was made for (record/restore-request.ts). */
 export const RESTORE_REQUEST_ANNOTATION = 'davit.dev/restore-request';
 /** The component of the runs that restore the newest backup into a server of their own. They reach no database of a record. */
-export const PROOF = 'prove';
+export const VERIFY = 'verify';
 /** Their containers: the server, then those of a restore, and the one that compares. */
 export const SERVER_CONTAINER = 'davit-server';
 export const COMPARE_CONTAINER = 'davit-compare';
@@ -227,7 +227,7 @@ export const RESERVED_WORKERS: readonly string[] = [
   MIGRATION,
   TASK,
   ...DATABASE_JOBS,
-  PROOF,
+  VERIFY,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 ];

@@ -12,15 +12,15 @@ import {
   UPLOAD_CONTAINER,
 } from './meta.ts';
 
-/** The steps of backups, restores and proofs. They run no image of the record. */
+/** The steps of backups, restores and verifications. They run no image of the record. */
 const DATABASE_STEPS: Readonly<Record<string, string>> = {
   [DUMP_CONTAINER]: 'the dump of the database',
   [UPLOAD_CONTAINER]: 'the upload of the backup',
   [CHECK_CONTAINER]: 'the check that the database is empty',
   [FETCH_CONTAINER]: 'the fetch of the backup',
   [RESTORE_CONTAINER]: 'the load of the backup',
-  [SERVER_CONTAINER]: 'the server of the proof',
-  [COMPARE_CONTAINER]: 'the comparison of the proof',
+  [SERVER_CONTAINER]: 'the server of the verification',
+  [COMPARE_CONTAINER]: 'the comparison of the verification',
 };
 
 const STEPS: Readonly<Record<string, string>> = {

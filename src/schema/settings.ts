@@ -412,7 +412,7 @@ const Backups = z
           .describe(
             'Whether the own PostgreSQL of a record that does not set database.backup is backed up, every day, where there is a store. A record with an archive is not.',
           ),
-        prove: z.boolean().default(true).describe('Whether the newest of these backups is proven, once a week.'),
+        verify: z.boolean().default(true).describe('Whether the newest of these backups is verified, once a week.'),
       })
       .prefault({})
       .describe('Backups of records that do not ask for any.'),
@@ -422,7 +422,7 @@ const Backups = z
       .min(60)
       .max(172_800)
       .default(21_600)
-      .describe('A backup, a restore or a proof is ended after this time, in seconds.'),
+      .describe('A backup, a restore or a verification is ended after this time, in seconds.'),
     keep: z
       .int()
       .min(1)
@@ -437,11 +437,11 @@ const Backups = z
       .describe(
         'Days for which a scheduled backup is kept, also where there are more than keep, and where the record does not say otherwise.',
       ),
-    prove: z
+    verify: z
       .boolean()
       .default(false)
       .describe(
-        'Whether the newest backup of each record that asks for backups is restored beside and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
+        'Whether the newest backup of each record that asks for backups is restored into a temporary server and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
       ),
   })
   .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");

@@ -432,7 +432,7 @@ const WORK = { command: ['work'] };
 const WORKER_NAME =
   'the name of a worker has letters, digits and hyphens, begins with a letter and has at most 40 characters, without two hyphens in a row';
 const RESERVED_WORKER =
-  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, prove, wait-for-database, wait-for-redis';
+  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, verify, wait-for-database, wait-for-redis';
 const NO_COMMAND = 'set command or args: without them the worker would run what the server runs';
 const ONE_POD = 'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 
@@ -952,10 +952,10 @@ export const refusedBackups: readonly RefusedPart[] = [
     }),
   ),
   {
-    name: 'proofs each minute',
-    part: { prove: true, proveSchedule: '* * * * *' },
+    name: 'verifications each minute',
+    part: { verify: true, verifySchedule: '* * * * *' },
     kubectl: TOO_OFTEN,
-    http: [['prove_schedule', TOO_OFTEN]],
+    http: [['verify_schedule', TOO_OFTEN]],
   },
   {
     name: 'the local time zone, which Kubernetes refuses',
@@ -964,22 +964,22 @@ export const refusedBackups: readonly RefusedPart[] = [
     http: [['time_zone', LOCAL]],
   },
   {
-    name: 'a schedule of proofs that is none',
-    part: { prove: true, proveSchedule: 'weekly' },
+    name: 'a schedule of verifications that is none',
+    part: { verify: true, verifySchedule: 'weekly' },
     kubectl: 'should match',
-    http: [['prove_schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
+    http: [['verify_schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
   },
   {
-    name: 'proofs on days that their months do not have',
-    part: { prove: true, proveSchedule: '0 3 31 4,6 *' },
+    name: 'verifications on days that their months do not have',
+    part: { verify: true, verifySchedule: '0 3 31 4,6 *' },
     kubectl: NEVER,
-    http: [['prove_schedule', NEVER]],
+    http: [['verify_schedule', NEVER]],
   },
   {
-    name: 'proofs in a range that ends before it begins',
-    part: { prove: true, proveSchedule: '0 3 * * sat-SUN' },
+    name: 'verifications in a range that ends before it begins',
+    part: { verify: true, verifySchedule: '0 3 * * sat-SUN' },
     kubectl: REVERSED,
-    http: [['prove_schedule', REVERSED]],
+    http: [['verify_schedule', REVERSED]],
   },
   {
     name: 'none to keep',
@@ -1000,10 +1000,10 @@ export const refusedBackups: readonly RefusedPart[] = [
     http: [['stale_after_hours', 'must be at most 8760', 'less_than_equal']],
   },
   {
-    name: 'no age of a proof',
-    part: { prove: true, proveStaleAfterHours: 0 },
+    name: 'no age of a verification',
+    part: { verify: true, verifyStaleAfterHours: 0 },
     kubectl: 'greater than or equal to 1',
-    http: [['prove_stale_after_hours', 'must be at least 1', 'greater_than_equal']],
+    http: [['verify_stale_after_hours', 'must be at least 1', 'greater_than_equal']],
   },
 ];
 

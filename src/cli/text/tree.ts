@@ -52,7 +52,7 @@ const OF_PARTS = [
   'DatabaseRestored',
   'BackupReady',
   'ArchiveReady',
-  'RestoreProven',
+  'BackupVerified',
   'RedisReady',
   'WorkloadsReady',
   'TasksReady',

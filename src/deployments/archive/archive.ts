@@ -31,9 +31,9 @@ export const ArchiveManifest = z.object({
   /** Number of the database among those of the deployment. */
   number: z.int().min(0).optional(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** What the database had, where proofs were asked for. */
+  /** What the database had, where verification is on. */
   contents: Contents.optional(),
-  /** Why they are missing, although proofs were asked for. */
+  /** Why they are missing, although verification is on. */
   contentsProblem: z.string().max(512).optional(),
 });
 export type ArchiveManifest = z.infer<typeof ArchiveManifest>;

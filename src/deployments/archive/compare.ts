@@ -1,16 +1,16 @@
-// Compares a restored backup with its manifest. It is proven only if it has everything that the database had.
+// Compares a restored backup with its manifest. It is verified only if it has everything that the database had.
 
 import { join } from 'node:path';
 import { jsonOf } from '../../lib/json-value.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
-import type { ProofReport } from '../../schema/database.ts';
+import type { VerificationReport } from '../../schema/database.ts';
 import { ArchiveManifest } from './archive.ts';
 import { contentsOf, missingContents, rowsOf, toldDifferences } from './contents.ts';
 import { Unusable } from './fetch.ts';
 import { fileText } from './send.ts';
 
 /** `folder`: with `manifest`, and `contents` of the restored database. Throws Unusable if they differ. */
-export async function compareBackup(folder: string, now: Date): Promise<ProofReport> {
+export async function compareBackup(folder: string, now: Date): Promise<VerificationReport> {
   const manifest = ArchiveManifest.safeParse(jsonOf(await fileText(join(folder, 'manifest')))).data;
   const restored = contentsOf((await fileText(join(folder, 'contents'))) ?? '');
   if (manifest === undefined || restored === undefined) throw new Error('The restore has not said what it restored.');
@@ -24,7 +24,6 @@ export async function compareBackup(folder: string, now: Date): Promise<ProofRep
 }
 
 function whyUncounted(name: string, problem: string | undefined): string {
-  const why =
-    problem === undefined ? 'it was made while no proofs were asked for' : `they could not be made: ${problem}`;
+  const why = problem === undefined ? 'verification was off when it was made' : `they could not be made: ${problem}`;
   return `Backup ${name} has no counts in its manifest: ${why}`;
 }

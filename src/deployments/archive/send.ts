@@ -22,7 +22,7 @@ import { expiredKeys, type Retention } from './retention.ts';
 
 export interface Sending {
   readonly owner: Owner;
-  /** Folder with `dump`, `taken-at` and `server-version`; where proofs are asked for, also `contents` or `contents-problem`. */
+  /** Folder with `dump`, `taken-at` and `server-version`; where verification is on, also `contents` or `contents-problem`. */
   readonly folder: string;
   /** What is left of the backups afterwards. */
   readonly retention: Retention;

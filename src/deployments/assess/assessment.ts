@@ -14,12 +14,12 @@ import { checkUnmigrated } from './migration.ts';
 import { type ActionFailure, childOf, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
-import { checkProof } from './proof.ts';
 import { checkReferences } from './references.ts';
 import { mayRepair } from './repairs.ts';
 import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
+import { checkVerification } from './verification.ts';
 import { checkArchive } from './wal-archive.ts';
 import { checkHeld, checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
 
@@ -50,8 +50,8 @@ export interface Assessment extends Preconditions {
   readonly backup: Entry | undefined;
   /** Undefined if the record asks for no archive. */
   readonly archive: Entry | undefined;
-  /** Undefined if the record asks for no proofs of its backups. */
-  readonly proof: Entry | undefined;
+  /** Undefined if verification is off. */
+  readonly verification: Entry | undefined;
   /** Undefined if the record does not begin with a backup. */
   readonly restore?: Entry | undefined;
   /** Which operation has stopped the deployment, unless its database has a trouble that the operation does not end. */
@@ -85,9 +85,9 @@ export function assess(
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
   const backup = checkBackup(observed, latest, failures);
-  const proof = checkProof(observed, backup, failures);
+  const verification = checkVerification(observed, backup, failures);
   const archive = checkArchive(observed, latest, failures);
-  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup, archive, proof };
+  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup, archive, verification };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
@@ -118,7 +118,7 @@ export function assess(
     address,
     backup,
     archive,
-    proof,
+    verification,
     restore: checkRestore(observed, latest, failures),
   };
 }
@@ -146,7 +146,7 @@ export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Pus
 
 function nothingRuns([failure]: readonly ActionFailure[]): Omit<
   Assessment,
-  keyof Preconditions | 'address' | 'backup' | 'archive' | 'proof'
+  keyof Preconditions | 'address' | 'backup' | 'archive' | 'verification'
 > {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
   return {

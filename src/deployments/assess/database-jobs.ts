@@ -1,4 +1,4 @@
-// What the Jobs on a record's own PostgreSQL say, which make backups, load them and prove them: their last words, and when they failed.
+// What the Jobs on a record's own PostgreSQL say, which make backups, load them and verify them: their last words, and when they failed.
 
 import type { z } from 'zod';
 import { jsonOf } from '../../lib/json-value.ts';
@@ -92,9 +92,9 @@ export function toBackUpAgain({ record }: ObservedChildren): string {
   return `To try again: kubectl davit backup ${name} -n ${namespace}.`;
 }
 
-/** A proof by hand, whose Job has another name each time. */
-export function toProveAgain({ record, names }: ObservedChildren): string {
-  return `To try again: kubectl create job --from=cronjob/${names.proof} ${names.proof}-$(date +%s) -n ${record.metadata.namespace}.`;
+/** A verification by hand, whose Job has another name each time. */
+export function toVerifyAgain({ record, names }: ObservedChildren): string {
+  return `To try again: kubectl create job --from=cronjob/${names.verification} ${names.verification}-$(date +%s) -n ${record.metadata.namespace}.`;
 }
 
 /** What each container that failed has said at its end. */

@@ -85,9 +85,9 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly baseBackups?: readonly BaseBackup[];
   /** The backups that the platform makes of a database whose record does not say otherwise. Undefined if it makes none. */
   readonly backupDefault?: DatabaseBackup | undefined;
-  /** Where backups go, and whether they are proven by default. Undefined if the platform has no store. */
+  /** Where backups go, and whether they are verified by default. Undefined if the platform has no store. */
   readonly backupStore?:
-    | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
+    | { readonly secret: string; readonly hasCredentials: boolean; readonly isVerified: boolean }
     | undefined;
   /** Whether sources are built here. */
   readonly canBuild?: boolean;

@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import { archivePlanOf, backupPlanOf, proofPlanOf } from '../../schema/database.ts';
+import { archivePlanOf, backupPlanOf, verificationPlanOf } from '../../schema/database.ts';
 import type { Condition } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { databaseAsked } from '../record/backup-default.ts';
@@ -23,8 +23,8 @@ export interface Patience {
   readonly backupStale?: boolean;
   /** The same of base backups of its archive. */
   readonly archiveStale?: boolean;
-  /** The same of proofs. */
-  readonly proofStale?: boolean;
+  /** The same of verifications. */
+  readonly verificationStale?: boolean;
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
@@ -46,10 +46,10 @@ export function patienceOf(record: AppDeployment, settings: Settings, now: Date)
   const exhausted = over(TIMED, unavailableSeconds);
   const overdue = over(awaitedIn(record), progressDeadlineSeconds);
   const backupStale = untilBackupStaleMs(record, settings, now) === 0;
-  const proofStale = untilProofStaleMs(record, settings, now) === 0;
+  const verificationStale = untilVerificationStaleMs(record, settings, now) === 0;
   const archiveStale = untilArchiveStaleMs(record, now) === 0;
   const limits = { at: now.getTime(), maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
-  return { ...limits, backupStale, archiveStale, proofStale };
+  return { ...limits, backupStale, archiveStale, verificationStale };
 }
 
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
@@ -60,7 +60,7 @@ export function untilExhaustedMs(record: AppDeployment, settings: Settings, now:
     ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
     untilBackupStaleMs(record, settings, now),
     untilArchiveStaleMs(record, now),
-    untilProofStaleMs(record, settings, now),
+    untilVerificationStaleMs(record, settings, now),
   ].filter((ms) => ms !== undefined && ms > 0) as number[];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
@@ -84,13 +84,13 @@ function untilArchiveStaleMs({ metadata, spec, status }: AppDeployment, now: Dat
   return untilStaleMs(plan, ready, status?.databaseArchive?.lastBackupAt, now);
 }
 
-/** The same of proofs. Nothing can be proven before there is a backup, and BackupReady says so. */
-function untilProofStaleMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
+/** The same of verifications. Nothing can be verified before there is a backup, and BackupReady says so. */
+function untilVerificationStaleMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
   const { metadata, status } = record;
   if (status?.databaseBackup?.name === undefined) return undefined;
-  const plan = proofPlanOf(databaseAsked(record, settings), metadata.name, settings.backups.prove);
-  const proven = conditionOf(status.conditions, 'RestoreProven');
-  return untilStaleMs(plan, proven, status.databaseProof?.provenAt, now);
+  const plan = verificationPlanOf(databaseAsked(record, settings), metadata.name, settings.backups.verify);
+  const verified = conditionOf(status.conditions, 'BackupVerified');
+  return untilStaleMs(plan, verified, status.databaseVerification?.verifiedAt, now);
 }
 
 function untilStaleMs(
@@ -105,7 +105,7 @@ function untilStaleMs(
   return Math.max(0, from + plan.staleAfterHours * 3_600_000 - now.getTime());
 }
 
-const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ArchiveStale', 'ProofStale']);
+const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ArchiveStale', 'VerificationStale']);
 
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
   const types = [type, TOGETHER[type] ?? type];

@@ -11,9 +11,9 @@ import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
 import { makeBackup } from './database/backup.ts';
-import { makeProof } from './database/proof.ts';
 import { makeRestore } from './database/restore.ts';
 import { makePostgresService } from './database/service.ts';
+import { makeVerification } from './database/verification.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeObjectStores, makeScheduledBackup } from './database/wal-archive.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
@@ -63,9 +63,9 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
   );
 }
 
-/** The schedules of the backups, of their proofs and of the archive's base backups, of the revision whose database runs. */
+/** The schedules of the backups, of their verifications and of the archive's base backups, of the revision whose database runs. */
 export function backupChildren(inputs: Inputs): KubeObject[] {
-  return [makeBackup(inputs), makeProof(inputs), makeScheduledBackup(inputs)].filter((one) => one !== undefined);
+  return [makeBackup(inputs), makeVerification(inputs), makeScheduledBackup(inputs)].filter((one) => one !== undefined);
 }
 
 /** The Job that loads the backup with which the database of this revision begins. It is created once and never changed. */

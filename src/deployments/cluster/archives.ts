@@ -46,5 +46,5 @@ export function backupStoreIn(namespace: string, { caches }: Cluster, settings: 
   const secret = backupMeans(settings)?.store.credentialsSecret;
   if (secret === undefined) return undefined;
   const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;
-  return { secret, hasCredentials, isProven: settings.backups.prove };
+  return { secret, hasCredentials, isVerified: settings.backups.verify };
 }

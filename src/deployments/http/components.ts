@@ -9,9 +9,9 @@ import {
   DatabaseBackup,
   DatabaseBackupStatus,
   DatabaseBackupsStatus,
-  DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
+  DatabaseVerificationStatus,
   DatastoreStatus,
 } from '../../schema/database.ts';
 import { Migrate } from '../../schema/migrate.ts';
@@ -68,7 +68,7 @@ const REPORTS: readonly Component[] = [
   [DatabaseBackupStatus, 'DatabaseBackupReport', 'What is known of the backups'],
   [DatabaseBackupsStatus, 'DatabaseBackupsReport', 'The backups that the store has'],
   [DatabaseArchiveStatus, 'DatabaseArchiveReport', 'What is known of the archive'],
-  [DatabaseProofStatus, 'DatabaseProofReport', 'What is known of the proofs of the backups'],
+  [DatabaseVerificationStatus, 'DatabaseVerificationReport', 'What is known of the verifications of the backups'],
   [DatabaseRestoreStatus, 'DatabaseRestoreReport', 'What is known of the backup that the database began with'],
   [DatastoreStatus, 'DatastoreReport', 'Image and version of a datastore'],
 ];

@@ -16,8 +16,8 @@ import {
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
   DatabaseBackupsStatus,
-  DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatabaseVerificationStatus,
   DatastoreStatus,
 } from '../../schema/database.ts';
 import { DELETION_POLICIES } from '../../schema/database-names.ts';
@@ -457,7 +457,7 @@ const EXAMPLE = {
   database_backup: null,
   database_backups: null,
   database_archive: null,
-  database_proof: null,
+  database_verification: null,
   database_restore: null,
   datastores: {
     postgres: {
@@ -550,7 +550,7 @@ export const Deployment = z
     database_backup: response(DatabaseBackupStatus).nullable(),
     database_backups: response(DatabaseBackupsStatus).nullable(),
     database_archive: response(DatabaseArchiveStatus).nullable(),
-    database_proof: response(DatabaseProofStatus).nullable(),
+    database_verification: response(DatabaseVerificationStatus).nullable(),
     database_restore: response(DatabaseRestoreStatus).nullable(),
     datastores: z
       .object({ postgres: response(DatastoreStatus).nullable(), redis: response(DatastoreStatus).nullable() })

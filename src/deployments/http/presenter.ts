@@ -16,8 +16,8 @@ import {
   DatabaseArchiveStatus,
   DatabaseBackupStatus,
   DatabaseBackupsStatus,
-  DatabaseProofStatus,
   DatabaseRestoreStatus,
+  DatabaseVerificationStatus,
   DatastoreStatus,
 } from '../../schema/database.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
@@ -108,7 +108,9 @@ export function presentDeployment(
     database_backup: status.databaseBackup ? toSnake(DatabaseBackupStatus, status.databaseBackup) : null,
     database_backups: status.databaseBackups ? toSnake(DatabaseBackupsStatus, status.databaseBackups) : null,
     database_archive: status.databaseArchive ? toSnake(DatabaseArchiveStatus, status.databaseArchive) : null,
-    database_proof: status.databaseProof ? toSnake(DatabaseProofStatus, status.databaseProof) : null,
+    database_verification: status.databaseVerification
+      ? toSnake(DatabaseVerificationStatus, status.databaseVerification)
+      : null,
     database_restore: status.databaseRestore ? toSnake(DatabaseRestoreStatus, status.databaseRestore) : null,
     datastores: {
       postgres: status.datastores?.postgres ? toSnake(DatastoreStatus, status.datastores.postgres) : null,

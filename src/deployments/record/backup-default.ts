@@ -7,7 +7,7 @@ import type { Settings } from '../../schema/settings.ts';
 /** Undefined where the platform makes none. */
 export function backupDefault({ backups }: Pick<Settings, 'backups'>): DatabaseBackup | undefined {
   const { store, default: wanted } = backups;
-  return store !== undefined && wanted.enabled ? { prove: wanted.prove } : undefined;
+  return store !== undefined && wanted.enabled ? { verify: wanted.verify } : undefined;
 }
 
 /** What the record asks for its database, or else the platform. */

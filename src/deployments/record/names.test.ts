@@ -61,7 +61,7 @@ it('names every part of a record', () => {
     databaseNumber: 0,
     backup: 'shop---backup',
     restore: 'shop---restore',
-    proof: 'shop---prove',
+    verification: 'shop---verify',
     certificate: 'shop--tls',
     tracingProject: 'shop',
   });

@@ -42,7 +42,7 @@ export interface Names {
   /** Job that loads the backup with which the own PostgreSQL begins. Jobs that list the store have more after it. */
   readonly restore: string;
   /** CronJob that restores the newest backup beside. */
-  readonly proof: string;
+  readonly verification: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Its name where another revision of the record has the same first eight digits. */
@@ -85,7 +85,7 @@ export function names(recordName: string, databaseNumber = 0): Names {
     run: (suffix) => `${recordName}--run-${suffix}`,
     backup: `${recordName}---backup`,
     restore: databaseNumber === 0 ? `${recordName}---restore` : `${postgres}-restore`,
-    proof: `${recordName}---prove`,
+    verification: `${recordName}---verify`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,

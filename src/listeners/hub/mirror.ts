@@ -84,7 +84,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
-  const { databaseBackup, databaseBackups, databaseArchive, databaseProof, databaseRestore, datastores } = known;
+  const { databaseBackup, databaseBackups, databaseArchive, databaseVerification, databaseRestore, datastores } = known;
   const { databaseDeletionPolicy, databaseDeletionDefault } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
@@ -110,7 +110,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(databaseBackup !== undefined && { databaseBackup }),
     ...(databaseBackups !== undefined && { databaseBackups }),
     ...(databaseArchive !== undefined && { databaseArchive }),
-    ...(databaseProof !== undefined && { databaseProof }),
+    ...(databaseVerification !== undefined && { databaseVerification }),
     ...(databaseRestore !== undefined && { databaseRestore }),
     ...(datastores !== undefined && { datastores }),
     ...(remote !== undefined && { remote }),

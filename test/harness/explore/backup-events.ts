@@ -1,4 +1,4 @@
-// Backups and their proofs: what the controllers of CronJobs and Jobs, their pods and the store do, and what must hold of what is said of
+// Backups and their verifications: what the controllers of CronJobs and Jobs, their pods and the store do, and what must hold of what is said of
 // them. The store is a mark of the namespace.
 
 import { names } from '../../../src/deployments/record/names.ts';
@@ -6,14 +6,14 @@ import { CRON_JOBS, JOBS, PODS, SECRETS } from '../../../src/lib/kube/api-resour
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
-import { backupPlanOf, proofPlanOf } from '../../../src/schema/database.ts';
+import { backupPlanOf, verificationPlanOf } from '../../../src/schema/database.ts';
 import {
   BACKUP,
   COMPARE_CONTAINER,
   COMPONENT_LABEL,
   DEPLOYMENT_UID_LABEL,
-  PROOF,
   UPLOAD_CONTAINER,
+  VERIFY,
 } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
 import { controlledBy, endedPodGoes, eraseRun, isUnended, mayBegin, podOf, runOf } from './job-events.ts';
@@ -44,10 +44,10 @@ interface Job extends KubeObject {
 
 const CREDENTIALS = 'davit-backup-store';
 const componentOf = ({ metadata }: KubeObject): string => metadata.labels?.[COMPONENT_LABEL] ?? '';
-const isRun = (job: KubeObject): boolean => componentOf(job) === BACKUP || componentOf(job) === PROOF;
+const isRun = (job: KubeObject): boolean => componentOf(job) === BACKUP || componentOf(job) === VERIFY;
 const runsIn = (scene: Scene, namespace: string): readonly Job[] => scene.all<Job>(JOBS, namespace).filter(isRun);
 
-/** What is in the `store`, and what was ever `sent` to it and `proven`: UID/BACKUP. */
+/** What is in the `store`, and what was ever `sent` to it and `verified`: UID/BACKUP. */
 const wordsOf = (scene: Scene, namespace: string, mark: string): readonly string[] =>
   (scene.mark(namespace, mark) ?? '').split(' ').filter((word) => word !== '');
 function addWord(scene: Scene, namespace: string, mark: string, word: string): void {
@@ -122,7 +122,7 @@ function reportOf(scene: Scene, namespace: string, job: Job, minute: string): ob
     .toSorted()
     .at(-1);
   if (newest === undefined || newest < known) return undefined;
-  addWord(scene, namespace, 'proven', `${uid}/${newest}`);
+  addWord(scene, namespace, 'verified', `${uid}/${newest}`);
   const takenAt = `2026-02-02T00:${newest.slice(11, 13)}:00Z`;
   return { name: newest, takenAt, comparedAt: timeOf(minute), tables: 1, rows: 2 };
 }
@@ -191,31 +191,31 @@ export function putStoreCredentials(scene: Scene, namespace: string): void {
 export const RUN_EVENTS: readonly Event[] = [runBegins, runEnds('as it should'), runEnds('with a failure')];
 export const BACKUP_EVENTS: readonly Event[] = [...RUN_EVENTS, endedPodGoes(runsIn), newestGoes, credentialsGo];
 
-/** What is wrong with what is said of backups and proofs at rest, and with the CronJobs that make them. */
+/** What is wrong with what is said of backups and verifications at rest, and with the CronJobs that make them. */
 export function backupsAreWrong(scene: Scene, record: AppDeployment): string | undefined {
   const { namespace = '', name, uid = '' } = record.metadata;
-  const { databaseBackup, databaseBackups, databaseProof, conditions, activeRevisionId } = record.status ?? {};
+  const { databaseBackup, databaseBackups, databaseVerification, conditions, activeRevisionId } = record.status ?? {};
   const claims = [
     ['sent', databaseBackup?.name, 'a backup'],
-    ['proven', databaseProof?.name, 'a proof of'],
+    ['verified', databaseVerification?.name, 'a verification of'],
   ] as const;
   for (const [mark, claimed, what] of claims)
     if (claimed !== undefined && !wordsOf(scene, namespace, mark).includes(`${uid}/${claimed}`))
       return `The status claims ${what} ${claimed}, which no run of ${uid} has reported.`;
-  const condition = conditionOf(conditions, 'RestoreProven');
+  const condition = conditionOf(conditions, 'BackupVerified');
   const failed = scene
     .all<Job>(JOBS, namespace)
-    .find((job) => componentOf(job) === PROOF && job.status?.conditions?.[0]?.type === 'Failed');
+    .find((job) => componentOf(job) === VERIFY && job.status?.conditions?.[0]?.type === 'Failed');
   const isOurs = failed?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid;
-  if (isOurs && condition?.status === 'True') return 'RestoreProven is True, and the last proof failed.';
+  if (isOurs && condition?.status === 'True') return 'BackupVerified is True, and the last verification failed.';
   const active = revisionsOf(scene, record).find(({ spec }) => spec.id === activeRevisionId);
   if (!active) return undefined;
   const { database } = record.spec.sourceConfig;
   const isOwn = active.spec.resolved.postgres !== undefined;
-  const { backup, proof } = names(name);
+  const { backup, verification } = names(name);
   const wanted = [
     ...(isOwn && backupPlanOf(database, name) ? [backup] : []),
-    ...(isOwn && proofPlanOf(database, name, false) ? [proof] : []),
+    ...(isOwn && verificationPlanOf(database, name, false) ? [verification] : []),
   ];
   const there = scene.all<CronJob>(CRON_JOBS, namespace).filter(isRun);
   if (
@@ -227,17 +227,17 @@ export function backupsAreWrong(scene: Scene, record: AppDeployment): string | u
     return `The CronJobs are [${there.map(({ metadata }) => metadata.name).join()}], and should be [${wanted.join()}].`;
   const sent = there.find((one) => componentOf(one) === BACKUP)?.spec.jobTemplate.spec.template.spec.containers ?? [];
   const verified = option(sent.find((one) => one.name === UPLOAD_CONTAINER)?.args ?? [], 'verified');
-  if (sent.length > 0 && verified !== databaseProof?.name)
-    return `The next backup spares ${verified}, and ${databaseProof?.name} was verified last.`;
+  if (sent.length > 0 && verified !== databaseVerification?.name)
+    return `The next backup spares ${verified}, and ${databaseVerification?.name} was verified last.`;
   const listed = (databaseBackups?.newest ?? []).map((one) => one.name);
   const unsent = listed.find((one) => !wordsOf(scene, namespace, 'sent').includes(`${uid}/${one}`));
   if (unsent !== undefined) return `The status lists backup ${unsent}, which no run of ${uid} has reported.`;
   if (databaseBackup?.name !== undefined && !listed.includes(databaseBackup.name))
     return `The status does not list ${databaseBackup.name}, which it names as the last backup.`;
-  const proofs = there.find((one) => componentOf(one) === PROOF);
-  const spec = proofs?.spec.jobTemplate.spec.template.spec;
+  const verifications = there.find((one) => componentOf(one) === VERIFY);
+  const spec = verifications?.spec.jobTemplate.spec.template.spec;
   const known = option(spec?.initContainers?.find((one) => one.name === 'davit-fetch')?.args ?? [], 'known');
-  return proofs !== undefined && known !== databaseBackup?.name
-    ? `The next proof asks for ${known}, and the status names ${databaseBackup?.name}.`
+  return verifications !== undefined && known !== databaseBackup?.name
+    ? `The next verification asks for ${known}, and the status names ${databaseBackup?.name}.`
     : undefined;
 }

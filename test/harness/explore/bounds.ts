@@ -34,7 +34,7 @@ const WITH_BACKUPS = Settings.parse({
     image: 'registry.example/davit:1',
   },
 });
-const PROVEN = { backup: { prove: true } };
+const VERIFIED = { backup: { verify: true } };
 const WITH_ADDRESSES = Settings.parse({
   keda: { enabled: false },
   address: { kind: 'ingress', baseDomain: 'apps.example' },
@@ -547,28 +547,28 @@ export const BOUNDS: readonly Bound[] = [
   {
     name: 'backups',
     about:
-      'Backups and their proofs begin, end and fail, and go from the store, while the record asks for them or not, and is made again.',
+      'Backups and their verifications begin, end and fail, and go from the store, while the record asks for them or not, and is made again.',
     settings: WITH_BACKUPS,
     namespaces: ['team'],
     begin(scene) {
-      begin({ sourceConfig: { resourceSpec: FIXED, database: PROVEN } })(scene);
+      begin({ sourceConfig: { resourceSpec: FIXED, database: VERIFIED } })(scene);
       putStoreCredentials(scene, 'team');
     },
     events: [
       ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
       ...BACKUP_EVENTS,
-      people.specChange('no proofs', ({ sourceConfig: { database } }) =>
-        database?.backup?.prove === true ? { sourceConfig: { database: { backup: { prove: null } } } } : undefined,
+      people.specChange('no verifications', ({ sourceConfig: { database } }) =>
+        database?.backup?.verify === true ? { sourceConfig: { database: { backup: { verify: null } } } } : undefined,
       ),
       people.specChange('no backups', ({ sourceConfig: { database } }) =>
         database === undefined ? undefined : { sourceConfig: { database: null } },
       ),
-      people.specChange('backups with proofs', ({ sourceConfig: { database } }) =>
-        database === undefined ? { sourceConfig: { database: PROVEN } } : undefined,
+      people.specChange('backups with verifications', ({ sourceConfig: { database } }) =>
+        database === undefined ? { sourceConfig: { database: VERIFIED } } : undefined,
       ),
       people.deleteRecord,
       people.remake('shop', (namespace) =>
-        aRecord(namespace, { sourceConfig: { resourceSpec: FIXED, database: PROVEN } }),
+        aRecord(namespace, { sourceConfig: { resourceSpec: FIXED, database: VERIFIED } }),
       ),
     ],
     people: 2,

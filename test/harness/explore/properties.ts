@@ -406,7 +406,7 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       isLeft(record, scene) || hasLostData(record) ? undefined : tasksAreWrong(scene, record),
   },
   {
-    name: 'what is said of backups and proofs is true',
+    name: 'what is said of backups and verifications is true',
     broken: (scene, record) =>
       isLeft(record, scene) || hasLostData(record) ? undefined : backupsAreWrong(scene, record),
   },

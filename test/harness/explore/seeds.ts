@@ -232,16 +232,21 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'ended?.exitCode !== 0) return [];',
     "ended === undefined || (component !== 'backup' && ended.exitCode !== 0)) return [];",
   ),
-  'a proof outlives a later failure': bug('backups', 'src/deployments/assess/proof.ts', '  lastProofFailed,\n', ''),
-  'a proof is claimed of a run that failed': bug(
+  'a verification outlives a later failure': bug(
+    'backups',
+    'src/deployments/assess/verification.ts',
+    '  lastVerificationFailed,\n',
+    '',
+  ),
+  'a verification is claimed of a run that failed': bug(
     'backups',
     'src/deployments/assess/database-jobs.ts',
     'ended?.exitCode !== 0) return [];',
-    "ended === undefined || (component !== 'prove' && ended.exitCode !== 0)) return [];",
+    "ended === undefined || (component !== 'verify' && ended.exitCode !== 0)) return [];",
   ),
-  'a proof is content with any backup': bug(
+  'a verification is content with any backup': bug(
     'backups',
-    'src/deployments/children/database/proof.ts',
+    'src/deployments/children/database/verification.ts',
     '...(known === undefined ? [] : [`--known=${known}`]),',
     '',
   ),
@@ -249,7 +254,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'retention may delete the last verified backup': bug(
     'backups',
     'src/deployments/children/database/backup.ts',
-    '...(databaseProof?.name === undefined ? [] : [`--verified=${databaseProof.name}`]),',
+    '...(databaseVerification?.name === undefined ? [] : [`--verified=${databaseVerification.name}`]),',
     '',
   ),
 

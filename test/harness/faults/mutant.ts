@@ -5,11 +5,11 @@ import { registerHooks } from 'node:module';
 import { sep } from 'node:path';
 import { EXPLORER_SEEDS } from '../explore/seeds.ts';
 import { SEEDS } from './mutants.ts';
-import { PROOF_SEEDS } from './proof-seeds.ts';
+import { VERIFICATION_SEEDS } from './verification-seeds.ts';
 
 const wanted = (process.env['SEEDED_BUGS'] ?? '').split(',').filter((name) => name !== '');
 const replacements = wanted.flatMap((name) => {
-  const seed = SEEDS[name] ?? EXPLORER_SEEDS[name] ?? PROOF_SEEDS[name];
+  const seed = SEEDS[name] ?? EXPLORER_SEEDS[name] ?? VERIFICATION_SEEDS[name];
   if (!seed) throw new Error(`no seeded bug is called ${name}`);
   return seed.replacements;
 });

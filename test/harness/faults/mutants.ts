@@ -203,22 +203,22 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const components = [...REACHING.filter((one) => one !== TASK || revision.spec.requested.tasks),',
     'tasks',
   ),
-  'what was proven is forgotten with its pod': bug(
-    'src/deployments/assess/proof.ts',
+  'what was verified is forgotten with its pod': bug(
+    'src/deployments/assess/verification.ts',
     '    ...before,\n    ...lastReports(observed, before),',
     '    ...lastReports(observed, before),',
     'backups',
   ),
-  'a proof asks for no backup that is known': bug(
-    'src/deployments/children/database/proof.ts',
+  'a verification asks for no backup that is known': bug(
+    'src/deployments/children/database/verification.ts',
     '...(known === undefined ? [] : [`--known=${known}`]),',
     '',
     'backups',
   ),
-  'pods of proofs reach the database': bug(
+  'pods of verifications reach the database': bug(
     'src/schema/meta.ts',
     'export const DATABASE_JOBS = [BACKUP, RESTORE]',
-    'export const DATABASE_JOBS = [BACKUP, RESTORE, PROOF]',
+    'export const DATABASE_JOBS = [BACKUP, RESTORE, VERIFY]',
     'backups',
   ),
   'pods do not wait for the backup that their database begins with': bug(

@@ -4,7 +4,7 @@ import type { BuildWorkload } from './build-workloads.ts';
 import type { WorkloadName } from './fault.ts';
 import type { Seen } from './object-history.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
-import { backups, PROVEN, STORE_CREDENTIALS } from './workloads/backups.ts';
+import { backups, STORE_CREDENTIALS, VERIFIED } from './workloads/backups.ts';
 import { claims } from './workloads/claims.ts';
 import { deleted, doomed, held, pair, recreate, taken, undone } from './workloads/lives.ts';
 import { MOVABLE, moves, movesDeleted, movesKept, stopped } from './workloads/moves.ts';
@@ -88,7 +88,7 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   // By default the database stays, and the second record would wait for somebody to say what becomes of it.
   recreate: { databaseDeletionPolicy: 'Delete' },
   delete: { databaseDeletionPolicy: 'Delete' },
-  backups: { sourceConfig: { database: PROVEN } },
+  backups: { sourceConfig: { database: VERIFIED } },
   moves: MOVABLE,
   'moves-kept': MOVABLE,
   'moves-deleted': MOVABLE,

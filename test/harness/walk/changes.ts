@@ -92,7 +92,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   ],
   'sourceConfig.database': [
     { backup: {} },
-    { backup: { schedule: '0 3 * * *', timeZone: 'Etc/UTC', keep: 3, prove: true } },
+    { backup: { schedule: '0 3 * * *', timeZone: 'Etc/UTC', keep: 3, verify: true } },
     { backup: { enabled: false, staleAfterHours: 24 } },
     { backup: {}, restore: { from: 'old' } },
     { restore: { from: 'older', at: '2026-02-01T00:00:00Z' } },

@@ -26,7 +26,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
   beforeAll(async () => {
     stage = await startStage();
     await kubectl('create', 'secret', 'generic', 'values', '--from-literal=word=from the team');
-    await apply(record('shop', { keep: 2, prove: true }));
+    await apply(record('shop', { keep: 2, verify: true }));
     await says('Ready', 'True', 'Serving');
   }, 900_000);
 
@@ -145,30 +145,32 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     await says('BackupReady', 'True', 'BackedUp');
   }, 600_000);
 
-  it('the newest is proven in a server of its own pod, and a damaged one is not', async () => {
-    await says('RestoreProven', 'Unknown', 'ProofPending');
+  it('the newest is verified in a server of its own pod, and a damaged one is not', async () => {
+    await says('BackupVerified', 'Unknown', 'VerificationPending');
     const live = await sql('select count(*), sum(n) from kept');
-    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof');
-    const message = await says('RestoreProven', 'True', 'Proven');
+    await kubectl('create', 'job', '--from=cronjob/shop---verify', 'verification');
+    const message = await says('BackupVerified', 'True', 'Verified');
     const { name = '' } = await reported();
     expect(message).toMatch(new RegExp(`^Backup ${name}, .* had all of its \\d+ rows in \\d+ tables\\.$`));
-    const proof = JSON.parse(await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.databaseProof}')) as {
+    const verification = JSON.parse(
+      await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.databaseVerification}'),
+    ) as {
       readonly rows: number;
     };
-    expect(proof.rows).toBeGreaterThanOrEqual(5000);
-    expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/PROVEN/);
+    expect(verification.rows).toBeGreaterThanOrEqual(5000);
+    expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/VERIFIED/);
 
     const manifest = (await stage.store.keys()).find((key) => key.endsWith(`${name}/manifest.json`)) ?? '';
     const whole = await stage.store.read(manifest);
     await writeFile(stage.store.fileOf(manifest), whole.replace('"rows": "5000"', '"rows": "5001"'));
-    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof-of-another');
-    expect(await says('RestoreProven', 'False', 'ProofFailing')).toContain(
+    await kubectl('create', 'job', '--from=cronjob/shop---verify', 'verification-of-another');
+    expect(await says('BackupVerified', 'False', 'VerificationFailing')).toContain(
       'differs from its database: table public.kept has 5000 of 5001 rows',
     );
     await writeFile(stage.store.fileOf(manifest), whole);
     expect(await sql('select count(*), sum(n) from kept')).toBe(live);
-    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof-again');
-    await says('RestoreProven', 'True', 'Proven');
+    await kubectl('create', 'job', '--from=cronjob/shop---verify', 'verification-again');
+    await says('BackupVerified', 'True', 'Verified');
     await says('Ready', 'True', 'Serving');
   }, 900_000);
 

@@ -1,10 +1,10 @@
-// Backups and their proofs, cut at random, with a PostgreSQL that really runs: nothing is claimed that is not so, and no data is touched.
+// Backups and their verifications, cut at random, with a PostgreSQL that really runs: nothing is claimed that is not so, and no data is touched.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { PROOF_SEEDS } from '../../harness/faults/proof-seeds.ts';
+import { VERIFICATION_SEEDS } from '../../harness/faults/verification-seeds.ts';
 import { startLocalPostgres } from '../../support/local-postgres.ts';
 import type { Summary } from './cuts.ts';
 
@@ -27,21 +27,21 @@ async function cut(args: readonly string[], seededBugs = ''): Promise<Summary> {
 
 describe.skipIf(!postgres)(`cuts${skipped}`, () => {
   it(
-    'of 210 backups and proofs lead to no wrong claim, and touch no data',
+    'of 210 backups and verifications lead to no wrong claim, and touch no data',
     async () => {
       const { cuts, violations } = await cut(['210', String(Date.now() % 1_000_000)]);
       expect(violations).toEqual([]);
       const all = Object.values(cuts);
       expect(all.reduce((sum, { made }) => sum + made, 0)).toBe(210);
-      // A judge who is told of proofs alone has not seen a cut, and one who is told of none has not seen a claim.
-      const unproven = all.filter(({ made, proven }) => proven < made).length;
-      expect([unproven > 15, all.filter(({ proven }) => proven > 0).length > 2]).toEqual([true, true]);
+      // A judge who is told of verifications alone has not seen a cut, and one who is told of none has not seen a claim.
+      const unverified = all.filter(({ made, verified }) => verified < made).length;
+      expect([unverified > 15, all.filter(({ verified }) => verified > 0).length > 2]).toEqual([true, true]);
       process.stderr.write(`  ${JSON.stringify(cuts)}\n`);
     },
     LONG,
   );
 
-  it.each(Object.entries(PROOF_SEEDS))(
+  it.each(Object.entries(VERIFICATION_SEEDS))(
     'find the seeded bug %s',
     async (name, { cut: shows, violation }) => {
       const { violations } = await cut(['4', '7', shows], name);

@@ -1,4 +1,4 @@
-// Cuts backups and their proofs at random, and holds what is claimed afterwards against the databases themselves. Run as a program, so that
+// Cuts backups and their verifications at random, and holds what is claimed afterwards against the databases themselves. Run as a program, so that
 // seeded bugs can be put into the source (test/harness/faults/mutant.ts). Its arguments: how many cuts, the seed, and possibly the name of one cut. It prints one line
 // of JSON, a Summary.
 
@@ -15,13 +15,13 @@ import {
   backUp,
   type Life,
   type Place,
-  type Proved,
-  prove,
-} from './proof-pods.ts';
+  type Verified,
+  verify,
+} from './verification-pods.ts';
 
 export interface Summary {
-  /** How often each cut was made, and how many of them ended in a proof, rightly. */
-  readonly cuts: Readonly<Record<string, { readonly made: number; readonly proven: number }>>;
+  /** How often each cut was made, and how many of them ended in a verification, rightly. */
+  readonly cuts: Readonly<Record<string, { readonly made: number; readonly verified: number }>>;
   /** What must never be. */
   readonly violations: readonly string[];
 }
@@ -59,11 +59,11 @@ interface World extends Place {
   live: string;
 }
 
-/** `accident`: what happens to the pod of the proof. `after`: ends what the cut has begun, before the proof. */
+/** `accident`: what happens to the pod of the verification. `after`: ends what the cut has begun, before the verification. */
 interface Cut {
   readonly accident?: Accident;
   readonly after?: () => void;
-  /** A backup is made under this accident, and then proven. */
+  /** A backup is made under this accident, and then verified. */
   readonly backingUp?: Accident;
 }
 
@@ -256,7 +256,7 @@ const WRITES = [
   'delete from parts where k % 5 = 0',
 ] as const;
 
-/** These leave the backup as it is, so it must be proven. */
+/** These leave the backup as it is, so it must be verified. */
 const HARMLESS = ['nothing', 'the store is away for a moment', 'people write while it dumps'];
 
 async function makeWorld(random: World['random']): Promise<World & { readonly stop: () => Promise<void> }> {
@@ -312,16 +312,21 @@ function addOtherLife(objects: Map<string, Buffer>, keyOf: (file: string) => str
 
 const wholeOf = ({ postgres }: Place, database: string): string => postgres.shell(WHOLE, { PGDATABASE: database });
 
-/** What a proof claims, held against what its pod restored and against what was dumped. */
-function wrongClaim(world: World, { proven, database }: Proved, known: string, dumped: string | undefined): string[] {
-  if (proven === undefined) return [];
-  if (proven.name < known) return [`${proven.name} is proven, and ${known} is not there`];
+/** What a verification claims, held against what its pod restored and against what was dumped. */
+function wrongClaim(
+  world: World,
+  { verified, database }: Verified,
+  known: string,
+  dumped: string | undefined,
+): string[] {
+  if (verified === undefined) return [];
+  if (verified.name < known) return [`${verified.name} is verified, and ${known} is not there`];
   if (dumped !== undefined && wholeOf(world, database) !== dumped)
-    return [`${proven.name} is proven, and what was restored is something else`];
+    return [`${verified.name} is verified, and what was restored is something else`];
   return [];
 }
 
-async function makeCut(name: string, world: World, ofNewest: string): Promise<{ proven: boolean; wrong: string[] }> {
+async function makeCut(name: string, world: World, ofNewest: string): Promise<{ verified: boolean; wrong: string[] }> {
   const { s3 } = world;
   s3.objects.clear();
   for (const [key, content] of world.objects) s3.objects.set(key, content);
@@ -345,20 +350,20 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
   }
   after?.();
   const there = new Map(s3.objects);
-  const proved = await prove(world, { ...world.life, known }, accident);
+  const verified = await verify(world, { ...world.life, known }, accident);
   s3.fault = undefined;
   // What its own pod did not report may be whole all the same: the store refused to show it.
-  const dumped = proved.proven?.name === world.newest ? ofNewest : dumpedNow;
-  wrong.push(...wrongClaim(world, proved, known, dumped));
+  const dumped = verified.verified?.name === world.newest ? ofNewest : dumpedNow;
+  wrong.push(...wrongClaim(world, verified, known, dumped));
   const live = wholeOf(world, 'live');
   if (live !== world.live) wrong.push('the live database has changed');
   world.live = live;
   if (there.size !== s3.objects.size || [...there].some(([key, content]) => s3.objects.get(key) !== content))
-    wrong.push('a proof has changed the store');
-  const isProven = proved.proven !== undefined;
-  if (HARMLESS.includes(name) && !isProven) wrong.push(`a whole backup is not proven: ${proved.words}`);
-  world.postgres.shell(`dropdb --force ${proved.database}`);
-  return { proven: isProven, wrong: wrong.map((one) => `${name}: ${one}`) };
+    wrong.push('a verification has changed the store');
+  const isVerified = verified.verified !== undefined;
+  if (HARMLESS.includes(name) && !isVerified) wrong.push(`a whole backup is not verified: ${verified.words}`);
+  world.postgres.shell(`dropdb --force ${verified.database}`);
+  return { verified: isVerified, wrong: wrong.map((one) => `${name}: ${one}`) };
 }
 
 /** Numbers that follow from the seed. */
@@ -374,20 +379,20 @@ function makeRandom(seed: number): (below: number) => number {
 export async function cutAtRandom(count: number, seed: number, only?: string): Promise<Summary> {
   const random = makeRandom(seed);
   const world = await makeWorld(random);
-  const cuts: Record<string, { made: number; proven: number }> = {};
+  const cuts: Record<string, { made: number; verified: number }> = {};
   const violations: string[] = [];
   try {
     // What the newest backup has.
-    const { proven, database } = await prove(world, world.life);
-    if (proven === undefined) throw new Error('a backup without a cut is not proven');
+    const { verified, database } = await verify(world, world.life);
+    if (verified === undefined) throw new Error('a backup without a cut is not verified');
     const ofNewest = wholeOf(world, database);
     const names = only === undefined ? Object.keys(CUTS) : [only];
     for (let index = 0; index < count; index += 1) {
       const name = names[index % names.length] ?? '';
       // oxlint-disable-next-line no-await-in-loop -- one cut after the other
       const result = await makeCut(name, world, ofNewest);
-      const { made, proven: before } = cuts[name] ?? { made: 0, proven: 0 };
-      cuts[name] = { made: made + 1, proven: before + (result.proven ? 1 : 0) };
+      const { made, verified: before } = cuts[name] ?? { made: 0, verified: 0 };
+      cuts[name] = { made: made + 1, verified: before + (result.verified ? 1 : 0) };
       violations.push(...result.wrong);
     }
   } finally {

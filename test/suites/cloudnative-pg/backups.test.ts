@@ -1,4 +1,4 @@
-// Backups of a PostgreSQL that is a Cluster: made as its user, proven, and loaded into databases of both drivers.
+// Backups of a PostgreSQL that is a Cluster: made as its user, verified, and loaded into databases of both drivers.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
@@ -31,8 +31,8 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
       .kubectl('exec', `${name}--postgres-0`, '--', 'psql', '-U', 'app', '-Atc', statement)
       .then((text) => text.trim());
 
-  it('are made and proven by the Jobs that there are', async () => {
-    await stage.apply(stage.record('shop', { backup: { prove: true } }));
+  it('are made and verified by the Jobs that there are', async () => {
+    await stage.apply(stage.record('shop', { backup: { verify: true } }));
     await stage.says('shop', 'Ready', 'True', 'Serving');
     // As the application does: its owner is not the superuser.
     await stage.sql(
@@ -42,8 +42,8 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     await eventually(() => stage.kubectl('get', 'cronjob', 'shop---backup'), LONG_MS);
     await stage.kubectl('create', 'job', '--from=cronjob/shop---backup', 'first');
     await stage.says('shop', 'BackupReady', 'True', 'BackedUp');
-    await stage.kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof');
-    expect(await stage.says('shop', 'RestoreProven', 'True', 'Proven')).toMatch(/had all of its \d+ rows/);
+    await stage.kubectl('create', 'job', '--from=cronjob/shop---verify', 'verification');
+    expect(await stage.says('shop', 'BackupVerified', 'True', 'Verified')).toMatch(/had all of its \d+ rows/);
     expect((await store.keys()).filter((key) => key.endsWith('/dump'))).toHaveLength(1);
   });
 

@@ -131,8 +131,8 @@ it('a revision that is cached before its record does not contradict it', async (
   });
 });
 
-/** Only a record with tasks, with proofs of its backups, with an archive, or that begins with one has it. */
-const SOMETIMES = ['TasksReady', 'ArchiveReady', 'RestoreProven', 'DatabaseRestored'];
+/** Only a record with tasks, with verifications of its backups, with an archive, or that begins with one has it. */
+const SOMETIMES = ['TasksReady', 'ArchiveReady', 'BackupVerified', 'DatabaseRestored'];
 
 describe('an outdated status', () => {
   it.each([

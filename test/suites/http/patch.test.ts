@@ -769,12 +769,12 @@ describe('backups', () => {
       keep: null,
       keep_days: null,
       stale_after_hours: 30,
-      prove: null,
-      prove_schedule: null,
-      prove_stale_after_hours: null,
+      verify: null,
+      verify_schedule: null,
+      verify_stale_after_hours: null,
     });
-    const { database_backup, database_proof, database_restore } = body;
-    expect([body.source_config.database.restore, database_backup, database_proof, database_restore]).toEqual([
+    const { database_backup, database_verification, database_restore } = body;
+    expect([body.source_config.database.restore, database_backup, database_verification, database_restore]).toEqual([
       null,
       null,
       null,

@@ -55,7 +55,7 @@ it('an alert names the same reasons of one deployment as of all', async () => {
     'DavitDatabaseVolumeFull',
     'DavitBackupsFailing',
     'DavitDatabaseUnprotected',
-    'DavitRestoreNotProven',
+    'DavitBackupNotVerified',
     'DavitDeploymentUnavailable',
     'DavitDeploymentFlapping',
     'DavitDeploymentDegraded',

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EXPLORER_SEEDS } from '../../harness/explore/seeds.ts';
 import { SEEDS } from '../../harness/faults/mutants.ts';
-import { PROOF_SEEDS } from '../../harness/faults/proof-seeds.ts';
+import { VERIFICATION_SEEDS } from '../../harness/faults/verification-seeds.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
 describe('seeded bugs', () => {
-  it.each(Object.entries({ ...SEEDS, ...EXPLORER_SEEDS, ...PROOF_SEEDS }))(
+  it.each(Object.entries({ ...SEEDS, ...EXPLORER_SEEDS, ...VERIFICATION_SEEDS }))(
     '%s: what it replaces is there exactly once',
     (_name, { replacements }) => {
       for (const { file, from } of replacements) {

@@ -16,7 +16,7 @@ type Part = 'controller' | 'api';
 const monitoring = readFileSync(join(import.meta.dirname, '../../../docs/monitoring.md'), 'utf8');
 /** About what does not happen here: builds and their registry, tasks, backups, lost data, failures, a certificate of its own. */
 const WAITS =
-  /^davit_(builds|build_(?!info)|registry|code_host|databases_at_risk|database_(archives|backups|proofs)|tasks$|watch_|certificate|deployment_|deployments_(unavailable|degraded|omitted))/;
+  /^davit_(builds|build_(?!info)|registry|code_host|databases_at_risk|database_(archives|backups|verifications)|tasks$|watch_|certificate|deployment_|deployments_(unavailable|degraded|omitted))/;
 
 let tenant: Tenant;
 let before: Readonly<Record<Part, Scrape>>;

@@ -1399,7 +1399,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           lastFailureAt: new Date(Date.now() - 3_600_000).toISOString(),
           lastFailure: 'The store refuses <b>the key</b>.',
         },
-        databaseProof: { provenAt: new Date(Date.now() - 26 * 3_600_000).toISOString() },
+        databaseVerification: { verifiedAt: new Date(Date.now() - 26 * 3_600_000).toISOString() },
         databaseArchive: {
           firstRecoverableAt: '2026-06-25T01:00:00Z',
           lastBackupAt: new Date(Date.now() - 5 * 3_600_000).toISOString(),
@@ -1434,7 +1434,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       'Last backup 3 h ago, 11.8 MiB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
     );
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
-      'Last proof 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',
+      'Last verification 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',
     );
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByText('Its backups stay in their store: a new deployment can begin').waitFor();

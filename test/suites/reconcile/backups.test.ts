@@ -514,7 +514,7 @@ describe('the status lists', () => {
     await kube.mergePatch(
       APP_DEPLOYMENTS,
       { namespace: 'team', name: 'shop' },
-      { status: { databaseProof: { name: nameOf('02') } } },
+      { status: { databaseVerification: { name: nameOf('02') } } },
       { fieldManager: 'before', subresource: 'status' },
     );
     await converge(controller);

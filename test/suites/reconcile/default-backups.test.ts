@@ -32,19 +32,19 @@ const cronJobs = (kube: FakeKube): string[] =>
     .map(({ metadata }) => metadata.name)
     .toSorted();
 
-it('where there is a store, a database is backed up and the backups are proven', async () => {
+it('where there is a store, a database is backed up and the backups are verified', async () => {
   const { kube } = await started();
-  expect(cronJobs(kube)).toEqual(['shop---backup', 'shop---prove']);
-  expect([says(kube, 'BackupReady'), says(kube, 'RestoreProven')]).toEqual([
+  expect(cronJobs(kube)).toEqual(['shop---backup', 'shop---verify']);
+  expect([says(kube, 'BackupReady'), says(kube, 'BackupVerified')]).toEqual([
     'Unknown BackupPending',
-    'Unknown ProofPending',
+    'Unknown VerificationPending',
   ]);
 });
 
-it('the platform may leave the proofs out', async () => {
-  const { kube } = await started({}, withStore({ prove: false }));
+it('the platform may leave the verifications out', async () => {
+  const { kube } = await started({}, withStore({ verify: false }));
   expect(cronJobs(kube)).toEqual(['shop---backup']);
-  expect(conditionIn(kube, 'RestoreProven')).toBeUndefined();
+  expect(conditionIn(kube, 'BackupVerified')).toBeUndefined();
 });
 
 it.each<[string, Spec, Settings, RegExp]>([
@@ -88,7 +88,7 @@ describe('a record without an own database', () => {
   ])('%s: there is nothing to say of backups', async (_what, spec) => {
     const { kube } = await started(spec);
     expect(cronJobs(kube)).toEqual([]);
-    expect([conditionIn(kube, 'BackupReady'), conditionIn(kube, 'RestoreProven')]).toEqual([undefined, undefined]);
+    expect([conditionIn(kube, 'BackupReady'), conditionIn(kube, 'BackupVerified')]).toEqual([undefined, undefined]);
   });
 });
 
@@ -98,7 +98,7 @@ it('what is turned on and off later restarts nothing, and steady state writes no
   before.stop();
   const after = await aController(kube, withStore());
   await converge(after);
-  expect(cronJobs(kube)).toEqual(['shop---backup', 'shop---prove']);
+  expect(cronJobs(kube)).toEqual(['shop---backup', 'shop---verify']);
   expect(kube.writes.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')).toEqual([]);
   after.writes();
   await after.reconcile();

@@ -15,7 +15,7 @@ import { dumpWithContents } from './contents-script.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
 import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod } from './job-pod.ts';
 import { OWN_WORDS } from './own-words.ts';
-import { proofPlan } from './proof.ts';
+import { verificationPlan } from './verification.ts';
 
 const PG_DUMP = 'pg_dump -w -F custom --no-owner --no-privileges -f dump';
 const dumpBy = (lines: string): string => `set -eu
@@ -50,8 +50,8 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
   const { plan } = backed;
   const { database } = record.spec.sourceConfig;
   const { keep = settings.backups.keep, keepDays = settings.backups.keepDays } = database?.backup ?? {};
-  const { databaseBackup, databaseProof } = record.status ?? {};
-  const script = proofPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
+  const { databaseBackup, databaseVerification } = record.status ?? {};
+  const script = verificationPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
   const pod = jobPod(backed, {
     initContainers: [inWholeDatabase(backed, DUMP_CONTAINER, script)],
     containers: [
@@ -62,7 +62,7 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
         `--number=${databaseNumberOf(revision)}`,
         `--keep=${keep}`,
         ...(keepDays === undefined ? [] : [`--keep-days=${keepDays}`]),
-        ...(databaseProof?.name === undefined ? [] : [`--verified=${databaseProof.name}`]),
+        ...(databaseVerification?.name === undefined ? [] : [`--verified=${databaseVerification.name}`]),
       ]),
     ],
   });

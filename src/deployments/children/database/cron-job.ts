@@ -13,7 +13,7 @@ const LATEST_START_SECONDS = 3600;
 
 export interface DatabaseCronJob {
   readonly name: string;
-  readonly component: 'backup' | 'prove';
+  readonly component: 'backup' | 'verify';
   readonly plan: { readonly schedule: string; readonly timeZone: string | undefined };
   readonly pod: IPodSpec;
   /** Whether no run begins by the schedule. */

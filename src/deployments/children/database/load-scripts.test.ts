@@ -54,7 +54,7 @@ describe.skipIf(!postgres)(
     };
 
     describe.each([
-      ['a backup that is proven', LOAD],
+      ['a backup that is verified', LOAD],
       ['a deployment that begins with a backup', LOAD_ONCE],
     ])('%s', (_name, load) => {
       it.each([

@@ -134,9 +134,9 @@ function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly Pod[]): (e
   const uids = new Set(
     runs.flatMap(({ metadata }) => [metadata.uid, ...(metadata.ownerReferences ?? []).map((owner) => owner.uid)]),
   );
-  const { backup, proof } = names(name);
+  const { backup, verification } = names(name);
   return ({ regarding: { uid, name: about } = {} }) =>
-    (uid !== undefined && uids.has(uid)) || about === backup || about === proof;
+    (uid !== undefined && uids.has(uid)) || about === backup || about === verification;
 }
 
 /** Whether an event is about the record, one of its pods, what made these, or a child. An event of an earlier record is not. */

@@ -1,4 +1,4 @@
-// Backups, their proofs, and a record that begins with a backup.
+// Backups, their verifications, and a record that begins with a backup.
 
 import { pause } from '../../../cluster/api-client.ts';
 import type { Seen } from '../object-history.ts';
@@ -7,7 +7,7 @@ import { childIn, hasCondition, NotConverged, RECORD, record, recordIn, type Sce
 
 /** No run begins while a test looks. */
 export const NEVER = '0 0 1 1 *';
-export const PROVEN = { backup: { schedule: NEVER, prove: true, proveSchedule: NEVER } };
+export const VERIFIED = { backup: { schedule: NEVER, verify: true, verifySchedule: NEVER } };
 /** Davit's settings. No store is behind them: the stand-in says what a pod that reaches one would say. */
 export const BACKUP_SETTINGS = {
   backups: {
@@ -29,32 +29,34 @@ export async function backups(acts: Acts): Promise<void> {
   await until(
     stage,
     'backups: two CronJobs',
-    () => cronJobIn(stage, 'backup') !== undefined && cronJobIn(stage, 'prove') !== undefined,
+    () => cronJobIn(stage, 'backup') !== undefined && cronJobIn(stage, 'verify') !== undefined,
   );
-  if (JSON.stringify(childIn(stage, 'NetworkPolicy', `${RECORD}--postgres`)?.spec).includes('"prove"'))
-    throw new NotConverged('backups: the pods of proofs reach the database of the record');
+  if (JSON.stringify(childIn(stage, 'NetworkPolicy', `${RECORD}--postgres`)?.spec).includes('"verify"'))
+    throw new NotConverged('backups: the pods of verifications reach the database of the record');
   await api.call('POST', paths.jobs, runOf(stage, 'backup', 1, sent(FIRST)));
   await says('BackupReady', 'BackedUp', 'True');
-  await until(stage, 'backups: the next proof asks for it', () => knownIn(stage) === FIRST);
-  await prove(acts, 1, FIRST);
-  await says('RestoreProven', 'Proven', 'True');
-  await api.call('POST', paths.jobs, runOf(stage, 'prove', 2, {}, 'registry.example/failing:1'));
-  await says('RestoreProven', 'ProofFailing', 'False');
-  await forgetPod(acts, 'prove', 2);
+  await until(stage, 'backups: the next verification asks for it', () => knownIn(stage) === FIRST);
+  await verify(acts, 1, FIRST);
+  await says('BackupVerified', 'Verified', 'True');
+  await api.call('POST', paths.jobs, runOf(stage, 'verify', 2, {}, 'registry.example/failing:1'));
+  await says('BackupVerified', 'VerificationFailing', 'False');
+  await forgetPod(acts, 'verify', 2);
   await api.call('POST', paths.jobs, runOf(stage, 'backup', 2, sent(LATER)));
-  await until(stage, 'backups: the next proof asks for the later one', () => knownIn(stage) === LATER);
+  await until(stage, 'backups: the next verification asks for the later one', () => knownIn(stage) === LATER);
   await api.call(
     'POST',
     paths.jobs,
     runOf(stage, 'backup', 3, sent('20990101T020000Z-0000000c'), 'registry.example/failing:1'),
   );
   await says('BackupReady', 'BackupFailing', 'False');
-  await prove(acts, 3, LATER);
-  await says('RestoreProven', 'Proven', 'True');
-  await forgetPod(acts, 'prove', 3);
-  const { databaseBackup, databaseProof } = recordIn(stage)?.status ?? {};
-  if (databaseBackup?.name !== LATER || databaseProof?.name !== LATER)
-    throw new NotConverged(`backups: ${LATER} is not the last: ${JSON.stringify([databaseBackup, databaseProof])}`);
+  await verify(acts, 3, LATER);
+  await says('BackupVerified', 'Verified', 'True');
+  await forgetPod(acts, 'verify', 3);
+  const { databaseBackup, databaseVerification } = recordIn(stage)?.status ?? {};
+  if (databaseBackup?.name !== LATER || databaseVerification?.name !== LATER)
+    throw new NotConverged(
+      `backups: ${LATER} is not the last: ${JSON.stringify([databaseBackup, databaseVerification])}`,
+    );
   await cloned(acts);
   await change({ sourceConfig: { database: null } });
   await until(stage, 'backups: no CronJob, and no run', () =>
@@ -62,18 +64,18 @@ export async function backups(acts: Acts): Promise<void> {
       .current(namespace)
       .every(({ kind, object }) => kind !== 'CronJob' && !(kind === 'Job' && isRun(object))),
   );
-  await change({ sourceConfig: { database: PROVEN } });
+  await change({ sourceConfig: { database: VERIFIED } });
   await until(stage, 'backups: two CronJobs again', () => knownIn(stage) === LATER);
-  await untilReady('backups: with what was proven before');
+  await untilReady('backups: with what was verified before');
 }
 
-/** What is proven is said at the time of its run, so that each is newer than the one before. */
-async function prove({ stage, api, paths }: Acts, count: number, name: string): Promise<void> {
+/** What is verified is said at the time of its run, so that each is newer than the one before. */
+async function verify({ stage, api, paths }: Acts, count: number, name: string): Promise<void> {
   // Times have seconds.
   await pause(1100);
   const comparedAt = `${new Date().toISOString().slice(0, 19)}Z`;
   const report = { name, takenAt: takenAt(name), comparedAt, tables: 3, rows: 42 };
-  await api.call('POST', paths.jobs, runOf(stage, 'prove', count, report));
+  await api.call('POST', paths.jobs, runOf(stage, 'verify', count, report));
 }
 
 /** A record that begins with the backup of the first: its pods wait until that is loaded. */
@@ -97,7 +99,7 @@ async function cloned({ stage, api, namespace, paths }: Acts): Promise<void> {
 
 /** What was said of a run stays when its pod has gone. */
 async function forgetPod({ stage, api, paths }: Acts, kind: Kind, count: number): Promise<void> {
-  const before = JSON.stringify(recordIn(stage)?.status?.databaseProof);
+  const before = JSON.stringify(recordIn(stage)?.status?.databaseVerification);
   const pod = podOfRun(stage, kind, count)?.metadata.name;
   await api.call('DELETE', `${paths.pods}/${pod}`);
   await until(stage, 'backups: the pod of a run is gone', () => podOfRun(stage, kind, count) === undefined);
@@ -105,19 +107,19 @@ async function forgetPod({ stage, api, paths }: Acts, kind: Kind, count: number)
   await until(
     stage,
     'backups: what it said stays',
-    () => JSON.stringify(recordIn(stage)?.status?.databaseProof) === before,
+    () => JSON.stringify(recordIn(stage)?.status?.databaseVerification) === before,
   );
 }
 
-type Kind = 'backup' | 'prove';
+type Kind = 'backup' | 'verify';
 
 function cronJobIn(scene: Scene, kind: Kind): Seen | undefined {
   return childIn(scene, 'CronJob', `${RECORD}---${kind}`);
 }
 
-/** The backup for which the next proof asks. */
+/** The backup for which the next verification asks. */
 function knownIn(scene: Scene): string | undefined {
-  const [, known] = /--known=([^"]+)"/.exec(JSON.stringify(cronJobIn(scene, 'prove')?.spec) ?? '') ?? [];
+  const [, known] = /--known=([^"]+)"/.exec(JSON.stringify(cronJobIn(scene, 'verify')?.spec) ?? '') ?? [];
   return known;
 }
 

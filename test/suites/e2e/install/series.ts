@@ -164,7 +164,7 @@ function censusAt(platform: Platform, minute: number): Census {
       { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
       ofData('BackupReady', 'BackedUp', 'BackupStale'),
       ofData('ArchiveReady', 'Archived', 'ArchiveFailing'),
-      ofData('RestoreProven', 'Proven', 'ProofFailing'),
+      ofData('BackupVerified', 'Verified', 'VerificationFailing'),
     ];
     const task =
       run === 'Missed'
@@ -179,7 +179,7 @@ function censusAt(platform: Platform, minute: number): Census {
           state: ready === 'True' ? 'READY' : 'UNKNOWN',
           activeRevisionId: 'a',
           databaseBackup: { lastSuccessAt: START },
-          databaseProof: { provenAt: START },
+          databaseVerification: { verifiedAt: START },
           datastores: {
             postgres: {
               image: 'postgres:17.5-trixie',

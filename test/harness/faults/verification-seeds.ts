@@ -1,9 +1,9 @@
-// Seeded bugs of backups and their proofs. The cuts of test/suites/backups/cuts.ts must find each. `from` must be in the file exactly once,
+// Seeded bugs of backups and their verifications. The cuts of test/suites/backups/cuts.ts must find each. `from` must be in the file exactly once,
 // after Node has stripped the types.
 
 import type { Replacement } from './mutants.ts';
 
-interface ProofSeed {
+interface VerificationSeed {
   readonly replacements: readonly Replacement[];
   /** A cut that shows it. */
   readonly cut: string;
@@ -11,9 +11,9 @@ interface ProofSeed {
   readonly violation: RegExp;
 }
 
-export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
+export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   // What the manifest says is compared with itself.
-  PROVEN_WITHOUT_A_RESTORE: {
+  VERIFIED_WITHOUT_A_RESTORE: {
     replacements: [
       {
         file: 'src/deployments/archive/compare.ts',
@@ -24,7 +24,7 @@ export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
     cut: 'an older dump is in its place',
     violation: /what was restored is something else/,
   },
-  PROVEN_WITHOUT_COUNTS: {
+  VERIFIED_WITHOUT_COUNTS: {
     replacements: [
       {
         file: 'src/deployments/archive/compare.ts',
@@ -35,7 +35,7 @@ export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
     cut: 'an older dump is in its place, and the manifest has no counts',
     violation: /what was restored is something else/,
   },
-  // The newest backup is gone, and the one before is proven instead.
+  // The newest backup is gone, and the one before is verified instead.
   MISSING_BACKUP_UNNOTICED: {
     replacements: [
       {
@@ -45,12 +45,12 @@ export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
       },
     ],
     cut: 'an object is missing',
-    violation: /is proven, and .* is not there/,
+    violation: /is verified, and .* is not there/,
   },
   RESTORED_OVER_LIVE_DATA: {
     replacements: [
       {
-        file: 'src/deployments/children/database/proof.ts',
+        file: 'src/deployments/children/database/verification.ts',
         from: 'inOwnServer(job, RESTORE_CONTAINER,',
         to: '((...of) => ({ ...inOwnServer(...of), env: of[3] }))(job, RESTORE_CONTAINER,',
       },

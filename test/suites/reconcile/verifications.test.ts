@@ -1,11 +1,11 @@
-// Proofs of the backups of an own PostgreSQL: one CronJob, and what the status claims of its runs.
+// Verifications of the backups of an own PostgreSQL: one CronJob, and what the status claims of its runs.
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deployments/assess/observed.ts';
 import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import type { DatabaseBackup, DatabaseProofStatus } from '../../../src/schema/database.ts';
+import type { DatabaseBackup, DatabaseVerificationStatus } from '../../../src/schema/database.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, record, says } from '../../kit/memory/record.ts';
@@ -21,7 +21,7 @@ const settingsWith = (backups: object = {}): Settings =>
       ...backups,
     },
   });
-const NAME = 'shop---prove';
+const NAME = 'shop---verify';
 
 /** When each container has ended. */
 const ENDED = '2026-03-01T00:00:00Z';
@@ -54,10 +54,13 @@ interface CronJob extends KubeObject {
 const jobOf = (kube: FakeKube, name = NAME): CronJob | undefined =>
   kube.objects<CronJob>(CRON_JOBS).find(({ metadata }) => metadata.name === name);
 const scriptOfBackup = (kube: FakeKube): string => JSON.stringify(jobOf(kube, 'shop---backup')?.spec.jobTemplate ?? '');
-const reported = (kube: FakeKube): DatabaseProofStatus | undefined => record(kube).status?.databaseProof;
-const message = (kube: FakeKube): string => conditionIn(kube, 'RestoreProven')?.message ?? '';
+const reported = (kube: FakeKube): DatabaseVerificationStatus | undefined => record(kube).status?.databaseVerification;
+const message = (kube: FakeKube): string => conditionIn(kube, 'BackupVerified')?.message ?? '';
 
-async function proven(backup: DatabaseBackup = { prove: true }, settings = settingsWith()): Promise<MemoryController> {
+async function verified(
+  backup: DatabaseBackup = { verify: true },
+  settings = settingsWith(),
+): Promise<MemoryController> {
   const kube = aServer();
   putStoreCredentials(kube);
   return aConverged({ sourceConfig: { database: { backup } } }, kube, settings);
@@ -76,7 +79,7 @@ interface Run {
 /** A Job that has ended, with its pod. */
 function putRun(
   kube: FakeKube,
-  { name, component = 'prove', container = 'davit-compare', failedAt, exitCode, words }: Run,
+  { name, component = 'verify', container = 'davit-compare', failedAt, exitCode, words }: Run,
 ): void {
   const labels = {
     ...jobOf(kube)?.spec.jobTemplate.metadata.labels,
@@ -127,15 +130,15 @@ const report = (day: string, more: object = {}): string =>
   });
 
 async function backedUp(backup?: DatabaseBackup): Promise<MemoryController> {
-  const controller = await proven(backup);
+  const controller = await verified(backup);
   putBackup(controller.kube);
   await converge(controller);
   return controller;
 }
 
-describe('a record that asks for proofs', () => {
+describe('a record that asks for verifications', () => {
   it('has a CronJob whose pods have no password, and no way to its database', async () => {
-    const { kube, ...controller } = await proven();
+    const { kube, ...controller } = await verified();
     const job = jobOf(kube);
     expect(job?.spec.schedule).toMatch(/^\d+ ([6-9]|1[01]) \* \* [0-6]$/);
     const pod = job?.spec.jobTemplate.spec.template.spec;
@@ -158,9 +161,12 @@ describe('a record that asks for proofs', () => {
     expect(fetch?.args).toContain(`--uid=${record(kube).metadata.uid}`);
     expect(JSON.stringify([server, check, restore, compare])).not.toContain('"/store"');
     // Its own server is in its pod.
-    expect(JSON.stringify(kube.objects(NETWORK_POLICIES))).not.toContain('"prove"');
+    expect(JSON.stringify(kube.objects(NETWORK_POLICIES))).not.toContain('"verify"');
     expect(scriptOfBackup(kube)).toContain('pg_export_snapshot');
-    expect([says(kube, 'RestoreProven'), says(kube, 'Ready')]).toEqual(['Unknown ProofPending', 'True Serving']);
+    expect([says(kube, 'BackupVerified'), says(kube, 'Ready')]).toEqual([
+      'Unknown VerificationPending',
+      'True Serving',
+    ]);
     await converge({ kube, ...controller });
     expect(controller.writes()).toEqual([]);
   });
@@ -172,34 +178,34 @@ describe('a record that asks for proofs', () => {
   });
 
   it('changes its schedule without a revision, and ends them with its backups', async () => {
-    const controller = await proven({ prove: true, timeZone: 'Europe/Berlin', proveSchedule: '0 12 * * 6' });
+    const controller = await verified({ verify: true, timeZone: 'Europe/Berlin', verifySchedule: '0 12 * * 6' });
     const { kube } = controller;
     expect(jobOf(kube)?.spec).toMatchObject({ schedule: '0 12 * * 6', timeZone: 'Europe/Berlin' });
     for (const [backup, isOn] of [
-      [{ prove: false }, false],
-      [{ prove: true }, true],
+      [{ verify: false }, false],
+      [{ verify: true }, true],
       [{ enabled: false }, false],
     ] as const) {
       // oxlint-disable-next-line no-await-in-loop -- one change after the other
       await edit(kube, { spec: { sourceConfig: { database: { backup } } } });
       // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
-      expect([jobOf(kube) !== undefined, conditionIn(kube, 'RestoreProven') !== undefined]).toEqual([isOn, isOn]);
+      expect([jobOf(kube) !== undefined, conditionIn(kube, 'BackupVerified') !== undefined]).toEqual([isOn, isOn]);
       expect(scriptOfBackup(kube).includes('pg_export_snapshot')).toBe(isOn);
     }
   });
 
   it.each([
     ['by the platform', {}, true],
-    ['by nobody', { prove: false }, false],
+    ['by nobody', { verify: false }, false],
   ])('%s', async (_who, backup, isOn) => {
-    const { kube } = await proven(backup, settingsWith({ prove: true }));
-    expect([jobOf(kube) !== undefined, conditionIn(kube, 'RestoreProven') !== undefined]).toEqual([isOn, isOn]);
+    const { kube } = await verified(backup, settingsWith({ verify: true }));
+    expect([jobOf(kube) !== undefined, conditionIn(kube, 'BackupVerified') !== undefined]).toEqual([isOn, isOn]);
   });
 });
 
 describe('the status claims', () => {
-  it('a proof when the container that compared says so, and keeps it when pod and Job are gone', async () => {
+  it('a verification when the container that compared says so, and keeps it when pod and Job are gone', async () => {
     const controller = await backedUp();
     const { kube } = controller;
     putRun(kube, { name: 'run-1', words: report('03') });
@@ -207,13 +213,13 @@ describe('the status claims', () => {
     const expected = {
       name: BACKUP,
       takenAt: '2026-02-02T02:00:00Z',
-      provenAt: '2026-02-03T07:00:00Z',
+      verifiedAt: '2026-02-03T07:00:00Z',
       tables: 3,
       rows: 4200,
     };
-    expect([says(kube, 'RestoreProven'), reported(kube)]).toEqual(['True Proven', expected]);
+    expect([says(kube, 'BackupVerified'), reported(kube)]).toEqual(['True Verified', expected]);
     expect(message(kube)).toBe(
-      `Backup ${BACKUP}, which has the state of 2026-02-02T02:00:00Z, was restored beside at 2026-02-03T07:00:00Z and had all of its 4200 rows in 3 tables.`,
+      `Backup ${BACKUP}, which has the state of 2026-02-02T02:00:00Z, was restored into a temporary server at 2026-02-03T07:00:00Z and had all of its 4200 rows in 3 tables.`,
     );
     await gone(kube, PODS, 'run-1-x');
     await gone(kube, JOBS, 'run-1');
@@ -235,74 +241,74 @@ describe('the status claims', () => {
     putRun(controller.kube, { name: 'run-1', ...run });
     await converge(controller);
     expect(reported(controller.kube)).toBeUndefined();
-    expect(says(controller.kube, 'RestoreProven')).toBe('Unknown ProofPending');
+    expect(says(controller.kube, 'BackupVerified')).toBe('Unknown VerificationPending');
   });
 
-  it('a failure with its last words, although it was proven before, and forgets it after a proof', async () => {
+  it('a failure with its last words, although it was verified before, and forgets it after a verification', async () => {
     const controller = await backedUp();
     const { kube } = controller;
     putRun(kube, { name: 'run-1', words: report('03') });
     await converge(controller);
     putRun(kube, { name: 'run-2', failedAt: '2026-02-04T07:01:00Z', words: `Backup ${BACKUP} is damaged.` });
     await converge(controller);
-    expect([says(kube, 'RestoreProven'), says(kube, 'Ready')]).toEqual(['False ProofFailing', 'True Serving']);
+    expect([says(kube, 'BackupVerified'), says(kube, 'Ready')]).toEqual(['False VerificationFailing', 'True Serving']);
     expect(message(kube)).toBe(
-      `The last proof failed at 2026-02-04T07:01:00Z. The comparison of the proof failed (Error, exit code 1): Backup ${BACKUP} is damaged. The last proof is of 2026-02-03T07:00:00Z, of backup ${BACKUP}. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-$(date +%s) -n team.`,
+      `The last verification failed at 2026-02-04T07:01:00Z. The comparison of the verification failed (Error, exit code 1): Backup ${BACKUP} is damaged. The last verification is of 2026-02-03T07:00:00Z, of backup ${BACKUP}. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-$(date +%s) -n team.`,
     );
     putRun(kube, { name: 'run-3', words: report('05') });
     await converge(controller);
-    expect([says(kube, 'RestoreProven'), controller.writes()]).toEqual(['True Proven', []]);
+    expect([says(kube, 'BackupVerified'), controller.writes()]).toEqual(['True Verified', []]);
   });
 
   it('nothing of a backup without counts, although it could be restored', async () => {
     const controller = await backedUp();
     const { kube } = controller;
-    const uncompared = `Backup ${BACKUP} has no counts in its manifest: it was made while no proofs were asked for`;
+    const uncompared = `Backup ${BACKUP} has no counts in its manifest: verification was off when it was made`;
     putRun(kube, { name: 'run-1', words: report('03', { uncompared }) });
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('Unknown ProofWithoutCounts');
+    expect(says(kube, 'BackupVerified')).toBe('Unknown VerificationWithoutCounts');
     expect(message(kube)).toMatch(
-      /^Backup .* no proofs were asked for\. It could be restored at .* No backup has been/,
+      /^Backup .* verification was off when it was made\. It could be restored at .* No backup has been/,
     );
     expect(reported(kube)).toEqual({ lastUncompared: uncompared, lastUncomparedAt: '2026-02-03T07:00:00Z' });
     putRun(kube, { name: 'run-2', words: report('04') });
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('True Proven');
+    expect(says(kube, 'BackupVerified')).toBe('True Verified');
   });
 
   it('nothing of a run that found no backup, while there is none', async () => {
-    const controller = await proven();
+    const controller = await verified();
     const { kube } = controller;
     putRun(kube, { name: 'run-1', failedAt: '2026-02-04T07:01:00Z', words: 'There is no complete backup.' });
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('Unknown ProofPending');
+    expect(says(kube, 'BackupVerified')).toBe('Unknown VerificationPending');
     expect(message(kube)).toContain('There is no backup yet');
   });
 
-  it('that a proof is too old, of which no watch informs', async () => {
-    const controller = await backedUp({ prove: true, proveStaleAfterHours: 24, staleAfterHours: 8760 });
+  it('that a verification is too old, of which no watch informs', async () => {
+    const controller = await backedUp({ verify: true, verifyStaleAfterHours: 24, staleAfterHours: 8760 });
     const { kube, clock } = controller;
     putRun(kube, { name: 'run-1', words: report('03') });
     await converge(controller);
     clock.ms = Date.parse('2026-02-03T07:00:00Z');
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('True Proven');
+    expect(says(kube, 'BackupVerified')).toBe('True Verified');
     const { requeueAfterMs = Infinity } = await controller.reconcile();
     expect(requeueAfterMs).toBeLessThanOrEqual(24 * 3_600_000);
     clock.ms += 24 * 3_600_000;
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('False ProofStale');
+    expect(says(kube, 'BackupVerified')).toBe('False VerificationStale');
     expect(message(kube)).toMatch(
-      /^The last proof is of 2026-02-03T07:00:00Z, .*longer ago than prove_stale_after_hours/,
+      /^The last verification is of 2026-02-03T07:00:00Z, .*longer ago than verify_stale_after_hours/,
     );
   });
 
   it('the same where there never was one', async () => {
-    const controller = await backedUp({ prove: true, proveStaleAfterHours: 24, staleAfterHours: 8760 });
+    const controller = await backedUp({ verify: true, verifyStaleAfterHours: 24, staleAfterHours: 8760 });
     const { kube, clock } = controller;
     clock.ms += 25 * 3_600_000;
     await converge(controller);
-    expect(says(kube, 'RestoreProven')).toBe('False ProofStale');
+    expect(says(kube, 'BackupVerified')).toBe('False VerificationStale');
     clock.ms += 1000;
     await converge(controller);
     expect(controller.writes()).toEqual([]);
@@ -310,7 +316,7 @@ describe('the status claims', () => {
 });
 
 it('nothing remains of them when the record is deleted', async () => {
-  const controller = await proven();
+  const controller = await verified();
   const { kube } = controller;
   await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
   for (let pass = 0; pass < 12; pass += 1) {

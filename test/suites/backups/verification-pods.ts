@@ -1,4 +1,4 @@
-// Runs what the pods of backups and proofs would run, step by step as their manifests say, on a PostgreSQL of this machine and a store in
+// Runs what the pods of backups and verifications would run, step by step as their manifests say, on a PostgreSQL of this machine and a store in
 // memory. A pod's own server is a database of its own; a step that reaches for the host of the live database gets the live one.
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import { backup } from '../../../src/app/backup.ts';
 import { makeBackup } from '../../../src/deployments/children/database/backup.ts';
-import { makeProof } from '../../../src/deployments/children/database/proof.ts';
+import { makeVerification } from '../../../src/deployments/children/database/verification.ts';
 import type { Inputs } from '../../../src/deployments/children/inputs.ts';
-import { type ProofReport, ProofReport as Report, SentBackup } from '../../../src/schema/database.ts';
+import { VerificationReport as Report, SentBackup, type VerificationReport } from '../../../src/schema/database.ts';
 import { SERVER_CONTAINER } from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aRecord, aRevision } from '../../support/builders.ts';
@@ -63,14 +63,14 @@ function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, k
       image: 'registry.example/davit:1',
     },
   });
-  const made = aRecord({ sourceConfig: { database: { backup: { prove: true, keep } } } });
+  const made = aRecord({ sourceConfig: { database: { backup: { verify: true, keep } } } });
   const record = {
     ...made,
     metadata: { ...made.metadata, namespace: 'team', name: 'shop', uid },
     status: {
       ...made.status,
       ...(known !== undefined && { databaseBackup: { name: known } }),
-      ...(verified !== undefined && { databaseProof: { name: verified } }),
+      ...(verified !== undefined && { databaseVerification: { name: verified } }),
     },
   };
   const job = make({ record, revision: aRevision(record), tenantId: 't', settings });
@@ -149,18 +149,18 @@ export async function backUp(place: Place, life: Life, accident: Accident = {}):
   return SentBackup.array().safeParse([report]).data?.[0];
 }
 
-export interface Proved {
+export interface Verified {
   /** What the status would claim; undefined if it claims nothing. */
-  readonly proven: ProofReport | undefined;
+  readonly verified: VerificationReport | undefined;
   readonly uncompared: string | undefined;
   readonly database: string;
   readonly words: string;
 }
 
 /** The database of its pod stays, and must be dropped. */
-export async function prove(place: Place, life: Life, accident: Accident = {}): Promise<Proved> {
-  const { report, ...ended } = await runPod(cronJobOf(makeProof, life), place, accident);
+export async function verify(place: Place, life: Life, accident: Accident = {}): Promise<Verified> {
+  const { report, ...ended } = await runPod(cronJobOf(makeVerification, life), place, accident);
   const read = Report.array().safeParse([report]).data?.[0];
   const uncompared = read?.uncompared;
-  return { ...ended, proven: uncompared === undefined ? read : undefined, uncompared };
+  return { ...ended, verified: uncompared === undefined ? read : undefined, uncompared };
 }

@@ -1,9 +1,15 @@
-// The CronJob that proves that the newest backup can be restored: it loads it into a PostgreSQL of its pod, and compares what is there
+// The CronJob that verifies that the newest backup can be restored: it loads it into a PostgreSQL of its pod, and compares what is there
 // with what the manifest says. Its pods have no password of a database and no way to one: no network policy lets them in.
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
-import { type ProofPlan, proofPlanOf } from '../../../schema/database.ts';
-import { CHECK_CONTAINER, COMPARE_CONTAINER, FETCH_CONTAINER, PROOF, RESTORE_CONTAINER } from '../../../schema/meta.ts';
+import { type VerificationPlan, verificationPlanOf } from '../../../schema/database.ts';
+import {
+  CHECK_CONTAINER,
+  COMPARE_CONTAINER,
+  FETCH_CONTAINER,
+  RESTORE_CONTAINER,
+  VERIFY,
+} from '../../../schema/meta.ts';
 import { databaseAsked } from '../../record/backup-default.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
@@ -22,16 +28,19 @@ import {
 } from './job-pod.ts';
 import { CHECK_EMPTY, LOAD_AND_COUNT, OWN_RELATIONS } from './load-scripts.ts';
 
-/** Undefined if nothing is to be proven. */
-export function proofPlan({ record, settings }: Pick<Inputs, 'record' | 'settings'>): ProofPlan | undefined {
-  return proofPlanOf(databaseAsked(record, settings), record.metadata.name, settings.backups.prove);
+/** Undefined if nothing is to be verified. */
+export function verificationPlan({
+  record,
+  settings,
+}: Pick<Inputs, 'record' | 'settings'>): VerificationPlan | undefined {
+  return verificationPlanOf(databaseAsked(record, settings), record.metadata.name, settings.backups.verify);
 }
 
-/** Undefined if nothing is proven. */
-export function makeProof(inputs: Inputs): Manifest<ICronJob> | undefined {
+/** Undefined if nothing is verified. */
+export function makeVerification(inputs: Inputs): Manifest<ICronJob> | undefined {
   const { record, revision, settings } = inputs;
   const { postgres } = revision.spec.resolved;
-  const plan = proofPlan(inputs);
+  const plan = verificationPlan(inputs);
   const means = backupMeans(settings);
   if (!postgres || !plan || !means) return undefined;
   const job: DatabaseJob = { inputs, postgres, means };
@@ -55,5 +64,5 @@ export function makeProof(inputs: Inputs): Manifest<ICronJob> | undefined {
     },
     ownServerVolumes(job),
   );
-  return makeDatabaseCronJob(inputs, { name: names(name).proof, component: PROOF, plan, pod });
+  return makeDatabaseCronJob(inputs, { name: names(name).verification, component: VERIFY, plan, pod });
 }
