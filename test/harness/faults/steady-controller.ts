@@ -64,7 +64,11 @@ export async function openStation(cluster: Cluster, census: Census, namespace: s
           apiVersion: 'davit.dev/v1alpha1',
           kind: 'AppDeployment',
           metadata: { name },
-          spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/one:1' } },
+          spec: {
+            source: 'external_docker',
+            databaseDeletionPolicy: 'Delete',
+            sourceRevisionConfig: { imageUri: 'registry.example/one:1' },
+          },
         });
         await until(scene, `${name}: ready`, () => hasCondition(scene, 'Ready', 'Serving', 'True', name));
       }),

@@ -85,9 +85,6 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
     },
   },
   tasks: { sourceConfig: { tasks: [CLEAN] } },
-  // By default the database stays, and the second record would wait for somebody to say what becomes of it.
-  recreate: { databaseDeletionPolicy: 'Delete' },
-  delete: { databaseDeletionPolicy: 'Delete' },
   backups: { sourceConfig: { database: VERIFIED } },
   moves: MOVABLE,
   'moves-kept': MOVABLE,

@@ -66,6 +66,7 @@ export function makeListenerActs(stage: ListenerStage, listener: ApiObject): Lis
         ...aRecord(RECORD, imageUri),
         spec: {
           ...aRecord(RECORD, imageUri).spec,
+          databaseDeletionPolicy: 'Delete',
           sourceConfig: { listenerId: listener.metadata.uid, listenerConfig: { k8sNamespace: place } },
           secrets: [{ name: 'KEY', secretName: 'values-1', secretKey: 'key' }],
           secretReferences: [{ name: 'OWN', secretName: OWN, secretKey: 'key' }],

@@ -116,6 +116,12 @@ export function record(namespace: string, spec: object = {}, name = RECORD): obj
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
     metadata: { name, namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: IMAGES[0] }, ...spec },
+    // By default a database stays, and another record of the name waits for somebody to say what becomes of it.
+    spec: {
+      source: 'external_docker',
+      databaseDeletionPolicy: 'Delete',
+      sourceRevisionConfig: { imageUri: IMAGES[0] },
+      ...spec,
+    },
   };
 }
