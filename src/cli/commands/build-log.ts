@@ -131,16 +131,12 @@ interface LogOptions {
   readonly query?: object;
   /** The same of the first call alone. */
   readonly begin?: object;
-  /** Called once if lines may be missing. */
-  readonly onTruncated?: () => void;
+  /** Says, once, that lines may be missing. */
+  readonly warn?: (line: string) => void;
 }
 
 /** A log from its beginning, or from where `begin` says: each call resolves to the lines that are new. */
-export function openLog(
-  api: HttpApi,
-  path: string,
-  { query, begin, onTruncated }: LogOptions = {},
-): () => Promise<LogLine[]> {
+export function openLog(api: HttpApi, path: string, { query, begin, warn }: LogOptions = {}): () => Promise<LogLine[]> {
   /** Null: it has ended. */
   let position: string | null | undefined;
   let isFirst = true;
@@ -154,7 +150,8 @@ export function openLog(
       lines.push(...page.logs);
       position = page.position;
       hasMore = page.next_offset !== null;
-      if (isWhole && page.truncated) onTruncated?.();
+      if (isWhole && page.truncated)
+        warn?.('Lines may be missing: reading ended at a limit, or a node did not answer.');
       isWhole &&= !page.truncated;
     }
     isFirst = false;

@@ -8,7 +8,7 @@ import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } 
 import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';
 import { zeroSentence } from '../text/scaled-to-zero.ts';
-import { forTerminal } from '../text/terminal.ts';
+import { shown } from '../text/terminal.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { matching, needDeployment, openLog, PAGE, printBuildLog, readRevisions } from './build-log.ts';
@@ -78,6 +78,7 @@ async function podLogs(context: Context): Promise<number> {
     words: [name = ''],
     flags,
     clock,
+    terminal,
     write,
     warn,
     suggested,
@@ -92,13 +93,15 @@ async function podLogs(context: Context): Promise<number> {
   const more = openLog(api, await pathOf(api, deployment, flags.text('revision')), {
     query: { ...wanted, escapes: true },
     begin: { tail: Math.max(tail, 1) },
-    onTruncated: () => warn('Lines may be missing: reading ended at a limit, or a node did not answer.'),
+    warn,
   });
   let [isSilent, said] = [true, ''];
   for (let isFirst = true; ; isFirst = false) {
     // oxlint-disable-next-line no-await-in-loop -- one read after the other
     const lines = await more();
-    if (!isFirst || tail > 0) for (const line of lines) write(shown(line, context));
+    if (!isFirst || tail > 0)
+      // As kubectl logs --prefix prints it.
+      for (const { pod, container, message } of lines) write(`[pod/${pod}/${container}] ${shown(message, terminal)}`);
     isSilent &&= lines.length === 0;
     // oxlint-disable-next-line no-await-in-loop -- as above
     const why = isSilent ? await whySilent(api, deployment, wanted) : said;
@@ -125,14 +128,6 @@ async function pathOf(api: HttpApi, { id }: Deployment, revision: string | undef
   if (revision === undefined) return `/v1/projects/${id}/deploy_logs`;
   const { id: revisionId } = matching(await readRevisions(api, id, PAGE), revision);
   return `/v1/projects/${id}/revisions/${revisionId}/deploy_logs`;
-}
-
-/** As kubectl logs --prefix prints it. A file or a pipe gets it unchanged. */
-function shown(
-  { pod, container, message }: { readonly pod: string | null; readonly container: string; readonly message: string },
-  { terminal }: Context,
-): string {
-  return `[pod/${pod}/${container}] ${terminal.isShown ? forTerminal(message) : message}`;
 }
 
 /** What a person reads where there is no line. */

@@ -67,22 +67,28 @@ interface Next {
   readonly conditions?: readonly object[];
   /** State of the container of its pod, of which there is none without it. */
   readonly state?: object;
+  /** What the command has written by then. */
+  readonly log?: string;
 }
 
 /** The next look finds this. */
-function become(cli: OwnCli, { conditions = [], state }: Next): void {
+function become(cli: OwnCli, { conditions = [], state, log }: Next): void {
   const [job] = jobsOf(cli);
   if (job === undefined) throw new Error('There is no Job.');
   const status = { conditions: conditions.map((one) => ({ status: 'True', ...one })) };
   cli.kube.seed(JOBS, { ...job, status } as KubeObject);
   if (state === undefined) return;
+  if (log !== undefined) cli.kube.texts.set('/api/v1/namespaces/team/pods/p/log?container=davit-task', log);
   const ofPod = { ...job.metadata.labels, 'batch.kubernetes.io/job-name': job.metadata.name };
   const ended = 'terminated' in state;
   cli.kube.seed(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'p', namespace: 'team', labels: ofPod },
-    status: { phase: ended ? 'Failed' : 'Running', containerStatuses: [{ name: 'davit-task', state }] },
+    status: {
+      phase: ended ? 'Failed' : 'Running',
+      containerStatuses: [{ name: 'davit-task', state, ...(log !== undefined && { containerID: 'x' }) }],
+    },
   } as KubeObject);
 }
 
@@ -110,8 +116,8 @@ const exited = (exitCode: number, more: object = {}): Next => ({
 describe('run', () => {
   it('creates a Job like the active server, of the deployment and no part of it, and ends with its exit code', async () => {
     const cli = stage();
-    const { code, onTerminal, err } = await ran(cli, ['--timeout', '60', '--', 'ls', '-l'], [exited(7)]);
-    expect([code, onTerminal]).toEqual([7, ['logs p --container=davit-task --follow']]);
+    const { code, err } = await ran(cli, ['--timeout', '60', '--', 'ls', '-l'], [exited(7)]);
+    expect(code).toBe(7);
     const [made, ...more] = jobsOf(cli);
     expect(more).toEqual([]);
     expect(err).toBe(`Job ${made?.metadata.name} runs the command.`);
@@ -244,29 +250,34 @@ describe('run', () => {
     });
   });
 
-  it('prints what the HTTP API has of its log, where an address is given', async () => {
-    const cli = stage();
-    const api = await cli.api();
-    const asked: unknown[] = [];
-    const pages = [['one', 'two'], ['three'], []];
-    const { code, out, onTerminal } = await ran(cli, ['--', 'ls'], [{ state: { running: {} } }, exited(3)], {
-      environment: { DAVIT_SERVER: 'https://davit.example' },
-      api: {
-        ...api,
-        async patiently<T>(method: string, path: string, body?: object): Promise<T> {
-          if (!path.endsWith('/deploy_logs')) return api.patiently(method, path, body);
-          asked.push(body);
-          const logs = (pages.shift() ?? []).map((message) => ({ message, container: 'davit-task' }));
-          return { logs, position: `p${pages.length}`, next_offset: null } as T;
-        },
-      },
-    });
-    expect([code, out, onTerminal]).toEqual([3, 'one\ntwo\nthree', []]);
-    const run = jobsOf(cli)[0]?.metadata.name;
-    expect(asked).toEqual([
-      { run, order: 'asc', limit: 1000 },
-      { run, order: 'asc', limit: 1000, position: 'p2' },
-    ]);
+  const at = (second: number, message: string): string => `2026-01-01T00:00:0${second}Z ${message}\n`;
+
+  it.each<[string, string[], CliWorld]>([
+    ['a kubeconfig', [], {}],
+    ['a kubeconfig of another user', ['--as', 'jane'], {}],
+    ['an address and a token', [], { environment: { DAVIT_SERVER: 'https://davit.example', DAVIT_TOKEN: 't' } }],
+  ])('prints each line that the command writes once, with %s', async (_what, flags, world) => {
+    const log = at(1, 'one') + at(2, '') + at(3, '\u001B[31mred\u001B[0m');
+    const nexts = [
+      { state: { running: {} }, log },
+      { ...exited(3), log: log + at(4, 'last') },
+    ];
+    const { code, out, onTerminal, asked } = await ran(stage(), [...flags, '--', 'ls'], nexts, world);
+    expect([code, out, onTerminal, asked]).toEqual([3, 'one\n\n\u001B[31mred\u001B[0m\nlast', [], []]);
+  });
+
+  it('prints all of a log that is longer than what is read of it at once', async () => {
+    const lineOf = (_: unknown, n: number): string =>
+      `${new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString()} ${'x'.repeat(60_000)}${n}\n`;
+    const log = Array.from({ length: 150 }, lineOf).join('');
+    const { out } = await ran(stage(), ['--', 'ls'], [{ ...exited(0), log }]);
+    expect(out.split('\n').map((line) => Number(line.replaceAll('x', '')))).toEqual([...Array(150).keys()]);
+  });
+
+  it('lets a terminal show colours, and do nothing else', async () => {
+    const log = at(1, 'a\u001B[31mred\u001B]0;title\u0007');
+    const { out } = await ran(stage(), ['--', 'ls'], [{ ...exited(0), log }], { answers: [] });
+    expect(out).toBe('a\u001B[31mred\uFFFD]0;title\uFFFD\u001B[0m');
   });
 
   it.each<[string, string[], OwnCli, number, RegExp]>([

@@ -2,9 +2,9 @@
 // task counts as one of the task's runs. It is deleted with the deployment.
 
 import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deployments/http/task-runs/payloads.ts';
-import { TASK_CONTAINER } from '../../schema/meta.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
+import { shown } from '../text/terminal.ts';
 import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from '../transport/kubectl.ts';
 import { needDeployment, openLog } from './build-log.ts';
@@ -28,7 +28,7 @@ export const runCommand: Command = {
     ...API_FLAGS,
   ],
   about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
-code is that of the command, or 124 if it was ended for its time. The command is never repeated. After Ctrl-C it continues; kubectl delete job ends it.
+code is that of the command, or 124 if it was ended for its time. Its output is printed as lines of text, each of at most 64 KiB. The command is never repeated. After Ctrl-C it continues; kubectl delete job ends it.
 
   PROGRAM run shop -- python manage.py clearsessions
   PROGRAM run shop --task clean`,
@@ -86,26 +86,23 @@ async function untilReported({ clock }: Context, api: HttpApi, { path, job }: St
 
 /** Prints the log and resolves to the exit code. */
 async function follow(context: Context, api: HttpApi, { path, job }: Started): Promise<number> {
-  const { server, onTerminal, say, warn, clock } = context;
-  // kubectl prints what the command writes as it is.
+  const { write, terminal, warn, clock } = context;
   const logs = `${path.replace('/v2/deployments', '/v1/projects')}/deploy_logs`;
-  const more = server === undefined ? undefined : openLog(api, logs, { query: { run: job } });
-  let isPrinted = false;
+  const more = openLog(api, logs, { query: { run: job, escapes: true }, warn });
   let warned: string | null = null;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
     const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch(undefinedIf(404));
     if (run === undefined) throw new Failure(`Job ${job} was deleted before its end.`);
-    if (run.pod !== null && more) {
+    const hasEnded = run.state !== 'Running';
+    for (let isRest = run.pod !== null; isRest; ) {
       // oxlint-disable-next-line no-await-in-loop -- the run was read before its log, which is whole when the run has ended
-      for (const { message } of await more()) say(message);
-    } else if (run.pod !== null && !isPrinted) {
-      isPrinted = true;
-      // oxlint-disable-next-line no-await-in-loop -- the log of the only container
-      await onTerminal(['logs', run.pod, `--container=${TASK_CONTAINER}`, '--follow']);
-      continue;
+      const lines = await more();
+      for (const { message } of lines) write(shown(message, terminal));
+      // A read has a limit.
+      isRest = hasEnded && lines.length > 0;
     }
-    if (run.state !== 'Running') return codeOf(run);
+    if (hasEnded) return codeOf(run);
     if (run.message !== null && run.message !== warned) warn(run.message);
     warned = run.message;
     // oxlint-disable-next-line no-await-in-loop -- the time between two looks

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { forTerminal } from './terminal.ts';
+import { shown } from './terminal.ts';
 
 const ESC = '\u001B';
 
@@ -11,6 +11,7 @@ it.each([
   ['a cursor that moves, and a screen that is cleared', `${ESC}[2J${ESC}[1;1Hx`, '\uFFFD[2J\uFFFD[1;1Hx'],
   ['the beginning of another line', 'a\r[pod/shop-2/server] b', 'a\uFFFD[pod/shop-2/server] b'],
   ['C1 controls and text from right to left', '\u009B2Jx\u202Ey', '\uFFFD2Jx\uFFFDy'],
-] as const)('shows %s', (_what, line, shown) => {
-  expect(forTerminal(line)).toBe(shown);
+] as const)('shows %s', (_what, line, text) => {
+  expect(shown(line, { isShown: true })).toBe(text);
+  expect(shown(line, { isShown: false })).toBe(line);
 });
