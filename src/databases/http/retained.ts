@@ -9,6 +9,7 @@ import { Forbidden, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeObject, ObjectRef, Resource } from '../../lib/kube/client.ts';
+import { servedResources } from '../../lib/kube/discovery.ts';
 import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import { id, NoParameters, time } from '../../organization/facade/payload-fields.ts';
@@ -148,14 +149,15 @@ const OF_POSTGRES = `${COMPONENT_LABEL}=postgres,${DEPLOYMENT_UID_LABEL}`;
 
 /** Live, because a cache that lags would show the database of a new deployment as a retained one. */
 async function lookIn({ caller, tenant: { namespace } }: RequestContext): Promise<Seen> {
-  const claims = await caller.kube.listAll(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector: OF_POSTGRES });
-  const clusters = await caller.kube
-    .listAll(POSTGRES_CLUSTERS, { namespace, labelSelector: OF_POSTGRES })
-    .catch((error: unknown) => {
-      if (error instanceof NotFound) return { items: [] };
-      if (error instanceof Forbidden) return undefined;
-      throw error;
-    });
+  const asked = { namespace, labelSelector: OF_POSTGRES };
+  const claims = await caller.kube.listAll(PERSISTENT_VOLUME_CLAIMS, asked);
+  const clusters = await caller.kube.listAll(POSTGRES_CLUSTERS, asked).catch(async (error: unknown) => {
+    if (error instanceof NotFound) return { items: [] };
+    if (!(error instanceof Forbidden)) throw error;
+    // The API server looks at the rights first, so that a kind which is not installed is refused as well.
+    const isInstalled = (await servedResources(caller.kube, POSTGRES_CLUSTERS)).has(POSTGRES_CLUSTERS.plural);
+    return isInstalled ? undefined : { items: [] };
+  });
   // After their databases, so that each of these has its deployment.
   const { items: records } = await caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true });
   const uids = new Map(records.map(({ metadata: { name, uid = '' } }) => [name, uid]));

@@ -1,7 +1,7 @@
 // /v2/retained-databases over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Conflict, Forbidden } from '../../../src/lib/errors.ts';
+import { Conflict, Forbidden, NotFound } from '../../../src/lib/errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
@@ -74,12 +74,21 @@ it('lists what deleted deployments have left, and nothing of those that are ther
   });
 });
 
-it('says what the caller may not list', async () => {
-  facade.kube.failOn(({ kind, verb }) =>
-    kind === 'Cluster' && verb === 'list' ? new Forbidden('no', { serverMessage: 'no' }) : undefined,
-  );
-  expect((await facade.call('GET', PATH)).body).toEqual({ resources: [], hidden: ['Cluster'] });
-});
+it.each([
+  ['refused', Forbidden, ['clusters'], ['Cluster']],
+  ['refused, because it is not installed', Forbidden, [], []],
+  ['not installed', NotFound, [], []],
+] as const)(
+  'says which kinds the caller may not list, where that of Clusters is %s',
+  async (_what, Refusal, served, hidden) => {
+    const resources = served.map((name) => ({ name }));
+    if (served.length > 0) facade.kube.texts.set('/apis/postgresql.cnpg.io/v1', JSON.stringify({ resources }));
+    facade.kube.failOn(({ kind, verb }) =>
+      kind === 'Cluster' && verb === 'list' ? new Refusal('no', { serverMessage: 'no' }) : undefined,
+    );
+    expect((await facade.call('GET', PATH)).body).toEqual({ resources: [], hidden });
+  },
+);
 
 describe('adopt', () => {
   it('lets the deployment of the name use it', async () => {
