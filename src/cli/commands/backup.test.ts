@@ -82,7 +82,7 @@ it('asks for a base backup', async () => {
 });
 
 it.each([
-  ['without backups', {}, /No backups of shop are asked for/],
+  ['without backups', {}, /^shop has no database yet/],
   ['without a database', { sourceConfig: { runtime: { database: 'none' } } }, /has no database/],
   ['without an archive', ASKS, /No archive of shop is asked for/],
 ])('a deployment %s is refused, and nothing is created', async (what, spec, words) => {

@@ -60,10 +60,15 @@ it.each([
   ['there is none', {}, 'No backup of shop is known. To make one now: kubectl davit backup shop'],
   [
     'there is none, with the reason',
-    { conditions: [{ type: 'BackupReady', status: 'False', reason: 'BackupStoreMissing', message: 'No store.' }] },
-    'No backup of shop is known. No store. To make one now: kubectl davit backup shop',
+    { conditions: [{ type: 'BackupReady', status: 'False', reason: 'BackupFailing', message: 'It failed.' }] },
+    'No backup of shop is known. It failed. To make one now: kubectl davit backup shop',
+  ],
+  [
+    'none can be made, with what to do',
+    { conditions: [{ type: 'BackupReady', status: 'False', reason: 'NotConfigured', message: 'Backups are off.' }] },
+    'No backup of shop is known. Backups are off.',
   ],
 ])('says so on standard error where %s', async (_what, status, words) => {
   const { code, err } = await backups(status);
-  expect([code, err]).toEqual([0, expect.stringContaining(words)]);
+  expect([code, err]).toEqual([0, expect.stringMatching(new RegExp(`^${words}${words.startsWith('No') ? '$' : ''}`))]);
 });

@@ -1,6 +1,8 @@
 // Lists the backups of a deployment that its status lists.
 
 import type { Deployment } from '../../deployments/http/payloads.ts';
+import { backupHindrance } from '../../deployments/record/backup-request.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import { bytesText } from '../../schema/text.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
@@ -24,7 +26,6 @@ hand is kept until somebody deletes it from the store; retention deletes those o
     sayWhatIsMissing(context, found);
     const now = Date.now();
     const all = [...dumpsOf(found), ...basesOf(found)].toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
-    const { message } = found.conditions.find(({ type }) => type === 'BackupReady') ?? {};
     printList(
       context,
       all,
@@ -42,7 +43,7 @@ hand is kept until somebody deletes it from the store; retention deletes those o
             MADE[one.made].replace('NAME', name),
           ]),
         ]),
-      `No backup of ${name} is known.${message === undefined ? '' : ` ${message}`} To make one now: ${PROGRAM} backup ${name}`,
+      `No backup of ${name} is known. ${howToMakeOne(name, found)}`,
     );
     return 0;
   },
@@ -99,6 +100,12 @@ function contentsOf({ databases, roles }: Shown): string {
   const counted = (count: number | null, what: string): string[] =>
     count === null ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`];
   return [...counted(databases, 'database'), ...counted(roles, 'role')].join(', ') || '-';
+}
+
+function howToMakeOne(name: string, { conditions }: Backed): string {
+  const { message } = conditionOf(conditions, 'BackupReady') ?? {};
+  const command = `To make one now: ${PROGRAM} backup ${name}`;
+  return backupHindrance(conditions) ?? (message === undefined ? command : `${message} ${command}`);
 }
 
 /** What the list does not show. */

@@ -2,7 +2,7 @@
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
-import { conditionOf } from '../../schema/conditions.ts';
+import { type ConditionInput, conditionOf } from '../../schema/conditions.ts';
 import { runsHere } from './listener-assignment.ts';
 import { namesExternalPostgres } from './secret-references.ts';
 
@@ -18,7 +18,7 @@ interface Means {
 const MEANS: Readonly<Record<BackupKind, Means>> = {
   dump: {
     condition: 'BackupReady',
-    impossible: new Set(['BackupNotPossible', 'BackupStoreMissing', 'BackupCredentialsMissing']),
+    impossible: new Set(['BackupNotPossible', 'BackupStoreMissing', 'BackupCredentialsMissing', 'NotConfigured']),
   },
   base: {
     condition: 'ArchiveReady',
@@ -43,13 +43,21 @@ export function backupToMake(
   if (refused !== undefined) return { refused };
   if (isArchive && !hasArchive)
     return { refused: `No archive of ${name} is asked for (source_config.database.archive). Leave out --archive.` };
-  if (!hasBackups && !hasArchive) return { refused: `No backups of ${name} are asked for. ${TO_ASK(name)}` };
-  const kind = isArchive || !hasBackups ? 'base' : 'dump';
+  const kind = isArchive || (hasArchive && !hasBackups) ? 'base' : 'dump';
+  const hindrance = backupHindrance(status?.conditions, kind);
+  if (hindrance !== undefined) return { refused: `No backup of ${name} can be made now. ${hindrance}` };
+  if (!hasBackups && !hasArchive) return { refused: `${name} has no database yet, so there is nothing to back up.` };
+  return { kind };
+}
+
+/** Why no backup can be made, as the condition says it: with what to do. */
+export function backupHindrance(
+  conditions: readonly Pick<ConditionInput, 'type' | 'reason' | 'message'>[] | undefined,
+  kind: BackupKind = 'dump',
+): string | undefined {
   const { condition, impossible } = MEANS[kind];
-  const found = conditionOf(status?.conditions, condition);
-  return found && impossible.has(found.reason)
-    ? { refused: `No backup of ${name} can be made now. ${found.message}` }
-    : { kind };
+  const found = conditionOf(conditions, condition);
+  return found && impossible.has(found.reason) ? found.message : undefined;
 }
 
 /** Whether backups are made: the record asks for them, or its status says that the platform makes them. */
@@ -77,6 +85,3 @@ function whyNothingToBackUp(record: AppDeployment): string | undefined {
     return `${name} uses an external database, of which Davit makes no backups. Back it up where it runs.`;
   return undefined;
 }
-
-const TO_ASK = (name: string): string =>
-  `If the platform has a store of backups (kubectl davit platform), this asks for one every day: kubectl patch appd ${name} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'`;

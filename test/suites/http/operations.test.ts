@@ -60,7 +60,7 @@ it.each([
 });
 
 it.each([
-  ['no backups are asked for', {}, /No backups of shop2 are asked for/],
+  ['no backups are asked for', {}, /shop2 has no database yet/],
   ['the database is external', { runtime: { database: 'none' } }, /shop2 has no database/],
 ])('where %s, it is refused with 409', async (_what, config, words) => {
   const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'shop2', source_config: config });

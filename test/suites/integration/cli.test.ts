@@ -287,12 +287,14 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
   const on = ['-n', namespace];
   const image = { imageUri: 'registry.example/app:1' };
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, { sourceRevisionConfig: image }));
-  expect(await plugin('backup', name, ...on)).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(
-      /^No backups of kept are asked for\. If the platform has a store of backups \(kubectl davit platform\), this asks for one every day: kubectl patch appd kept /,
-    ),
-  });
+  const why = 'Nothing protects the database. This platform has no store for backups (settings.backups.store).';
+  await eventually(async () =>
+    expect(await plugin('backup', name, ...on)).toMatchObject({
+      code: 1,
+      err: `No backup of kept can be made now. ${why}\n`,
+    }),
+  );
+  expect((await plugin('backups', name, ...on)).err).toBe(`No backup of kept is known. ${why}\n`);
   const asks = { sourceRevisionConfig: image, sourceConfig: { database: { backup: {} } } };
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, asks));
   await eventually(async () =>
