@@ -6,6 +6,7 @@ import type { DatabaseDriver } from '../../schema/database.ts';
 import {
   ADOPT_DATABASE_ANNOTATION,
   COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   EXTERNAL_POSTGRES_VARIABLE,
   POSTGRES_IMAGE_ANNOTATION,
@@ -53,7 +54,7 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
   if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed, driver));
   if (claim && isKept(claim, observed) && !secret) return dataRefused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
-    return dataRefused(first, howToTakeUp(kept as KubeObject[], observed, from));
+    return dataRefused(first, howToTakeUp(kept as KubeObject[]));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
   if (going)
     return dataRefused(
@@ -93,13 +94,21 @@ const KUBECTL_KINDS: Readonly<Record<string, string>> = {
 
 /** One command that a person can copy. */
 function howToDiscard(kept: readonly KubeObject[]): string {
-  const objects = kept.map(({ kind, metadata: { name } }) => `${KUBECTL_KINDS[kind]}/${name}`).join(' ');
-  return `To discard it and begin with an empty one: kubectl delete ${objects} -n ${kept[0]?.metadata.namespace}.`;
+  return `To delete it and begin with an empty one: ${byPluginOrHttp('discard', kept)}.`;
 }
 
-function overHttp(kept: readonly KubeObject[]): string {
-  const path = `/v2/retained-databases/${kept.find(({ kind }) => kind !== 'Secret')?.metadata.uid}`;
-  return `Over HTTP: POST ${path}/adopt, or DELETE ${path}.`;
+/** `kept`: with the claim or the Cluster, whose labels name the deployment. */
+function byPluginOrHttp(act: 'adopt' | 'discard', kept: readonly KubeObject[]): string {
+  const { uid, labels, namespace } = kept.find(({ kind }) => kind !== 'Secret')?.metadata ?? {};
+  const path = `/v2/retained-databases/${uid}`;
+  const request = act === 'adopt' ? `POST ${path}/adopt` : `DELETE ${path}`;
+  return `kubectl davit database ${act} ${labels?.[DEPLOYMENT_LABEL]} -n ${namespace}, or ${request}`;
+}
+
+/** Deletes what is no retained database: a password alone, or one beside another's data. */
+function howToDelete(kept: readonly KubeObject[]): string {
+  const objects = kept.map(({ kind, metadata: { name } }) => `${KUBECTL_KINDS[kind]}/${name}`).join(' ');
+  return `To begin with an empty one: kubectl delete ${objects} -n ${kept[0]?.metadata.namespace}.`;
 }
 
 /** Whether Davit created it for another record of this name. */
@@ -120,10 +129,9 @@ function dataRefused(object: KubeObject, message: string): KeptData {
   return { takeUp: [], refusals: [{ reason: 'DatabaseKept', ref: refTo(object), message }] };
 }
 
-function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, from: string | undefined): string {
-  const { name, namespace } = record.metadata;
+function howToTakeUp(kept: readonly KubeObject[]): string {
   const what = kept.map(refTo).map(refText).join(' and ');
-  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} --overwrite ${ADOPT_DATABASE_ANNOTATION}=${from}. ${howToDiscard(kept)} ${overHttp(kept)}`;
+  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: ${byPluginOrHttp('adopt', kept)}. ${howToDiscard(kept)}`;
 }
 
 function howToChoose(kept: readonly KubeObject[], secret: KubeObject, driver: DatabaseDriver): string {
@@ -140,9 +148,9 @@ function lacksVolume(secret: KubeObject, observed: ObservedChildren, driver: Dat
   const { names } = observed;
   const holder =
     driver === 'cloudnative-pg' ? `Cluster ${names.postgres}` : `PersistentVolumeClaim ${names.postgresClaim}`;
-  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. ${howToDiscard([secret])}`;
+  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. ${howToDelete([secret])}`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one. ${howToDiscard(kept)}`;
+  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one. ${howToDelete(kept)}`;
 }

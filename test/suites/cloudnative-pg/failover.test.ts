@@ -196,7 +196,7 @@ describe.skipIf(!machine.ok)('a deployment with a Cluster of CloudNativePG', () 
     await eventually(async () => expect(await stage.pods('cnpg.io/cluster=shop--postgres')).toEqual([]), LONG_MS);
     expect(await stage.kubectl('get', 'pvc', '-l', 'cnpg.io/cluster=shop--postgres', '-o', 'name')).toBe(claims);
     await stage.apply(stage.record('shop'));
-    expect(await stage.says('shop', 'Ready', 'False', 'DatabaseKept')).toContain(`davit.dev/adopt-database=${uid}`);
+    expect(await stage.says('shop', 'Ready', 'False', 'DatabaseKept')).toContain('kubectl davit database adopt shop');
     await stage.kubectl('annotate', 'appd', 'shop', `davit.dev/adopt-database=${uid}`);
     await stage.says('shop', 'Ready', 'True', 'Serving');
     expect(await stage.sql('shop', 'select count(*) from kept')).toBe('1000');

@@ -156,7 +156,7 @@ describe('the volume of a PostgreSQL', () => {
         status: 'True',
         reason: 'DatabaseKept',
         message: expect.stringContaining(
-          `kubectl annotate appd phoenix -n ${tenant.namespace} --overwrite davit.dev/adopt-database=${earlier}`,
+          `To adopt it: kubectl davit database adopt phoenix -n ${tenant.namespace}, or POST /v2/retained-databases/${claim.metadata.uid}/adopt.`,
         ) as string,
       }),
     );

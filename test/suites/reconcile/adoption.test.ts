@@ -51,9 +51,7 @@ it('is not taken up unasked: nothing that would use it is made, and the record s
   expect(conditionIn(kube, 'Stalled')).toMatchObject({
     status: 'True',
     reason: 'DatabaseKept',
-    message: expect.stringContaining(
-      `kubectl annotate appd shop -n team --overwrite davit.dev/adopt-database=${EARLIER}`,
-    ) as string,
+    message: expect.stringContaining('To adopt it: kubectl davit database adopt shop -n team, or POST') as string,
   });
   await edit(kube, { metadata: { annotations: { 'davit.dev/adopt-database': EARLIER } } });
   await converge(controller);

@@ -267,7 +267,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit database retained': CLI,
   'kubectl davit database adopt NAME': CLI,
   'kubectl davit database discard NAME': CLI,
-  'kubectl annotate appd NAME davit.dev/adopt-database=UID': { notRun: 'the same without its namespace' },
   'kubectl annotate appd NAME -n NAMESPACE davit.dev/empty-database=UID': {
     notRun: 'it gives data up; test/suites/reconcile/volumes.test.ts and the fault plans do it',
   },

@@ -218,7 +218,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       () => inTeam('get', 'appd', 'shop', '-o', `jsonpath=${stalled}`),
       (text) => text.startsWith('DatabaseKept'),
     );
-    expect(said).toContain(before);
+    expect(said).toContain('kubectl davit database adopt shop -n team');
     await type(['kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID'], { UID: before });
     await inTeam('wait', '--for=condition=Ready', 'appd/shop', '--timeout=150s');
     await until(
