@@ -7,12 +7,13 @@ import manifest from '../../package.json' with { type: 'json' };
 import { printable } from '../schema/text.ts';
 import { COMMANDS } from './commands/commands.ts';
 import { Misuse } from './line/command.ts';
-import { connect, namespaceOf } from './line/connection.ts';
+import { connect } from './line/connection.ts';
+import { namespaceOf } from './line/not-found.ts';
 import { makeTerminal } from './line/prompt.ts';
 import { adviceOn, exitCodeOf, run, type World } from './line/run.ts';
 import { EXIT_CODES } from './transport/exit-codes.ts';
 import { makeHttpApi } from './transport/http-api.ts';
-import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal } from './transport/kubectl.ts';
+import { endChildren, Failure, forward, makeKubectl, onTerminal } from './transport/kubectl.ts';
 
 // What containers and servers wrote must not control the terminal of the person who reads it.
 function say(line: string): void {
@@ -65,9 +66,9 @@ const world: World = {
     const [{ makeOwnApi }, kube, namespace] = await Promise.all([
       import('./transport/own-api.ts'),
       proxiedClient(flags),
-      namespaceOf(makeKubectl(flags), options),
+      namespaceOf(makeKubectl(flags), options.namespace),
     ]);
-    return makeOwnApi({ kube, namespace, davitNamespace: options.davitNamespace });
+    return makeOwnApi({ kube, namespace: namespace ?? 'default', davitNamespace: options.davitNamespace });
   },
   async facade(flags, options) {
     const connection = await connect(
@@ -86,7 +87,7 @@ const world: World = {
 for (const output of [process.stdout, process.stderr])
   output.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
-    process.exit(NOBODY_READS);
+    process.exit(EXIT_CODES.unread.code);
   });
 
 async function main(): Promise<void> {

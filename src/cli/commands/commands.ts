@@ -1,8 +1,12 @@
 // All commands, in the order of the help.
 
 import type { Command } from '../line/command.ts';
+import { backupCommand } from './backup.ts';
+import { backupsCommand } from './backups.ts';
+import { cloneCommand } from './clone.ts';
 import { completeCommand, completionCommand } from './completion.ts';
-import { DATABASE_COMMANDS } from './database-commands.ts';
+import { databaseCommand } from './database.ts';
+import { datastoresCommand } from './datastores.ts';
 import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
@@ -33,7 +37,11 @@ export const COMMANDS: readonly Command[] = [
   execCommand,
   runCommand,
   tasksCommand,
-  ...DATABASE_COMMANDS,
+  backupCommand,
+  backupsCommand,
+  cloneCommand,
+  databaseCommand,
+  datastoresCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

@@ -38,12 +38,8 @@ function shownYaml(
 ): string {
   const text = write();
   if (printable(text) === text) return text;
-  // Only these have escapes.
+  // Only these have escapes. Source: YAML 1.2, section 5.7.
   const quoted = write({ defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
-  return Array.from(quoted, (one) => (printable(one) === one ? one : escapeOf(one))).join('');
-}
-
-/** Source: YAML 1.2, section 5.7. */
-function escapeOf(character: string): string {
-  return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+  const escaped = (one: string): string => `\\U${(one.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+  return Array.from(quoted, (one) => (printable(one) === one ? one : escaped(one))).join('');
 }

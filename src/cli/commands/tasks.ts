@@ -1,6 +1,6 @@
 // Lists the tasks of a deployment with their last runs.
 
-import type { TaskRun, TaskStatus } from '../../schema/tasks.ts';
+import type { TaskStatus } from '../../schema/tasks.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
@@ -51,21 +51,14 @@ function taskLines(tasks: readonly Shown[], now: number): string[] {
 function rowsOf({ name, schedule, state, runs, nextRunAt }: Shown, now: number): string[][] {
   const when =
     state === 'Suspended' || state === 'Pending' ? `${schedule} (${state.toLowerCase()})` : (schedule ?? '-');
-  const [first, ...others] = runs.map((run) => [run.job, startedText(run, now), tookText(run), resultText(run)]);
+  const [first, ...others] = runs.map(({ job, startedAt, finishedAt, state: result, exitCode }) => [
+    job,
+    startedAt === undefined ? '-' : `${ageOf(startedAt, now)} ago`,
+    finishedAt === undefined ? '-' : ageOf(startedAt, Date.parse(finishedAt)),
+    exitCode === undefined ? result : `${result} (exit code ${exitCode})`,
+  ]);
   const next = nextRunAt === undefined ? '-' : `in ${ageOf(new Date(now).toISOString(), Date.parse(nextRunAt))}`;
   return [[name, when, next, ...(first ?? ['-', '-', '-', '-'])], ...others.map((run) => ['', '', '', ...run])];
-}
-
-function startedText({ startedAt }: TaskRun, now: number): string {
-  return startedAt === undefined ? '-' : `${ageOf(startedAt, now)} ago`;
-}
-
-function tookText({ startedAt, finishedAt }: TaskRun): string {
-  return finishedAt === undefined ? '-' : ageOf(startedAt, Date.parse(finishedAt));
-}
-
-function resultText({ state, exitCode }: TaskRun): string {
-  return exitCode === undefined ? state : `${state} (exit code ${exitCode})`;
 }
 
 /** Why no run begins, and of the newest run why it failed or waits. */

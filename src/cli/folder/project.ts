@@ -195,13 +195,7 @@ function textIn(object: Json | undefined, key: string): string | undefined {
  */
 export function fileText(project: Project, schema: string): string {
   const { name, config, container, alternatives, hasBuildScript } = project;
-  return `${[
-    `# yaml-language-server: $schema=${schema}`,
-    `# How this folder is deployed: ${PROGRAM} deploy reads it. Flags win over it, and what it leaves out stays as the`,
-    '# deployment has it. To use a line that begins with #, remove that sign.',
-    '',
-    `# From ${name.from}. A deployment keeps its name.`,
-    `name: ${scalar(name.value)}`,
+  return written(`How this folder is deployed: ${PROGRAM} deploy`, name, schema, [
     '',
     '# What the image is built from: a Dockerfile or a workflow configuration file.',
     ...(alternatives.length === 0 ? [] : [`# Or: ${alternatives.join(', ')}.`]),
@@ -211,29 +205,34 @@ export function fileText(project: Project, schema: string): string {
       : []),
     '',
     ...(container === undefined ? WORKFLOW_RUNTIME : containerRuntime(container, config)),
-    '',
-    ...OFTEN_WANTED,
-  ].join('\n')}\n`;
+  ]);
 }
 
 /** The same for an image, which the command names and not the file: each release has another one. */
 export function imageFileText(name: Found<string>, schema: string): string {
-  return `${[
-    `# yaml-language-server: $schema=${schema}`,
-    `# How an image is deployed: ${PROGRAM} deploy --image IMAGE --file ${FILE_NAME} reads it. Flags win over it, and what it`,
-    '# leaves out stays as the deployment has it. To use a line that begins with #, remove that sign.',
-    '',
-    `# From ${name.from}. A deployment keeps its name.`,
-    `name: ${scalar(name.value)}`,
+  return written(`How an image is deployed: ${PROGRAM} deploy --image IMAGE --file ${FILE_NAME}`, name, schema, [
     '# Nothing is built.',
     'source: external_docker',
     '',
     '# How the image is run. Without a port, it listens on PORT, which the platform sets. A pod gets requests while a GET of',
     '# health_path answers 200; if absent, /ok. An image that needs no PostgreSQL or no Redis is cheaper and starts sooner without.',
     '#runtime: {port: 8080, health_path: /healthz, database: none, redis: none}',
+  ]);
+}
+
+function written(how: string, name: Found<string>, schema: string, own: readonly string[]): string {
+  const lines = [
+    `# yaml-language-server: $schema=${schema}`,
+    `# ${how} reads it. Flags win over it, and what it leaves out`,
+    '# stays as the deployment has it. To use a line that begins with #, remove that sign.',
+    '',
+    `# From ${name.from}. A deployment keeps its name.`,
+    `name: ${scalar(name.value)}`,
+    ...own,
     '',
     ...OFTEN_WANTED,
-  ].join('\n')}\n`;
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const OFTEN_WANTED = [

@@ -58,11 +58,6 @@ export async function connect(cluster: Cluster, options: ConnectionOptions): Pro
   };
 }
 
-/** The namespace that --namespace names, else that of the kubeconfig's context, else `default`. */
-export async function namespaceOf(kubectl: Kubectl, options: ConnectionOptions): Promise<string> {
-  return options.namespace ?? (await readKubeconfig(kubectl, options)).namespace ?? 'default';
-}
-
 function serverOf(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))

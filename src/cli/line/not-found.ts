@@ -47,7 +47,7 @@ function needsCluster({ name, flags }: Pick<Command, 'name' | 'flags'>, server: 
 }
 
 async function absence({ kubectl, flags }: Asking, name: string): Promise<string> {
-  const namespace = await namespaceOf({ kubectl, flags });
+  const namespace = await namespaceOf(kubectl, flags.text('namespace'));
   const trouble = namespace === undefined ? undefined : await namespaceTrouble(kubectl, namespace);
   if (trouble !== undefined) return trouble;
   const names = (await kubectl(['get', RECORDS, '-o', 'name']).catch(ignoreFailure)) ?? '';
@@ -83,8 +83,7 @@ interface Contexts {
 }
 
 /** That of --namespace or of the kubeconfig's context. Undefined where there is no kubeconfig, as in a pod. */
-async function namespaceOf({ kubectl, flags }: Asking): Promise<string | undefined> {
-  const given = flags.text('namespace');
+export async function namespaceOf(kubectl: Kubectl, given: string | undefined): Promise<string | undefined> {
   if (given !== undefined) return given;
   const text = await kubectl(['config', 'view', '--minify', '-o', 'json']).catch(ignoreFailure);
   const [chosen] = (text === undefined ? undefined : (JSON.parse(text) as Contexts).contexts) ?? [];

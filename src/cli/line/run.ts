@@ -74,7 +74,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
 
 /** In which an interruption says what was done. */
 function worldOf(command: Command, { words, flags }: Pick<Context, 'words' | 'flags'>, world: World): World {
-  const suggested = suggestedFlags(given(flags, REPEATED_FLAGS));
+  const suggested = suggestedFlags(flags);
   const register: World['onInterrupt'] = (sentence) =>
     world.onInterrupt(() => {
       const said = sentence();
@@ -147,40 +147,31 @@ function contextOf(
 ): Context {
   const { flags } = invocation;
   const connection = connectionOf(flags, world.environment);
-  const cluster = given(
-    flags,
-    CLUSTER_FLAGS.map(({ name }) => name),
-  );
+  const names = CLUSTER_FLAGS.map(({ name }) => name);
+  const cluster = given(flags, names);
   return {
+    ...world,
     ...invocation,
     cluster,
-    suggested: suggestedFlags(given(flags, REPEATED_FLAGS)),
-    terminal: world.terminal,
-    environment: world.environment,
-    clock: world.clock,
+    suggested: suggestedFlags(flags),
     kubectl: world.kubectl(cluster),
     onTerminal: (args) => world.onTerminal(cluster, args),
     say: report ? world.warn : world.say,
     report: report ?? (() => undefined),
-    write: world.write,
-    warn: world.warn,
-    onInterrupt: world.onInterrupt,
     server: connection.server,
     api: (namespace = connection.namespace) => world.api(cluster, { ...connection, namespace }),
     facade: () => world.facade(cluster, connection),
   };
 }
 
-function suggestedFlags(flags: readonly string[]): string {
-  return flags.map((one) => ` ${one}`).join('');
+function suggestedFlags(flags: Flags): string {
+  return given(flags, REPEATED_FLAGS)
+    .map((one) => ` ${one}`)
+    .join('');
 }
 
 function given(flags: Flags, names: readonly string[]): string[] {
-  return names.flatMap((name) => flag(name, flags.text(name)));
-}
-
-function flag(name: string, value: string | undefined): string[] {
-  return value === undefined ? [] : [`--${name}=${value}`];
+  return names.filter((name) => flags.has(name)).map((name) => `--${name}=${flags.text(name)}`);
 }
 
 function connectionOf(flags: Flags, environment: NodeJS.ProcessEnv): ConnectionOptions {

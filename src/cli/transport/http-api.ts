@@ -5,6 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OwnAnswer as Answer, OwnRequest } from '../../app/own-facade.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { Failure } from './kubectl.ts';
 
@@ -25,14 +26,11 @@ export class Refused extends Failure {
   readonly retryAfter: number | undefined;
   /** What is wrong with the request, if that is why. */
   readonly findings: readonly FieldError[];
-  constructor(
-    { status, retryAfter }: Pick<Answer, 'status' | 'retryAfter'>,
-    message: string,
-    findings: readonly FieldError[] = [],
-  ) {
+  constructor({ status, headers }: Omit<Answer, 'body'>, message: string, findings: readonly FieldError[] = []) {
     super(message);
+    const retryAfter = Number(headers['retry-after']);
     this.status = status;
-    this.retryAfter = retryAfter;
+    this.retryAfter = Number.isFinite(retryAfter) ? retryAfter : undefined;
     this.findings = findings;
   }
 }
@@ -90,13 +88,6 @@ interface Sent {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body?: string | UploadFile;
 }
-export interface Answer {
-  readonly status: number;
-  readonly retryAfter: number | undefined;
-  readonly etag: string | undefined;
-  readonly body: string;
-}
-
 export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
   const { server, token, namespace } = connection;
   const own = { 'x-api-key': token, ...(namespace !== undefined && { 'x-tenant-id': namespace }) };
@@ -124,18 +115,9 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
   };
 }
 
-/** One request, without the credentials. */
-export interface Exchanged {
-  readonly method: string;
-  /** Path with query. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
-}
-
 /** The API over what sends its requests, whether to another process or to this one. `exchange` throws Unreachable. */
 export function apiOver(
-  exchange: (request: Exchanged) => Promise<Answer>,
+  exchange: (request: OwnRequest) => Promise<Answer>,
   about: Pick<Connection, 'server' | 'namespace'>,
   options: HttpApiOptions = {},
 ): Omit<HttpApi, 'upload'> {
@@ -159,8 +141,9 @@ export function apiOver(
       },
       body: sent,
     });
+    const { etag } = answer.headers;
     if (answer.status >= 200 && answer.status < 300)
-      return { body: parsed<T>(answer.body, about.server), etag: answer.etag };
+      return { body: parsed<T>(answer.body, about.server), etag: typeof etag === 'string' ? etag : undefined };
     throw new Refused(answer, sentenceOf(answer, about), findingsOf(detailOf(answer.body)));
   }
 
@@ -220,13 +203,7 @@ async function send({ server, tls }: Connection, url: string, { method, headers,
 
 async function answerOf(response: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = response;
-  const retryAfter = Number(headers['retry-after']);
-  return {
-    status,
-    retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
-    etag: headers.etag,
-    body: await text(response),
-  };
+  return { status, headers, body: await text(response) };
 }
 
 function unreachableSentence(origin: string, error: unknown): string {

@@ -45,6 +45,10 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Failure && error.message.includes('could not be started: ');
 }
 
+function notStarted(program: string, { message }: Error): Failure {
+  return new Failure(`${program} could not be started: ${message}`);
+}
+
 /** For what may fail without harm. */
 export function ignoreFailure(error: unknown): undefined {
   if (!(error instanceof Failure)) throw error;
@@ -62,7 +66,7 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
       const words: Buffer[] = [];
       child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
       child.stderr.on('data', (chunk: Buffer) => words.push(chunk));
-      child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
+      child.on('error', (error) => reject(notStarted(program, error)));
       child.on('close', (code) => {
         if (code === 0) resolve(Buffer.concat(out).toString('utf8'));
         else reject(new Failure(Buffer.concat(words).toString('utf8').trim() || `${program} ended with ${code}`));
@@ -93,10 +97,6 @@ export function endChildren(): void {
   lasting.clear();
 }
 
-/** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
-export const NOBODY_READS = EXIT_CODES.unread.code;
-const INTERRUPTED = EXIT_CODES.interrupted.code;
-
 const onThisTerminal = new Set<ChildProcess>();
 /** Ctrl-C reaches them without this, and `kill -INT` does not. */
 const passOn = (): void => {
@@ -110,21 +110,54 @@ export function onTerminal(flags: readonly string[], args: readonly string[], pr
     const child = spawn(program, [...flags, ...args], { stdio: 'inherit' });
     onThisTerminal.add(child);
     endsWithThis(child);
-    child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
+    child.on('error', (error) => reject(notStarted(program, error)));
     child.on('close', (code, signal) => {
       onThisTerminal.delete(child);
       if (onThisTerminal.size === 0) process.off('SIGINT', passOn);
-      resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
+      resolve(code ?? EXIT_CODES[signal === 'SIGPIPE' ? 'unread' : 'interrupted'].code);
     });
   });
 }
 
-/** A local port that leads to a port of a pod or a Service, until `close` or the end of kubectl. */
-export interface Forwarded {
-  readonly port: number;
+/** A kubectl that serves until it is ended from here or there. */
+interface Serving {
+  /** What the pattern has found: a port or an address. */
+  readonly found: string;
   /** Resolves when kubectl has ended, to its exit code and message. */
   readonly ended: Promise<{ readonly code: number; readonly message: string }>;
   close(): void;
+}
+
+/** Resolves when the output of kubectl has what `pattern` finds. Throws Failure with kubectl's message. `after`: as for endsWithThis. */
+export async function serving(
+  args: readonly string[],
+  pattern: RegExp,
+  { program, after }: { readonly program: string; readonly after?: () => void },
+): Promise<Serving> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  endsWithThis(child, after);
+  let [words, out] = ['', ''];
+  child.stderr.on('data', (chunk: Buffer) => (words = `${words}${chunk.toString('utf8')}`.slice(-4000)));
+  const ended = new Promise<{ code: number; message: string }>((end) => {
+    child.on('close', (code) =>
+      end({ code: code ?? EXIT_CODES.interrupted.code, message: words.trim() || `${program} ended with ${code}` }),
+    );
+  });
+  const found = await new Promise<string>((resolve, reject) => {
+    child.on('error', (error) => reject(notStarted(program, error)));
+    void ended.then(({ message }) => reject(new Failure(message)));
+    child.stdout.on('data', (chunk: Buffer) => {
+      out = `${out}${chunk.toString('utf8')}`.slice(-1000);
+      const [, one] = pattern.exec(out) ?? [];
+      if (one !== undefined) resolve(one);
+    });
+  });
+  return { found, ended, close: () => child.kill() };
+}
+
+/** A local port that leads to a port of a pod or a Service, until `close` or the end of kubectl. */
+export interface Forwarded extends Omit<Serving, 'found'> {
+  readonly port: number;
 }
 
 export interface ForwardTarget {
@@ -137,32 +170,14 @@ export interface ForwardTarget {
 }
 
 /** Resolves when the port is open. Throws Failure with kubectl's message. */
-export function forward(
+export async function forward(
   flags: readonly string[],
   { target, port, localPort = 0 }: ForwardTarget,
   program = 'kubectl',
 ): Promise<Forwarded> {
-  return new Promise((resolve, reject) => {
-    const local = localPort === 0 ? '' : String(localPort);
-    // Without it kubectl is content with the other address family, where the port of this one is taken.
-    const args = [...flags, 'port-forward', '--address=127.0.0.1', target, `${local}:${port}`];
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    endsWithThis(child);
-    const words: Buffer[] = [];
-    let out = '';
-    const ended = new Promise<{ code: number; message: string }>((end) => {
-      child.on('close', (code) => {
-        const message = Buffer.concat(words).toString('utf8').trim() || `${program} ended with ${code}`;
-        end({ code: code ?? INTERRUPTED, message });
-        reject(new Failure(message));
-      });
-    });
-    child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
-    child.stderr.on('data', (chunk: Buffer) => words.push(chunk));
-    child.stdout.on('data', (chunk: Buffer) => {
-      out = `${out}${chunk.toString('utf8')}`.slice(-1000);
-      const [, found] = /^Forwarding from 127\.0\.0\.1:(\d+) ->/m.exec(out) ?? [];
-      if (found !== undefined) resolve({ port: Number(found), ended, close: () => child.kill() });
-    });
-  });
+  const local = localPort === 0 ? '' : String(localPort);
+  // Without it kubectl is content with the other address family, where the port of this one is taken.
+  const args = [...flags, 'port-forward', '--address=127.0.0.1', target, `${local}:${port}`];
+  const { found, ...forwarding } = await serving(args, /^Forwarding from 127\.0\.0\.1:(\d+) ->/m, { program });
+  return { port: Number(found), ...forwarding };
 }

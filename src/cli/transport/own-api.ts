@@ -25,21 +25,8 @@ export async function makeOwnApi({ kube, namespace, davitNamespace }: OwnApiOpti
     readSettings(kube, davitNamespace),
   ]);
   const facade = await makeOwnFacade({ kube, namespace, settings });
-  const api = apiOver(
-    async (request) => {
-      const { status, headers, body } = await facade(request);
-      const retryAfter = Number(headers['retry-after']);
-      return {
-        status,
-        retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
-        etag: typeof headers['etag'] === 'string' ? headers['etag'] : undefined,
-        body,
-      };
-    },
-    { server: 'The API server', namespace },
-  );
   return {
-    ...api,
+    ...apiOver(facade, { server: 'The API server', namespace }),
     upload: () =>
       Promise.reject(new Failure("Uploads need Davit's HTTP API. Name its address with --server or DAVIT_SERVER.")),
   };
