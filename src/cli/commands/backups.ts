@@ -25,14 +25,34 @@ hand is kept until somebody deletes it from the store; retention deletes those o
     const found = await needDeployment<Backed>(await context.api(), name).catch(lost(name));
     sayWhatIsMissing(context, found);
     const now = Date.now();
-    const all = [...dumpsOf(found), ...basesOf(found)].toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
+    const dumps = (found.database_backups?.newest ?? []).map((one) => ({
+      name: one.name,
+      takenAt: one.taken_at,
+      sizeBytes: one.size_bytes,
+      database: one.number,
+      databases: one.databases,
+      roles: one.roles,
+      isVerified: one.verified === true,
+      made: one.earlier ? 'by an earlier deployment' : one.by_hand ? 'by hand' : 'on schedule',
+    }));
+    const bases = (found.database_archive?.base_backups?.newest ?? []).map((one) => ({
+      name: one.name,
+      takenAt: one.taken_at,
+      sizeBytes: null,
+      database: one.number,
+      databases: null,
+      roles: null,
+      isVerified: false,
+      made: 'base backup',
+    }));
+    const all = [...dumps, ...bases].toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
     printList(
       context,
       all,
-      (backups) =>
+      () =>
         tableOf([
           ['BACKUP', 'TAKEN AT', 'AGE', 'SIZE', 'DATABASE', 'CONTENTS', 'VERIFIED', 'MADE'],
-          ...backups.map((one) => [
+          ...all.map((one) => [
             one.name,
             one.takenAt,
             ageOf(one.takenAt, now),
@@ -40,7 +60,7 @@ hand is kept until somebody deletes it from the store; retention deletes those o
             one.database === null ? '-' : String(one.database),
             contentsOf(one),
             one.isVerified ? 'yes' : '-',
-            MADE[one.made].replace('NAME', name),
+            (MADE[one.made] ?? one.made).replace('NAME', name),
           ]),
         ]),
       `No backup of ${name} is known. ${howToMakeOne(name, found)}`,
@@ -49,54 +69,21 @@ hand is kept until somebody deletes it from the store; retention deletes those o
   },
 };
 
-const MADE = {
-  'on schedule': 'on schedule',
-  'by hand': 'by hand',
+/** In the words of the table, where they are others than in the JSON. */
+const MADE: Readonly<Record<string, string>> = {
   'by an earlier deployment': 'by an earlier NAME',
   'base backup': 'base backup of the archive',
-} as const;
-
-interface Shown {
-  readonly name: string;
-  readonly takenAt: string;
-  /** Null where it is not known. */
-  readonly sizeBytes: number | null;
-  readonly database: number | null;
-  readonly databases: number | null;
-  readonly roles: number | null;
-  readonly isVerified: boolean;
-  readonly made: keyof typeof MADE;
-}
+};
 
 type Backed = Pick<Deployment, 'conditions' | 'database_backups' | 'database_archive'>;
 
-function dumpsOf({ database_backups: backups }: Backed): Shown[] {
-  return (backups?.newest ?? []).map((one) => ({
-    name: one.name,
-    takenAt: one.taken_at,
-    sizeBytes: one.size_bytes,
-    database: one.number,
-    databases: one.databases,
-    roles: one.roles,
-    isVerified: one.verified === true,
-    made: one.earlier ? 'by an earlier deployment' : one.by_hand ? 'by hand' : 'on schedule',
-  }));
-}
-
-function basesOf({ database_archive: archive }: Backed): Shown[] {
-  return (archive?.base_backups?.newest ?? []).map(({ name, taken_at: takenAt, number: database }) => ({
-    name,
-    takenAt,
-    sizeBytes: null,
-    database,
-    databases: null,
-    roles: null,
-    isVerified: false,
-    made: 'base backup',
-  }));
-}
-
-function contentsOf({ databases, roles }: Shown): string {
+function contentsOf({
+  databases,
+  roles,
+}: {
+  readonly databases: number | null;
+  readonly roles: number | null;
+}): string {
   const counted = (count: number | null, what: string): string[] =>
     count === null ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`];
   return [...counted(databases, 'database'), ...counted(roles, 'role')].join(', ') || '-';

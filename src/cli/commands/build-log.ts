@@ -1,69 +1,16 @@
 // Reads deployments, revisions and their logs over the HTTP API, and prints the log of a build.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeploymentEvents } from '../../deployments/http/events/payloads.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import type { Revision } from '../../deployments/http/revisions/payloads.ts';
+import type { DeployLogs, LogLine } from '../../logs/payloads.ts';
 import type { RevisionState } from '../../schema/app-revision.ts';
-import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import { NoDeployment, noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-
-export interface ShownCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-}
-
-interface Scale {
-  readonly min_scale?: number | null;
-  readonly max_scale?: number | null;
-}
-
-/** What the commands read of an answer. */
-export interface Deployment {
-  readonly id: string;
-  readonly name: string;
-  readonly source: string;
-  readonly status: string;
-  /** State of the latest revision. */
-  readonly phase: RevisionState | null;
-  readonly status_message: string;
-  /** False while the status is from before the last change. */
-  readonly processed: boolean;
-  readonly conditions: readonly ShownCondition[];
-  readonly source_config: {
-    readonly custom_url: string | null;
-    readonly env?: readonly PlainVariable[] | null;
-    readonly repo_url?: string | null;
-    readonly resource_spec?: Readonly<Record<string, number | null>>;
-    readonly runtime?: { readonly workers?: Readonly<Record<string, Scale>> | null } | null;
-  };
-  readonly source_revision_config: {
-    readonly workflow_config_path: string | null;
-    readonly image_uri?: string | null;
-  };
-  readonly secrets: readonly { readonly name: string }[];
-  readonly secret_references: readonly {
-    readonly name: string;
-    readonly secret_name: string;
-    readonly secret_key: string;
-  }[];
-  readonly internal_url: string | null;
-  readonly latest_revision_id: string | null;
-  readonly active_revision_id: string | null;
-}
-interface LogPage {
-  readonly logs: readonly { readonly message: string; readonly pod: string | null; readonly container: string }[];
-  readonly next_offset: string | null;
-  readonly position: string | null;
-  readonly truncated: boolean;
-}
-interface SeenPods {
-  readonly pods: readonly { readonly name: string; readonly ready: boolean }[] | null;
-}
 
 /** The states of a revision whose build has not ended. */
 const BUILDING: ReadonlySet<RevisionState> = new Set(
@@ -124,8 +71,6 @@ export function readRevision(api: HttpApi, deploymentId: string, revisionId: str
   return api.patiently('GET', `/v2/deployments/${deploymentId}/revisions/${revisionId}`);
 }
 
-type LogLine = LogPage['logs'][number];
-
 interface LogOptions {
   /** Which lines of those at the path. */
   readonly query?: object;
@@ -146,7 +91,7 @@ export function openLog(api: HttpApi, path: string, { query, begin, warn }: LogO
     for (let hasMore = true; hasMore && position !== null; ) {
       const own = { ...query, ...(isFirst && begin), ...(position !== undefined && { position }) };
       // oxlint-disable-next-line no-await-in-loop -- one page after the other
-      const page = await api.patiently<LogPage>('POST', path, { ...own, order: 'asc', limit: LINES_OF_PAGE });
+      const page = await api.patiently<DeployLogs>('POST', path, { ...own, order: 'asc', limit: LINES_OF_PAGE });
       lines.push(...page.logs);
       position = page.position;
       hasMore = page.next_offset !== null;
@@ -190,8 +135,8 @@ export async function lastLines(api: HttpApi, deploymentId: string, revisionId: 
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
   try {
     const [{ logs }, { pods }] = await Promise.all([
-      api.call<LogPage>('POST', path, { order: 'desc', limit: LINES_READ }),
-      api.call<SeenPods>('GET', `/v2/deployments/${deploymentId}/events`),
+      api.call<DeployLogs>('POST', path, { order: 'desc', limit: LINES_READ }),
+      api.call<DeploymentEvents>('GET', `/v2/deployments/${deploymentId}/events`),
     ]);
     const ready = (pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
     const wanted = logs.filter(({ pod }) => pod === null || !ready.includes(pod)).slice(0, LAST_LINES);
@@ -266,13 +211,8 @@ type Named = Pick<Revision, 'id' | 'name' | 'status'>;
 
 /** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
 export function matching<One extends Named>(revisions: readonly One[], wanted: string): One {
-  const [one, another] = revisions.filter((revision) => isMeant(revision, wanted));
+  const [one, another] = revisions.filter(({ name, id }) => name === wanted || id.startsWith(wanted.toLowerCase()));
   if (one && !another) return one;
   const known = revisions.map(({ name, status }) => `${name} ${status}`).join(', ');
   throw new Failure(`${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${known || 'none'}.`);
-}
-
-/** Whether `wanted` is its name or the beginning of its id. */
-export function isMeant({ name, id }: Pick<Revision, 'id' | 'name'>, wanted: string): boolean {
-  return name === wanted || id.startsWith(wanted.toLowerCase());
 }

@@ -7,6 +7,7 @@ import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { lost } from '../text/lost.ts';
 import { needDeployment } from './build-log.ts';
+import type { Warned } from './deployment-change.ts';
 
 export const cloneCommand: Command = {
   name: 'clone',
@@ -37,7 +38,7 @@ with the backup. Where NAME has an archive with the time of --at, it begins with
     const request = { name: to, ...backupOf(context.flags) };
     const api = await context.api();
     const origin = await needDeployment<Origin>(api, name).catch(lost(name));
-    const made = await api.call<Cloned>('POST', `/v2/deployments/${origin.id}/clone?secrets=names`, request);
+    const made = await api.call<Warned>('POST', `/v2/deployments/${origin.id}/clone?secrets=names`, request);
     const notes = (made.warnings ?? []).map(({ msg }) => msg);
     for (const note of notes) context.warn(withFlags(note, context.suggested));
     const restore = made.source_config.database?.restore ?? null;
@@ -50,11 +51,7 @@ with the backup. Where NAME has an archive with the time of --at, it begins with
 };
 
 type Origin = Pick<Deployment, 'id' | 'database_backup'>;
-type Restore = NonNullable<Cloned['source_config']['database']>['restore'];
-
-interface Cloned extends Deployment {
-  readonly warnings?: readonly { readonly msg: string }[];
-}
+type Restore = NonNullable<Deployment['source_config']['database']>['restore'];
 
 /** Which backup the flags --backup and --at choose. */
 function backupOf(flags: Flags): { readonly backup?: string; readonly at?: string } {

@@ -1,5 +1,6 @@
 // The acts on the database of a deployment that stop it or delete something: each is an operation, which Davit carries out.
 
+import type { CreateOperation, OperationResponse } from '../../databases/http/payloads.ts';
 import { databaseText } from '../../deployments/record/database-move.ts';
 import { isBackupName } from '../../schema/database-names.ts';
 import type { OperationAction } from '../../schema/operation-phases.ts';
@@ -14,10 +15,10 @@ import {
   ownTimeoutFlag,
   tell,
 } from '../line/command.ts';
-import { askForName, YES } from '../line/confirm.ts';
+import { confirm, YES } from '../line/confirm.ts';
 import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
-import { carryOut, type Operation, type OperationRequest } from './operation.ts';
+import { carryOut } from './operation.ts';
 import { adoptRetained, discardRetained, listRetained } from './retained.ts';
 
 interface Act {
@@ -109,17 +110,13 @@ needs the right to get the volume and the password. discard deletes one with its
     const { action, does } = ACTS[word as Word];
     const request = { action, ...memberOf(word as Word, context.flags) };
     context.warn(`${name} ${does}`);
-    await askForName(context, {
-      name,
-      asks: 'Continue? Type the name of the deployment: ',
-      refusal: 'Nothing was changed.',
-      nobody: `Nobody can be asked here: ${PROGRAM} database ${word} ${name} --yes`,
-    });
+    const command = `database ${word} ${name}`;
+    await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was changed.', command });
     return tellEnd(context, name, await carryOut(context, name, request));
   },
 };
 
-function memberOf(word: Word, flags: Flags): Omit<OperationRequest, 'action'> {
+function memberOf(word: Word, flags: Flags): Omit<CreateOperation, 'action'> {
   const backup = flags.text('backup');
   const [number, from] = [flags.number('number'), flags.text('from')];
   if (word !== 'restore' && (backup ?? from) !== undefined) throw new Misuse('--backup and --from are for restore.');
@@ -138,7 +135,7 @@ function memberOf(word: Word, flags: Flags): Omit<OperationRequest, 'action'> {
 function tellEnd(
   context: Context,
   name: string,
-  { name: operation, message, move, downtime_seconds: downtime }: Operation,
+  { name: operation, message, move, downtime_seconds: downtime }: OperationResponse,
 ): number {
   tell(context, {
     says: `${message}`,

@@ -1,5 +1,6 @@
 // The versions of PostgreSQL and Redis that deployments run, and operations that patch them. Davit carries them out, a few at once.
 
+import type { OperationResponse } from '../../databases/http/payloads.ts';
 import type { Deployment as Answer } from '../../deployments/http/payloads.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { API_VERSION, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
@@ -11,7 +12,6 @@ import { ageOf, tableOf } from '../text/table.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 import { readDeployments } from './build-log.ts';
-import type { Operation } from './operation.ts';
 
 /** One datastore of a deployment. */
 interface Datastore {
@@ -101,7 +101,7 @@ async function findInTenant(context: Context): Promise<Found> {
     ),
     create: async ({ name, datastore }, accept) => {
       const body = { action: 'Patch', patch: { datastore }, ...(accept.length > 0 && { accept }) };
-      return (await api.call<Operation>('POST', `/v2/deployments/${ids.get(name)}/operations`, body)).name;
+      return (await api.call<OperationResponse>('POST', `/v2/deployments/${ids.get(name)}/operations`, body)).name;
     },
   };
 }
@@ -156,10 +156,6 @@ function list(context: Context, all: readonly Datastore[]): number {
   return 0;
 }
 
-/** What became of one datastore. */
-type Tried = Pick<Datastore, 'namespace' | 'name' | 'datastore'> &
-  ({ readonly operation: string } | { readonly refused: string });
-
 async function patch(context: Context, names: readonly string[], found: Found): Promise<number> {
   const missing = names.find((name) => !found.names.includes(name));
   if (missing !== undefined) throw new Failure(noDeployment(missing, context.flags.text('namespace'), found.names));
@@ -168,37 +164,32 @@ async function patch(context: Context, names: readonly string[], found: Found): 
   );
   const losses = context.flags.texts('accept') as readonly Loss[];
   const isLeftOut = ({ datastore }: Datastore): boolean => datastore === 'redis' && !losses.includes('QueueLost');
-  const tried: Tried[] = [];
+  const operations: object[] = [];
+  let made = 0;
   for (const one of behind.filter((datastore) => !isLeftOut(datastore))) {
     const { namespace, name, datastore } = one;
     const accept = losses.filter((loss) => (loss === 'QueueLost') === (datastore === 'redis'));
-    tried.push({
-      namespace,
-      name,
-      datastore,
+    try {
       // oxlint-disable-next-line no-await-in-loop -- one request after the other
-      ...(await found.create(one, accept).then(
-        (operation) => ({ operation }),
-        (error: unknown) => {
-          if (!(error instanceof Failure)) throw error;
-          return { refused: error.message };
-        },
-      )),
-    });
+      operations.push({ namespace, name, datastore, operation: await found.create(one, accept) });
+      made += 1;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      context.warn(`${name}: ${error.message}`);
+      operations.push({ namespace, name, datastore, refused: error.message });
+    }
   }
   const left = behind.filter(isLeftOut).length;
-  for (const one of tried) if ('refused' in one) context.warn(`${one.name}: ${one.refused}`);
   if (left > 0)
     context.warn(
       `${left} Redis ${left === 1 ? 'was' : 'were'} left out, because a restart loses the queue. To patch them too: --accept QueueLost`,
     );
-  const made = tried.filter((one) => 'operation' in one).length;
   tell(context, {
     says:
       made === 0
         ? `No operation was created. To see the versions: ${PROGRAM} datastores`
         : `${made} ${made === 1 ? 'operation was' : 'operations were'} created. To see how far: kubectl get dsop`,
-    result: { operations: tried, leftOut: left },
+    result: { operations, leftOut: left },
   });
-  return made === tried.length ? 0 : 1;
+  return made === operations.length ? 0 : 1;
 }

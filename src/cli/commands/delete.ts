@@ -4,7 +4,6 @@ import type { Deployment } from '../../deployments/http/payloads.ts';
 import { names } from '../../deployments/record/names.ts';
 import {
   API_FLAGS,
-  type Clock,
   type Command,
   type Context,
   DEPLOYMENT,
@@ -21,11 +20,13 @@ import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure, TimedOut } from '../transport/kubectl.ts';
 import { needDeployment } from './build-log.ts';
 
+const TIMEOUT_SECONDS = 300;
+
 export const deleteCommand: Command = {
   name: 'delete',
   purpose: 'delete it, after saying what happens to its data and asking',
   words: [DEPLOYMENT],
-  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT, ...API_FLAGS],
+  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(TIMEOUT_SECONDS), OUTPUT, ...API_FLAGS],
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To delete the database too:
 
   kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Delete"}}'`,
@@ -47,22 +48,21 @@ async function deleteDeployment(context: Context): Promise<number> {
   if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
   const api = await context.api();
   const deployment = await needDeployment<Deployment>(api, name);
-  const { id, status } = deployment;
+  const { status } = deployment;
   const namespace = api.namespace ?? null;
   if (status !== 'AWAITING_DELETE') {
     for (const line of consequencesOf(deployment, !flags.has('yes'))) warn(withFlags(line, context.suggested));
     await confirm(context, {
+      name,
       question: `Delete ${name}${namespace === null ? '' : ` in namespace ${namespace}`}?`,
-      verb: 'delete',
       refusal: 'Nothing was deleted.',
-      command: ['delete', name],
+      command: `delete ${name}`,
     });
-    await remove(api, { id, name });
+    await remove(api, deployment);
   }
   onInterrupt(() => continuing(name));
   const gone = flags.has('wait');
-  if (gone)
-    await untilGone(api, { id, name }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000, clock: context.clock });
+  if (gone) await untilGone(context, api, deployment);
   tell(context, {
     says: gone
       ? `${name} is gone.`
@@ -72,15 +72,10 @@ async function deleteDeployment(context: Context): Promise<number> {
   return 0;
 }
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
-
 const undefinedIfGone = undefinedIf(404);
 
 /** By its id: another one may have taken its name since the question was asked. */
-async function remove(api: HttpApi, { id, name }: Named): Promise<void> {
+async function remove(api: HttpApi, { id, name }: Deployment): Promise<void> {
   try {
     await api.call('DELETE', `/v2/deployments/${id}`);
   } catch (error) {
@@ -150,22 +145,17 @@ function movedFrom(name: string, isKept: boolean): string {
     : `The databases that ${name} used before will be deleted too, with all data.`;
 }
 
-interface UntilGoneOptions {
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-}
-
 const EVERY_MS = 1000;
 
-/** Throws TimedOut after `timeoutMs`. */
-async function untilGone(api: HttpApi, { id, name }: Named, { timeoutMs, clock }: UntilGoneOptions): Promise<void> {
-  const end = clock.now() + timeoutMs;
+/** Throws TimedOut. */
+async function untilGone({ clock, flags }: Context, api: HttpApi, { id, name }: Deployment): Promise<void> {
+  const seconds = flags.number('timeout') ?? TIMEOUT_SECONDS;
+  const end = clock.now() + seconds * 1000;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const left = await api.patiently<Deployment>('GET', `/v2/deployments/${id}?secrets=names`).catch(undefinedIfGone);
     if (left === undefined) return;
-    if (clock.now() >= end)
-      throw new TimedOut(`${name} is not gone after ${timeoutMs / 1000} s: ${left.status_message}`);
+    if (clock.now() >= end) throw new TimedOut(`${name} is not gone after ${seconds} s: ${left.status_message}`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }

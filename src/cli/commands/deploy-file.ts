@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { AppliedFile } from '../../deployments/http/file-payloads.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import { fileLine } from '../../deployments/record/file-finding.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import type { PlainVariable } from '../../schema/plain-variables.ts';
@@ -12,7 +13,6 @@ import type { SecretValue } from '../folder/secret-values.ts';
 import type { SetByFlag } from '../folder/set-fields.ts';
 import { type Flags, InvalidFile, Misuse } from '../line/command.ts';
 import { findingLine, type HttpApi, Refused } from '../transport/http-api.ts';
-import type { Deployment } from './build-log.ts';
 
 /** The file that the flags select, by default that of the folder. Throws Misuse and InvalidFile. */
 export async function selectedFile(folder: string | undefined, flags: Flags): Promise<FileText | undefined> {

@@ -2,6 +2,7 @@
 // until the deployment is ready.
 
 import { basename, resolve } from 'node:path';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import { changeLine } from '../../deployments/record/revision-diff.ts';
 import { DEFAULT_CONFIGURATION } from '../../schema/source-files.ts';
 import { bytesText } from '../../schema/text.ts';
@@ -16,57 +17,65 @@ import { PROGRAM } from '../line/program.ts';
 import { commandToStart } from '../text/scaled-to-zero.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import type { Deployment } from './build-log.ts';
 import { type Applied, applyFile, type FileRequest, selectedFile } from './deploy-file.ts';
 import { nameOfNewest } from './deployment-change.ts';
 import { readyOutcome, untilReady } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
-  const {
-    words: [folder = ''],
-    flags,
-    suggested,
-    say,
-    report,
-    terminal,
-    onInterrupt,
-  } = context;
+  const { flags, suggested } = context;
+  const folder = resolve(context.words[0] ?? '');
+  const progress: DeployProgress = {};
+  context.onInterrupt(() => interruptedSentence(progress, suggested));
+  await needFolder(folder);
+  const config = flags.text('config');
+  if (config !== undefined) pathWithin(folder, config);
+  const set = ['install-command', 'build-command'].flatMap((flag): SetByFlag[] => {
+    const value = flags.text(flag);
+    return value === undefined ? [] : [{ flag: `--${flag}`, field: flag.replace('-', '_'), value }];
+  });
+  const options = await givenOptions(context, { file: await selectedFile(context.words[0], flags), set, seconds });
+  return tellDeployed(
+    context,
+    await deploy(await context.facade(), { ...options, folder, config }, progress),
+    progress,
+  );
+}
+
+interface Given extends Required<Pick<CommonOptions, 'file' | 'set'>> {
+  readonly seconds: number;
+}
+
+/** What flags give to either deploy. `set`: by other flags than --set. Throws Misuse. */
+export async function givenOptions(context: Context, { file, set, seconds }: Given): Promise<CommonOptions> {
+  const { flags, suggested, clock, say, terminal } = context;
   const name = flags.text('name');
   if (name !== undefined) needName(name, '--name');
-  const progress: DeployProgress = {};
-  onInterrupt(() => interruptedSentence(progress, suggested));
-  const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
-  const secrets = await givenSecrets(context);
-  await needFolder(resolve(folder));
-  const config = flags.text('config');
-  if (config !== undefined) pathWithin(resolve(folder), config);
-  const file = await selectedFile(folder, flags);
-  const set = [
-    ...flags.texts('set').map(fieldSet),
-    ...['install-command', 'build-command'].flatMap((flag): SetByFlag[] => {
-      const value = flags.text(flag);
-      return value === undefined ? [] : [{ flag: `--${flag}`, field: flag.replace('-', '_'), value }];
-    }),
-  ];
-  const options = {
-    folder: resolve(folder),
-    config,
-    file,
-    set,
+  return {
     name,
-    env,
-    secrets,
+    file,
+    set: [...flags.texts('set').map(fieldSet), ...set],
+    env: await variablesFrom(flags.text('env-file'), flags.texts('env')),
+    secrets: await givenSecrets(context),
     timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
-    clock: context.clock,
+    clock,
     say,
     terminal,
   };
-  const api = await context.facade();
-  const deployed = await deploy(api, options, progress);
+}
+
+/** Resolves to the exit code. */
+export function tellDeployed(
+  { say, report, suggested }: Context,
+  deployed: Deployment,
+  { created, called }: DeployProgress,
+): number {
+  const { id, name, status, internal_url: internalUrl, source_config: config } = deployed;
   say(addressOf(deployed, suggested));
-  report(resultOf(deployed, progress, suggested));
+  const outcome = readyOutcome(deployed, suggested);
+  const made = { created: created !== undefined, revision: called ?? null };
+  report({ name, id, ...made, status, url: config.custom_url, internalUrl, ...outcome });
   return 0;
 }
 
@@ -136,14 +145,16 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
     secrets: [...asked.secrets, ...(await askedSecrets(name, missing, terminal))],
   };
   const { deployment } = created ? await applyFile(api, request) : checked;
-  if (created) {
-    progress.created = name;
-    say(`Created deployment ${name}.`);
-  }
+  if (created) tellCreated(name, options, progress);
   const objectPath = await upload(api, deployment?.id ?? '', source, say);
   progress.name = name;
   const applied = await applyFile(api, request, { source_tarball_path: objectPath });
   return followed(api, applied, options, progress);
+}
+
+export function tellCreated(name: string, { say }: CommonOptions, progress: DeployProgress): void {
+  progress.created = name;
+  say(`Created deployment ${name}.`);
 }
 
 export function requestOfOptions(
@@ -172,14 +183,6 @@ export async function followed(
   say(`Revision ${called}.`);
   const builds = deployment.source === 'internal_source' && { builds: api };
   return untilReady(api, { id: deployment.id, revision, ...builds }, { ...options, before: deployment });
-}
-
-/** For programs. `suggested`: as Context has it. */
-export function resultOf(deployed: Deployment, { created, called }: DeployProgress, suggested: string): object {
-  const { id, name, status, internal_url: internalUrl, source_config: config } = deployed;
-  const { custom_url: url } = config;
-  const outcome = readyOutcome(deployed, suggested);
-  return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl, ...outcome };
 }
 
 /** Where the deployment is reached, or how it is started. `suggested`: flags for a suggested command, each after a space. */

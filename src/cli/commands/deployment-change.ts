@@ -1,7 +1,15 @@
 // Changes a deployment over the HTTP API from what it has now, and says which revision takes the change.
 
+import type { Deployment } from '../../deployments/http/payloads.ts';
+import type { Change } from '../line/interruption.ts';
+import { PROGRAM } from '../line/program.ts';
 import { type HttpApi, Refused } from '../transport/http-api.ts';
-import { type Deployment, needDeployment, readRevision } from './build-log.ts';
+import { needDeployment, readRevision } from './build-log.ts';
+
+/** An answer to a change: with what is worth a warning. */
+export interface Warned extends Deployment {
+  readonly warnings?: readonly { readonly msg: string }[];
+}
 
 export interface Changed {
   readonly before: Deployment;
@@ -9,6 +17,12 @@ export interface Changed {
   /** Name of the revision that takes the change; null where no revision is made. */
   readonly revision: string | null;
 }
+
+/** What an interruption of a change says. */
+export const CHANGES: Change = {
+  nothing: 'Nothing was changed.',
+  sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
+};
 
 /** Attempts after changes by other people. */
 const ATTEMPTS = 5;

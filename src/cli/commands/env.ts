@@ -1,5 +1,6 @@
 // The plain variables of a deployment, whose values everybody who reads the record sees. secrets.ts has those that are secret.
 
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import { withVariables } from '../../deployments/record/variables.ts';
 import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { variablesFrom } from '../folder/variables.ts';
@@ -8,8 +9,8 @@ import { needVariableName, repeatable } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { tableOf } from '../text/table.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { type Deployment, needDeployment } from './build-log.ts';
-import { changeDeployment } from './deployment-change.ts';
+import { needDeployment } from './build-log.ts';
+import { CHANGES, changeDeployment } from './deployment-change.ts';
 
 export const envCommand: Command = {
   name: 'env',
@@ -31,10 +32,7 @@ name stay. A value may name an earlier variable as $(NAME), and $$ stands for $.
   PROGRAM env shop set LOG_LEVEL=debug REGION=eu
   PROGRAM env shop set --from-file shop.env
   PROGRAM env shop unset LOG_LEVEL`,
-  changes: {
-    nothing: 'Nothing was changed.',
-    sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
-  },
+  changes: CHANGES,
   async run(context) {
     const { words, flags } = context;
     const [name = '', action = '', ...rest] = words;

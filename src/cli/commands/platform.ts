@@ -1,5 +1,6 @@
 // Prints what the platform offers to a tenant, from GET /v2/platform.
 
+import type { Platform } from '../../deployments/http/platform/payloads.ts';
 import { API_FLAGS, type Command, OUTPUT, print } from '../line/command.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 
@@ -15,44 +16,6 @@ export const platformCommand: Command = {
     return 0;
   },
 };
-
-type Numbers = Readonly<Record<string, number>>;
-type Nullable<T> = Readonly<Record<string, T | null>>;
-
-/** The fields of the answer that are printed. */
-interface Platform {
-  readonly tenant: { readonly id: string; readonly namespace: string };
-  readonly sources: readonly string[];
-  readonly builds: {
-    readonly available: boolean;
-    readonly base_images: Nullable<string>;
-    readonly package_indexes: Nullable<string>;
-    readonly registry: string | null;
-    readonly timeout_seconds: number;
-    readonly upload_max_mb: number;
-  };
-  readonly hosts: { readonly available: boolean; readonly claimable: readonly string[] };
-  readonly code_hosts: readonly string[];
-  readonly integrations: readonly { readonly id: string; readonly name: string; readonly host: string }[];
-  readonly listeners: readonly { readonly id: string; readonly name: string; readonly namespaces: readonly string[] }[];
-  readonly templates: readonly {
-    readonly name: string;
-    readonly image_uri: string | null;
-    readonly repo_url: string | null;
-  }[];
-  readonly pods: { readonly port: number; readonly health_path: string; readonly policy: string };
-  readonly stores: {
-    readonly own: boolean;
-    readonly postgres_image: string;
-    readonly redis_image: string;
-    readonly drivers: readonly string[];
-    readonly backups: boolean;
-    readonly archives: boolean;
-  };
-  readonly limits: Readonly<Record<string, unknown>>;
-  readonly default_type: string;
-  readonly sizes: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
-}
 
 export function readPlatform(api: HttpApi): Promise<Platform> {
   return api.call('GET', '/v2/platform');
@@ -72,7 +35,7 @@ export function platformLines(platform: Platform): string[] {
 type Row = readonly [name: string, value: string];
 
 function rowsOf(platform: Platform): Row[] {
-  const { tenant, hosts, pods, stores, limits } = platform;
+  const { tenant, hosts, pods, stores, limits, default_type: type, sizes } = platform;
   const several = (name: string, values: readonly string[]): Row[] =>
     values.length === 0 ? [[name, 'none']] : values.map((value) => [name, value]);
   return [
@@ -101,15 +64,10 @@ function rowsOf(platform: Platform): Row[] {
       platform.templates.map(({ name, image_uri: image, repo_url: repository }) => `${name}: ${image ?? repository}`),
     ),
     ['Limits', said(limits) || 'none'],
-    ['Default sizes', `deployment_type ${platform.default_type}`],
-    ...sizeRows(platform),
+    ['Default sizes', `deployment_type ${type}`],
+    ...Object.entries(sizes[type] ?? {}).map(([part, numbers]): Row => [`  ${part}`, said(numbers)]),
   ];
 }
-
-const DRIVERS: Readonly<Record<string, string>> = {
-  pod: 'pod',
-  'cloudnative-pg': 'cloudnative-pg (a Cluster with replicas)',
-};
 
 function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {
   if (!own) return [];
@@ -119,7 +77,7 @@ function databaseRows({ own, drivers, backups, archives }: Platform['stores']): 
     : 'no: they need driver cloudnative-pg';
   const hindrance = backups ? clusterless : storeless;
   return [
-    ['  drivers', drivers.map((driver) => DRIVERS[driver] ?? driver).join(', ')],
+    ['  drivers', drivers.join(', ').replace('cloudnative-pg', '$& (a Cluster with replicas)')],
     ['  backups', backups ? 'yes' : storeless],
     ['  archives', archives ? 'yes, of driver cloudnative-pg' : hindrance],
   ];
@@ -150,10 +108,6 @@ function buildRows(platform: Platform): Row[] {
     ['Indexes', said(builds.package_indexes) || "the package managers' own"],
     ['Code hosts', hosts.join(', ') || 'none'],
   ];
-}
-
-function sizeRows({ default_type: type, sizes }: Platform): Row[] {
-  return Object.entries(sizes[type] ?? {}).map(([part, numbers]) => [`  ${part}`, said(numbers)]);
 }
 
 function said(values: Readonly<Record<string, unknown>>): string {

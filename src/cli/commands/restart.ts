@@ -2,8 +2,8 @@
 
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, tell, withFlags } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
-import { type Deployment, needDeployment } from './build-log.ts';
-import { newRevision } from './deployment-change.ts';
+import { needDeployment } from './build-log.ts';
+import { newRevision, type Warned } from './deployment-change.ts';
 
 export const restartCommand: Command = {
   name: 'restart',
@@ -22,7 +22,7 @@ PostgreSQL and Redis are not restarted.`,
     const [name = ''] = context.words;
     const api = await context.api();
     const before = await needDeployment(api, name);
-    const after = await api.call<Restarted>('POST', `/v2/deployments/${before.id}/restart?secrets=names`, {});
+    const after = await api.call<Warned>('POST', `/v2/deployments/${before.id}/restart?secrets=names`, {});
     for (const { msg } of after.warnings ?? []) context.warn(withFlags(msg, context.suggested));
     const revision = await newRevision(api, before, after);
     const how = revision === null ? 'with the image that runs' : `as ${revision}`;
@@ -34,7 +34,3 @@ PostgreSQL and Redis are not restarted.`,
     return 0;
   },
 };
-
-interface Restarted extends Deployment {
-  readonly warnings?: readonly { readonly msg: string }[];
-}

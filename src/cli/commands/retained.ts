@@ -1,33 +1,19 @@
 // The databases that deleted deployments have retained: lists them, lets the next deployment of the name adopt one, or deletes one.
 
+import type { RetainedList, RetainedResponse } from '../../databases/http/retained.ts';
 import { databaseText } from '../../deployments/record/database-move.ts';
-import type { DatabaseDriver } from '../../schema/database.ts';
 import { bytesText } from '../../schema/text.ts';
 import { type Context, Misuse, printList, tell } from '../line/command.ts';
-import { askForName } from '../line/confirm.ts';
+import { confirm } from '../line/confirm.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { Failure } from '../transport/kubectl.ts';
 
-interface Retained {
-  readonly id: string;
-  readonly deployment_name: string;
-  readonly number: number;
-  readonly driver: DatabaseDriver;
-  readonly claim: string;
-  readonly size_bytes: number;
-  readonly created_at: string;
-  readonly wanted_by: string | null;
-}
-
 const PATH = '/v2/retained-databases';
 
-async function allOf(context: Context): Promise<readonly Retained[]> {
+async function allOf(context: Context): Promise<readonly RetainedResponse[]> {
   const api = await context.api();
-  const { resources, hidden } = await api.call<{
-    readonly resources: readonly Retained[];
-    readonly hidden: readonly string[];
-  }>('GET', PATH);
+  const { resources, hidden } = await api.call<RetainedList>('GET', PATH);
   if (hidden.length > 0) context.warn(`Not shown: ${hidden.join(', ')}. You may not list them.`);
   return resources;
 }
@@ -71,12 +57,8 @@ export async function discardRetained(context: Context, name: string): Promise<n
   context.warn(
     `Database ${databaseText(found)} of ${name} (${claim}, ${bytesText(size)}, made at ${made}) loses all of its data, and its password.`,
   );
-  await askForName(context, {
-    name,
-    asks: 'Continue? Type the name of the deployment: ',
-    refusal: 'Nothing was deleted.',
-    nobody: `Nobody can be asked here: ${PROGRAM} database discard ${name} --yes`,
-  });
+  const command = `database discard ${name}`;
+  await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was deleted.', command });
   const api = await context.api();
   await api.call('DELETE', `${PATH}/${found.id}`);
   tell(context, {
@@ -87,7 +69,7 @@ export async function discardRetained(context: Context, name: string): Promise<n
 }
 
 /** The one of this name and --number. Throws Failure and Misuse. */
-async function chosen(context: Context, name: string): Promise<Retained> {
+async function chosen(context: Context, name: string): Promise<RetainedResponse> {
   const number = context.flags.number('number');
   const ofName = (await allOf(context)).filter((one) => one.deployment_name === name);
   const found = number === undefined ? ofName : ofName.filter((one) => one.number === number);

@@ -22,9 +22,9 @@ writes both, and nobody verifies them.`,
     const [name = ''] = context.words;
     const api = await context.api();
     const { id, active_revision_id: active } = await needDeployment(api, name);
-    const revisions = listedRevisions(await readCreated(api, id), active);
+    const revisions = await readCreated(api, id);
     const hint = `${name} has no revision yet. See: ${PROGRAM} status ${name}`;
-    printList(context, revisions, (all) => revisionLines(all, Date.now()), hint);
+    printList(context, listed(revisions, active), () => revisionLines(revisions, active), hint);
     return 0;
   },
 };
@@ -88,29 +88,8 @@ function pairOf(
   return [older, newer];
 }
 
-/** As -o json has it. */
-interface ListedRevision {
-  readonly name: string;
-  readonly id: string;
-  readonly status: string;
-  readonly message: string | null;
-  readonly active: boolean;
-  readonly createdAt: string;
-  readonly requestedBy: string | null;
-  readonly image: string | null;
-  readonly commit: string | null;
-  readonly commitAuthor: string | null;
-  readonly commitMessage: string | null;
-  readonly file: object | null;
-  readonly rollbackTo: string | null;
-  readonly changes: RevisionDiff['changes'] | null;
-  /** Name of the next older revision that is kept; null for the oldest one. */
-  readonly changesSince: string | null;
-  readonly mayLackEarlier: boolean;
-}
-
-/** `active`: id of the active one. */
-function listedRevisions(revisions: readonly Revision[], active: string | null): ListedRevision[] {
+/** For programs. `active`: id of the active one. */
+function listed(revisions: readonly Revision[], active: string | null): object[] {
   return revisions.map((one) => ({
     name: one.name,
     id: one.id,
@@ -130,23 +109,29 @@ function listedRevisions(revisions: readonly Revision[], active: string | null):
     },
     rollbackTo: one.rollback_to,
     changes: one.changes && one.changes.since !== null ? one.changes.fields : null,
-    changesSince: revisions.find(({ id }) => id === one.changes?.since)?.name ?? null,
+    /** Name of the next older revision that is kept; null for the oldest one. */
+    changesSince: sinceOf(one, revisions),
     mayLackEarlier: one.changes?.may_lack_earlier === true,
   }));
 }
 
-function revisionLines(revisions: readonly ListedRevision[], now: number): string[] {
-  const saysMore = revisions.some(({ commitAuthor, commitMessage }) => (commitAuthor ?? commitMessage) !== null);
+function sinceOf({ changes }: Revision, revisions: readonly Revision[]): string | null {
+  return revisions.find(({ id }) => id === changes?.since)?.name ?? null;
+}
+
+function revisionLines(revisions: readonly Revision[], active: string | null): string[] {
+  const now = Date.now();
+  const saysMore = revisions.some((one) => (one.commit_author ?? one.commit_message) !== null);
   return tableOf([
     ['', 'REVISION', 'STATUS', 'AGE', 'BY', 'IMAGE OR COMMIT', 'CHANGED', ...(saysMore ? ['THE COMMIT SAYS'] : [])],
     ...revisions.map((one) => [
-      one.active ? '*' : '',
+      one.id === active ? '*' : '',
       one.name,
       one.status,
-      ageOf(one.createdAt, now),
-      shortUser(one.requestedBy),
-      one.commit?.slice(0, 12) ?? one.image?.replace(DIGEST, '@$1') ?? '-',
-      changedIn(one),
+      ageOf(one.created_at, now),
+      shortUser(one.requested_by),
+      one.source_revision_config.repo_commit_sha?.slice(0, 12) ?? one.image?.replace(DIGEST, '@$1') ?? '-',
+      changedIn(one, sinceOf(one, revisions)),
       ...(saysMore ? [wordsOf(one)] : []),
     ]),
   ]);
@@ -166,13 +151,14 @@ const DIGEST = /@sha256:([0-9a-f]{12})[0-9a-f]+$/;
 /** Characters of a commit's message in the table. */
 const LONGEST_MESSAGE = 50;
 
-function wordsOf({ commitAuthor, commitMessage }: ListedRevision): string {
-  const message = commitMessage === null ? undefined : shortened(commitMessage, LONGEST_MESSAGE);
-  return [commitAuthor ?? undefined, message].filter((part) => part !== undefined).join(': ') || '-';
+function wordsOf({ commit_author: author, commit_message: message }: Revision): string {
+  const parts = [author, message === null ? null : shortened(message, LONGEST_MESSAGE)];
+  return parts.filter((part) => part !== null).join(': ') || '-';
 }
 
-function changedIn({ changes, changesSince, mayLackEarlier, rollbackTo }: ListedRevision): string {
+function changedIn({ changes, rollback_to: rollbackTo }: Revision, since: string | null): string {
   if (rollbackTo !== null) return `back to ${rollbackTo.slice(0, 8)}`;
-  if (changes === null) return mayLackEarlier ? 'not known: the one before is no longer kept' : 'the first';
-  return mayLackEarlier ? `since ${changesSince}: ${summaryOf(changes)}` : summaryOf(changes);
+  const { since: sinceId = null, fields = [], may_lack_earlier: mayLack = false } = changes ?? {};
+  if (sinceId === null) return mayLack ? 'not known: the one before is no longer kept' : 'the first';
+  return mayLack ? `since ${since}: ${summaryOf(fields)}` : summaryOf(fields);
 }

@@ -1,5 +1,6 @@
 // Rolls back to an earlier revision: says what changes, and asks the HTTP API for it.
 
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import type { Revision, RevisionDiff } from '../../deployments/http/revisions/payloads.ts';
 import { changeLine } from '../../deployments/record/revision-diff.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, tell } from '../line/command.ts';
@@ -7,7 +8,7 @@ import { PROGRAM } from '../line/program.ts';
 import { changesOfParts, partWords } from '../text/part-changes.ts';
 import { tableOf } from '../text/table.ts';
 import type { HttpApi } from '../transport/http-api.ts';
-import { type Deployment, matching, needDeployment } from './build-log.ts';
+import { matching, needDeployment } from './build-log.ts';
 import { afterOthers, newRevision } from './deployment-change.ts';
 import { readCreated } from './revisions.ts';
 

@@ -1,9 +1,9 @@
 // Shows and sets the number of pods of the parts of a deployment. A scale subresource cannot: it has one number (ADR 36).
 
-import { SCALED_PARTS, type ScaledPart } from '../../deployments/record/requested-scale.ts';
+import type { DeploymentEvents } from '../../deployments/http/events/payloads.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
+import { isScaledPart, SCALED_PARTS, type ScaledPart } from '../../deployments/record/requested-scale.ts';
 import { MOST_PODS } from '../../schema/meta.ts';
-import { NAME_PATTERN } from '../../schema/name-patterns.ts';
-import { isWorker } from '../../schema/worker-parts.ts';
 import {
   API_FLAGS,
   type Command,
@@ -20,7 +20,7 @@ import { changesOfParts, partWords } from '../text/part-changes.ts';
 import { tableOf } from '../text/table.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { type Deployment, needDeployment } from './build-log.ts';
+import { needDeployment } from './build-log.ts';
 import { changeDeployment } from './deployment-change.ts';
 
 interface Range {
@@ -86,13 +86,9 @@ function checkParts(deployment: Deployment, scales: Scales): void {
 }
 
 /** The parts with a scale: those that Davit knows come first. */
-function partsIn({ source_config: { resource_spec: numbers = {}, runtime } }: Deployment): string[] {
+function partsIn({ source_config: { resource_spec: numbers, runtime } }: Deployment): string[] {
   const isThere = (part: ScaledPart): boolean => part === 'server' || (numbers[`${part}_max_scale`] ?? 0) > 0;
   return [...SCALED_PARTS.filter(isThere), ...Object.keys(runtime?.workers ?? {}).toSorted()];
-}
-
-function isScaledPart(part: string): part is ScaledPart {
-  return SCALED_PARTS.some((one) => one === part);
 }
 
 /** `--replicas 2 --max 4`; without --max both are the same. */
@@ -105,13 +101,6 @@ function scaleOfFlags(flags: Flags): Scales {
   return new Map([['server', { min, max }]]);
 }
 
-const WORKER = new RegExp(NAME_PATTERN);
-
-/** Whether a worker of some record can have the name. */
-function canBeWorker(part: string): boolean {
-  return isWorker(part) && WORKER.test(part) && !part.includes('--');
-}
-
 /** Throws Misuse. Whether the record has these parts is not known here. */
 function scalesOf(words: readonly string[]): Scales {
   const scales = new Map<string, Range>();
@@ -119,10 +108,6 @@ function scalesOf(words: readonly string[]): Scales {
     const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(word) ?? [];
     if (least === '')
       throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
-    if (!SCALED_PARTS.some((one) => one === part) && !canBeWorker(part))
-      throw new Misuse(
-        `"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers. The parts of a deployment: ${PROGRAM} scale NAME`,
-      );
     if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
     if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: the number of pods must be at most ${MOST_PODS}.`);
@@ -154,18 +139,21 @@ function hasAll(object: unknown, part: unknown): boolean {
 
 /** The parts that Davit knows come first. */
 function inOrder(scales: Scales): [string, Range][] {
-  return [...scales].toSorted(([a], [b]) => placeOf(a) - placeOf(b));
-}
-
-function placeOf(part: string): number {
-  const place = SCALED_PARTS.findIndex((one) => one === part);
-  return place < 0 ? SCALED_PARTS.length : place;
+  const order = new Set([...SCALED_PARTS, ...scales.keys()]);
+  return [...order].flatMap((part) => {
+    const range = scales.get(part);
+    return range ? [[part, range]] : [];
+  });
 }
 
 /** The patch of source_config. */
 function configOf(scales: Scales): object {
   const all = inOrder(scales);
-  const known = all.flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
+  const known = all.flatMap(([part, { min, max }]) => {
+    if (!isScaledPart(part)) return [];
+    const [least = '', most = ''] = fieldNamesOf(part);
+    return [{ [least]: min, [most]: max }];
+  });
   const workers = all.flatMap(([part, { min, max }]) =>
     isScaledPart(part) ? [] : [[part, { min_scale: min, max_scale: max }] as const],
   );
@@ -175,15 +163,11 @@ function configOf(scales: Scales): object {
   };
 }
 
-function fieldsOf(part: ScaledPart, { min, max }: Range): Record<string, number> {
-  const [least, most] = fieldNamesOf(part);
-  return { [least]: min, [most]: max };
-}
+type ScaleField = `${'' | 'queue_' | 'orchestrator_'}${'min' | 'max'}_scale`;
 
-/** The names of a part's numbers in resource_spec. */
-function fieldNamesOf(part: string): readonly [least: string, most: string] {
-  const prefix = part === 'server' ? '' : `${part}_`;
-  return [`${prefix}min_scale`, `${prefix}max_scale`];
+/** The names of a part's numbers in resource_spec: the least number and the most. */
+function fieldNamesOf(part: ScaledPart): readonly ScaleField[] {
+  return part === 'server' ? ['min_scale', 'max_scale'] : [`${part}_min_scale`, `${part}_max_scale`];
 }
 
 function podsOf({ min, max }: Range): string {
@@ -192,8 +176,17 @@ function podsOf({ min, max }: Range): string {
 
 async function show(context: Context, api: HttpApi, name: string): Promise<number> {
   const deployment = await needDeployment(api, name);
-  const { pods } = await api.call<Seen>('GET', `/v2/deployments/${deployment.id}/events`);
-  const parts = partsIn(deployment).map((part) => shownPart(deployment, part, pods ?? []));
+  const { resource_spec: numbers, runtime } = deployment.source_config;
+  const { pods } = await api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`);
+  const parts = partsIn(deployment).map((part) => {
+    const worker = runtime?.workers?.[part];
+    const least = worker?.min_scale ?? 1;
+    const [min = null, max = null] = isScaledPart(part)
+      ? fieldNamesOf(part).map((field) => numbers[field])
+      : [least, worker?.max_scale ?? least];
+    const own = (pods ?? []).filter((pod) => pod.part === part);
+    return { part, min, max, ready: own.filter(({ ready }) => ready).length, pods: own.length };
+  });
   print(context, { name, parts }, () =>
     tableOf([
       ['PART', 'MIN', 'MAX', 'PODS'],
@@ -206,27 +199,4 @@ async function show(context: Context, api: HttpApi, name: string): Promise<numbe
     ]),
   );
   return 0;
-}
-
-interface Seen {
-  readonly pods: readonly { readonly part: string; readonly ready: boolean }[] | null;
-}
-
-interface ShownPart {
-  readonly part: string;
-  readonly min: number | null;
-  readonly max: number | null;
-  readonly ready: number;
-  readonly pods: number;
-}
-
-function shownPart({ source_config: config }: Deployment, part: string, pods: NonNullable<Seen['pods']>): ShownPart {
-  const { resource_spec: numbers = {}, runtime } = config;
-  const worker = runtime?.workers?.[part];
-  const least = worker?.min_scale ?? 1;
-  const [min, max] = worker
-    ? [least, worker.max_scale ?? least]
-    : fieldNamesOf(part).map((field) => numbers[field] ?? null);
-  const own = pods.filter((pod) => pod.part === part);
-  return { part, min: min ?? null, max: max ?? null, ready: own.filter(({ ready }) => ready).length, pods: own.length };
 }

@@ -1,6 +1,7 @@
 // The variables of a deployment whose values are secret. Values come from a file, standard input or a prompt, and are never printed.
 
 import { readFile } from 'node:fs/promises';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import {
   API_FLAGS,
   type Command,
@@ -17,8 +18,8 @@ import { needVariableName, repeatable } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { tableOf } from '../text/table.ts';
 import type { HttpApi } from '../transport/http-api.ts';
-import { type Deployment, needDeployment } from './build-log.ts';
-import { newRevision } from './deployment-change.ts';
+import { needDeployment } from './build-log.ts';
+import { CHANGES, newRevision } from './deployment-change.ts';
 
 /** How a value is given instead of in an argument. */
 const HOW = 'Leave it out and type it, pipe it, or name a file with --from-file.';
@@ -46,10 +47,7 @@ of the machine and the history of the shell would see. Another value makes a new
   PROGRAM secrets shop set API_KEY --from-file key.txt
   openssl rand -hex 32 | PROGRAM secrets shop set SESSION_KEY
   PROGRAM secrets shop unset API_KEY`,
-  changes: {
-    nothing: 'Nothing was changed.',
-    sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
-  },
+  changes: CHANGES,
   async run(context) {
     const { words, flags } = context;
     const [name = '', action = '', key] = words;
@@ -62,42 +60,26 @@ of the machine and the history of the shell would see. Another value makes a new
 
 async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
   if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${repeatable(unexpected)}".`);
-  const secrets = listedSecrets(await needDeployment(await context.api(), name));
-  printList(
-    context,
-    secrets,
-    (all) =>
-      tableOf([
-        ['NAME', 'VALUE IS IN'],
-        ...all.map(({ name: own, secretName, secretKey, managed }) => [
-          own,
-          managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`,
-        ]),
-      ]),
-    `${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`,
-  );
-  return 0;
-}
-
-interface ListedSecret {
-  readonly name: string;
-  /** Null for one whose value Davit keeps. */
-  readonly secretName: string | null;
-  readonly secretKey: string | null;
-  /** It is of `secrets`, and not a reference to a Secret of the team. */
-  readonly managed: boolean;
-}
-
-function listedSecrets({ secrets, secret_references: references }: Deployment): ListedSecret[] {
-  return [
-    ...secrets.map(({ name }) => ({ name, secretName: null, secretKey: null, managed: true })),
+  const { secrets, secret_references: references } = await needDeployment(await context.api(), name);
+  const all = [
+    ...secrets.map((one) => ({ name: one.name, secretName: null, secretKey: null, managed: true })),
     ...(references ?? []).map((one) => ({
       name: one.name,
       secretName: one.secret_name,
       secretKey: one.secret_key,
+      /** It is a reference to a Secret of the team, and not of `secrets`. */
       managed: false,
     })),
   ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const placeOf = ({ managed, secretName, secretKey }: (typeof all)[number]): string =>
+    managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`;
+  printList(
+    context,
+    all,
+    () => tableOf([['NAME', 'VALUE IS IN'], ...all.map((one) => [one.name, placeOf(one)])]),
+    `${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`,
+  );
+  return 0;
 }
 
 async function set(context: Context, name: string, word: string): Promise<number> {

@@ -32,14 +32,14 @@ async function list(context: Context, api: HttpApi): Promise<number> {
   printList(
     context,
     all.map((one) => headOf(one, api.namespace)),
-    (rows) => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...rows.map(rowOf)]),
+    () => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...all.map(rowOf)]),
     `There is no deployment${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
   );
   return 0;
 }
 
-function rowOf({ name, state, revision, createdAt, address }: Head): string[] {
-  return [name, state, revision ?? '-', ageOf(createdAt, Date.now()), address ?? '-'];
+function rowOf({ name, status, phase, created_at: createdAt, source_config: config }: Deployment): string[] {
+  return [name, status, phase ?? '-', ageOf(createdAt, Date.now()), config.custom_url ?? '-'];
 }
 
 async function readParts(api: HttpApi, name: string): Promise<Parts> {
@@ -54,28 +54,15 @@ async function readParts(api: HttpApi, name: string): Promise<Parts> {
 }
 
 /** What the list and the view of one have, as data. Times are RFC 3339. */
-interface Head {
-  readonly name: string;
-  readonly namespace: string | null;
-  readonly state: string;
-  /** State of the latest revision. */
-  readonly revision: string | null;
-  readonly createdAt: string;
-  /** Whether the rest is about the latest change. */
-  readonly observed: boolean;
-  readonly address: string | null;
-  readonly internalUrl: string | null;
-  readonly changedBy: string | null;
-  readonly conditions: readonly object[];
-}
-
-function headOf(deployment: Deployment, namespace: string | undefined): Head {
+function headOf(deployment: Deployment, namespace: string | undefined): object {
   return {
     name: deployment.name,
     namespace: namespace ?? null,
     state: deployment.status,
+    /** State of the latest revision. */
     revision: deployment.phase,
     createdAt: deployment.created_at,
+    /** Whether the rest is about the latest change. */
     observed: deployment.processed,
     address: deployment.source_config.custom_url,
     internalUrl: deployment.internal_url,

@@ -8,15 +8,14 @@ import type { Condition } from '../../schema/primitives.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
-import type { Deployment } from './build-log.ts';
-import { follow, judged, needReadyPod, verdictOn } from './wait.ts';
+import { follow, type Judged, judged, needReadyPod, verdictOn } from './wait.ts';
 
-type Look = Pick<Deployment, 'status' | 'status_message' | 'processed' | 'conditions'> & Partial<Deployment>;
+type Look = Omit<Judged, 'name'> & { readonly source_config?: object; readonly active_revision_id?: string };
 
 function condition(type: string, status: Condition['status'], reason: string): Condition {
   return { type, status, reason, message: `${reason} it is.`, lastTransitionTime: '2026-02-02T00:00:00Z' };
 }
-function looking(conditions: readonly Condition[], more: Partial<Deployment> = {}): Look {
+function looking(conditions: readonly Condition[], more: Partial<Look> = {}): Look {
   return { status: 'UNKNOWN', status_message: 'It waits.', processed: true, conditions, ...more };
 }
 const stalled = (reason: string): readonly Condition[] => [

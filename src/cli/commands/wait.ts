@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../deployments/assess/observed.ts';
 import { judgedAgainWithinMs } from '../../deployments/assess/retry.ts';
+import type { Deployment } from '../../deployments/http/payloads.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../../schema/meta.ts';
@@ -24,7 +25,6 @@ import { type HttpApi, Refused } from '../transport/http-api.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from '../transport/kubectl.ts';
 import { listOf, readRecord, readyPods } from '../transport/records.ts';
 import {
-  type Deployment,
   isBuilding,
   LAST_LINES,
   lastLines,
@@ -33,7 +33,6 @@ import {
   openBuildLog,
   printBuildLog,
   readRevision,
-  type ShownCondition,
 } from './build-log.ts';
 
 export const waitCommand: Command = {
@@ -77,8 +76,12 @@ async function printBuild({ facade, warn, suggested }: Context, name: string): P
   }
 }
 
+type Said = Pick<Deployment['conditions'][number], 'type' | 'status' | 'reason' | 'message'>;
+
 /** The part of a deployment that is judged. */
-export type Judged = Pick<Deployment, 'name' | 'status' | 'status_message' | 'processed' | 'conditions'>;
+export type Judged = Pick<Deployment, 'name' | 'status' | 'status_message' | 'processed'> & {
+  readonly conditions: readonly Said[];
+};
 
 /** The same of a record that was read with kubectl. */
 export function judged({ metadata, status }: AppDeployment): Judged {
@@ -112,7 +115,7 @@ export function verdictOn({ status, status_message: said, processed, conditions 
   return verdict('waiting', `${ready.reason}. ${ready.message}`, ready);
 }
 
-function verdict(is: Verdict['is'], words: string, { reason, message }: ShownCondition): Verdict {
+function verdict(is: Verdict['is'], words: string, { reason, message }: Said): Verdict {
   return { is, words, reason, message };
 }
 
@@ -279,7 +282,7 @@ function readyResult(deployment: Deployment, suggested: string): object {
 
 /** For programs: the same fields as of a failure. `suggested`: as Context has it. */
 export function readyOutcome(
-  { name, conditions }: Pick<Deployment, 'name' | 'conditions'>,
+  { name, conditions }: Pick<Judged, 'name' | 'conditions'>,
   suggested: string,
 ): Outcome & { exitCode: number } {
   const { reason = null, message = null } = conditionOf(conditions, 'Ready') ?? {};

@@ -33,7 +33,7 @@ const RetainedResponse = z
     wanted_by: id.nullable().describe('Id of the present deployment of that name. null if no deployment has the name.'),
   })
   .meta({ id: 'RetainedDatabase' });
-type RetainedResponse = z.output<typeof RetainedResponse>;
+export type RetainedResponse = z.output<typeof RetainedResponse>;
 
 const RetainedList = z
   .object({
@@ -61,6 +61,7 @@ const RetainedList = z
       },
     ],
   });
+export type RetainedList = z.output<typeof RetainedList>;
 
 const RetainedPath = z.object({ database_id: Uuid.describe('Id of a retained database.') });
 

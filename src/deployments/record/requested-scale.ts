@@ -37,13 +37,13 @@ export function asksForPart(part: ScaledPart, spec: Numbers = {}): boolean {
   return isSet && !(part === 'queue' && spec.queueMaxScale === 0);
 }
 
-function isKnown(part: string): part is ScaledPart {
+export function isScaledPart(part: string): part is ScaledPart {
   return SCALED_PARTS.some((one) => one === part);
 }
 
 /** What a part asks for in its own numbers. */
 export function scaleAsked(part: string, { resourceSpec = {}, runtime }: Requests): Scale {
-  const [minScale, maxScale] = isKnown(part)
+  const [minScale, maxScale] = isScaledPart(part)
     ? FIELDS[part].map((field) => resourceSpec[field])
     : [workerIn(runtime, part)?.minScale, workerIn(runtime, part)?.maxScale];
   return {
@@ -59,7 +59,7 @@ export function sameScaleAsked(part: string, a: Requests, b: Requests): boolean 
 
 /** Whether both have the part or neither has it. A worker that was, or becomes, a singleton is another part. */
 export function samePart(part: string, a: Requests, b: Requests): boolean {
-  if (isKnown(part)) return asksForPart(part, a.resourceSpec) === asksForPart(part, b.resourceSpec);
+  if (isScaledPart(part)) return asksForPart(part, a.resourceSpec) === asksForPart(part, b.resourceSpec);
   const [one, other] = [workerIn(a.runtime, part), workerIn(b.runtime, part)];
   return one !== undefined && other !== undefined && (one.singleton === true) === (other.singleton === true);
 }

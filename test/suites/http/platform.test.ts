@@ -184,9 +184,9 @@ it('the plugin names no source that needs what there is not', async () => {
   const api = makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace });
   const platform = await readPlatform(api);
   await facade.app.close();
-  const all = ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'];
+  const all = ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'] as const;
   const rows = (builds: object): string[] =>
-    platformLines({ ...platform, sources: all, builds: { ...platform.builds, ...builds } })
+    platformLines({ ...platform, sources: [...all], builds: { ...platform.builds, ...builds } })
       .filter((line) => /^(Sources|Builds) /.test(line))
       .map((line) => line.replaceAll(/ +/g, ' '));
   expect(rows({ available: false, registry: null })).toEqual([
