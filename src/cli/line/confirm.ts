@@ -7,7 +7,7 @@ import { PROGRAM } from './program.ts';
 export const YES: FlagDefinition = { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' };
 
 interface Question {
-  /** Of the deployment. */
+  /** The name of the deployment. */
   readonly name: string;
   /** Ends with a question mark. */
   readonly question: string;
