@@ -125,11 +125,11 @@ export const codeFiles: ControllerDefinition<BuildContext> = {
   },
 };
 
+/** It has no keys: what it does for the registry as a whole may take longer than a reconcile. */
 export const registryUpkeep: ControllerDefinition<BuildContext> = {
   name: 'registry-upkeep',
-  begin(context, queue) {
-    const { home, leading, now, elapsed } = context;
-    if (toolsOf(context) === undefined) return undefined;
-    return careForRegistry(context, home, leading, { queue, now, elapsed });
+  begin(context) {
+    if (toolsOf(context) !== undefined) careForRegistry(context, context.home, context.leading);
+    return undefined;
   },
 };

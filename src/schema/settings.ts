@@ -118,7 +118,7 @@ const RegistryUpkeep = z
       .boolean()
       .default(true)
       .describe(
-        'Whether tags that nothing needs are deleted. If false, images are tagged and the pod is replaced all the same.',
+        'Whether what nothing needs is deleted. If false, the pod is replaced all the same, so that it reads its keys again.',
       ),
     everyDays: z
       .int()
@@ -151,7 +151,7 @@ const RegistryUpkeep = z
       ),
   })
   .describe(
-    'The chart sets it for its own registry: Davit tags every image that a revision names, and deletes its own tags that nothing needs. Absent: Davit deletes nothing in the registry.',
+    'The chart sets it for its own registry: Davit deletes what no revision and no record needs. Absent: Davit deletes nothing in the registry.',
   );
 
 /** A host to which Davit sends requests. */

@@ -4,15 +4,13 @@ import { randomUUID } from 'node:crypto';
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { probeRepository } from '../../deployments/record/registry-names.ts';
 import { systemClock } from '../../lib/controller/clock.ts';
-import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { guardCollections } from './collection-guard.ts';
 import type { RegistryMetrics } from './metrics.ts';
 import { monitorRegistry } from './monitor.ts';
 import { makePlatformRegistry } from './platform-registry.ts';
 import { publishKeys } from './publish-keys.ts';
-import { makeRegistryUpkeep, type RegistryUpkeep } from './upkeep.ts';
+import { keepUp, makeRegistryUpkeep } from './upkeep.ts';
 
 export interface RegistryCareOptions {
   /** Davit's own namespace. */
@@ -20,41 +18,37 @@ export interface RegistryCareOptions {
   readonly settings: Settings;
   readonly log: Logger;
   readonly metrics: RegistryMetrics;
+  readonly now: () => Date;
+  /** Monotonic time in milliseconds. */
+  readonly elapsed: () => number;
 }
 
-/**
- * Begins to look at the registry, until `leading` aborts. Returns its upkeep, or undefined where the settings leave that to its own
- * people, or name no registry.
- */
+/** Begins to look at the registry and, if it is the chart's own, to look after it, until `leading` aborts. */
 export function careForRegistry(
-  { namespace, settings, log, metrics }: RegistryCareOptions,
+  { namespace, settings, log, metrics, now, elapsed }: RegistryCareOptions,
   shell: Cluster,
   leading: AbortSignal,
-  means: { readonly queue: WorkQueue; readonly now: () => Date; readonly elapsed: () => number },
-): RegistryUpkeep | undefined {
+): void {
   const { registry } = settings.builds;
   const platform = makePlatformRegistry({
     builds: settings.builds,
     proxies: settings.proxy,
     kube: shell.client,
     namespace,
-    now: means.now,
+    now,
     randomId: randomUUID,
     log,
   });
-  if (registry === undefined || platform === undefined) return undefined;
+  if (registry === undefined || platform === undefined) return;
   const { client } = platform;
   leading.addEventListener('abort', () => void platform.close(), { once: true });
+  const loop = { clock: systemClock, log, signal: leading };
   // Also where no API runs yet, and whether or not the registry answers.
-  if (registry.tokens) void publishKeys(platform.keyRing, { clock: systemClock, log, signal: leading });
+  if (registry.tokens) void publishKeys(platform.keyRing, loop);
   const upkeep =
     registry.upkeep &&
-    makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, ...means });
-  if (upkeep) {
-    const { collections, onRequest } = upkeep;
-    void guardCollections({ collections, onRequest, clock: systemClock, log, signal: leading });
-  }
+    makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, log, now, elapsed });
+  if (upkeep) void keepUp(upkeep, shell.caches, loop);
   const probe = (signal: AbortSignal): Promise<unknown> => client.digestOf(probeRepository(registry), 'none', signal);
-  void monitorRegistry({ probe, own: upkeep, metrics, clock: systemClock, log, signal: leading });
-  return upkeep;
+  void monitorRegistry({ probe, own: upkeep?.shown, metrics, ...loop });
 }

@@ -7,7 +7,8 @@ import {
   type CollectionState,
   type CollectionStep,
   collectionShown,
-  lastCollection,
+  dueAt,
+  isCollectionDue,
   type RegistryPod,
   stepOf,
   storedIn,
@@ -72,9 +73,8 @@ describe('a collection that is armed', () => {
   it('ends when it has succeeded', () => {
     const done = step(ARMED, pod({ restartCount: 0, state: ended(0) }));
     expect(done.ended).toEqual({
-      phase: 'ended',
+      phase: 'succeeded',
       since: at(5).toISOString(),
-      ending: 'succeeded',
       succeededAt: at(5).toISOString(),
     });
     expect(after(ARMED, done).data?.[ARGUMENT]).toBe('--help');
@@ -88,7 +88,7 @@ describe('a collection that is armed', () => {
     expect(disarmed.ended).toBeUndefined();
     expect(step(DISARMED, second)).toEqual({});
     const succeeded = step(DISARMED, pod({ restartCount: 1, state: ended(0), lastState: ended(1) }));
-    expect(succeeded.ended).toMatchObject({ ending: 'succeeded' });
+    expect(succeeded.ended).toMatchObject({ phase: 'succeeded' });
     const words = `failed to mark: ${'x'.repeat(1000)}`;
     for (const third of [
       { restartCount: 2, state: running, lastState: ended(1, words) },
@@ -96,21 +96,21 @@ describe('a collection that is armed', () => {
       { restartCount: 7, state: {}, lastState: ended(1, words) },
     ]) {
       const failed = step(DISARMED, pod(third));
-      expect(failed.ended).toMatchObject({ ending: 'failed', reason: words.slice(0, 500) });
+      expect(failed.ended).toMatchObject({ phase: 'failing', reason: words.slice(0, 500) });
       expect(failed.replacesPod).toBeUndefined();
     }
   });
 
   it('has failed also where the command says nothing, and where nobody looked until it ran without effect', () => {
     expect(step(ARMED, pod({ restartCount: 3, state: ended(0), lastState: ended(137) })).ended).toMatchObject({
-      ending: 'failed',
+      phase: 'failing',
       reason: 'Exit code 137.',
     });
   });
 
   it('has not succeeded because another pod starts without it', () => {
     expect(step(DISARMED, pod({ restartCount: 0, state: ended(0) }, 'third')).ended).toMatchObject({
-      ending: 'failed',
+      phase: 'failing',
     });
   });
 
@@ -118,7 +118,7 @@ describe('a collection that is armed', () => {
     const of = pod({ restartCount: 0, state: running });
     expect(step(ARMED, of, 29)).toEqual({});
     const late = step(ARMED, of, 30);
-    expect(late).toMatchObject({ ended: { ending: 'timedOut' }, replacesPod: true });
+    expect(late).toMatchObject({ ended: { phase: 'timed_out' }, replacesPod: true });
     expect(after(ARMED, late).data?.[ARGUMENT]).toBe('--help');
     // A controller that ended between the two: the pod is replaced all the same.
     expect(step(after(ARMED, late), of, 32)).toEqual({ replacesPod: true });
@@ -131,7 +131,7 @@ describe('a collection that is armed', () => {
   ])('is given up at its time limit, if %s', (_what, of, reason) => {
     expect(step(ARMED, of, 31)).toEqual({
       patch: expect.anything() as object,
-      ended: { phase: 'ended', since: at(31).toISOString(), ending: 'failed', reason },
+      ended: { phase: 'failing', since: at(31).toISOString(), reason },
     });
   });
 
@@ -142,7 +142,7 @@ describe('a collection that is armed', () => {
       again,
       step(again, pod({ restartCount: 2, state: ended(0), lastState: ended(1) }, 'third'), 65),
     );
-    expect(storedIn(failed).state).toMatchObject({ ending: 'failed', succeededAt: at(5).toISOString() });
+    expect(storedIn(failed).state).toMatchObject({ phase: 'failing', succeededAt: at(5).toISOString() });
   });
 });
 
@@ -164,21 +164,44 @@ describe('a ConfigMap that somebody has changed', () => {
 
 describe('the next collection', () => {
   const createdAt = at(0);
-  const state = (ending: 'succeeded' | 'failed' | 'timedOut'): CollectionState => ({
-    phase: 'ended',
-    since: at(60).toISOString(),
-    ending,
-  });
+  const state = (phase: CollectionState['phase']): CollectionState => ({ phase, since: at(60).toISOString() });
   it.each<[string, CollectionState | undefined, Date, number]>([
     ['counts from when the platform began to collect', undefined, createdAt, 7],
     ['from the last one', state('succeeded'), at(60), 7],
-    ['from one that took too long', state('timedOut'), at(60), 7],
-    ['is a day after one that failed', state('failed'), at(60), 1],
+    ['from one that took too long', state('timed_out'), at(60), 7],
+    ['is a day after one that failed', state('failing'), at(60), 1],
   ])('%s', (_what, before, since, everyDays) => {
     const stored = { state: before, createdAt, isArmed: false, isRequested: false };
-    expect(lastCollection(stored, 7)).toEqual({ at: since, everyDays });
-    expect(collectionShown(stored, 7).dueAt).toBe(since.getTime() / 1000 + everyDays * 86_400);
+    const seconds = since.getTime() / 1000 + everyDays * 86_400;
+    expect(dueAt(stored, 7)).toEqual(new Date(seconds * 1000));
+    expect(collectionShown(stored, 7).dueAt).toBe(seconds);
     expect(collectionShown(stored, undefined).dueAt).toBeUndefined();
+  });
+
+  it.each([
+    ['does not begin outside of the hour', '03:00 on 1', {}, '04:00 on 10', false],
+    ['does not begin before it is due', '03:40 on 11', {}, '03:30 on 10', false],
+    ['begins in the hour of the last one', '03:40 on 10', {}, '03:30 on 10', true],
+    ['waits for builds', '03:40 on 10', { isBuilding: true }, '03:30 on 10', false],
+    ['waits for them one day', '03:40 on 10', { isBuilding: true }, '03:30 on 11', true],
+    ['waits for an image at risk', '03:40 on 10', { isAtRisk: true }, '03:30 on 10', false],
+    ['waits for it one day', '03:40 on 10', { isAtRisk: true }, '03:30 on 11', true],
+    ['begins at once if somebody asks', '03:40 on 15', { isBuilding: true, isRequested: true }, '12:00 on 10', true],
+    [
+      'waits for an image at risk if somebody asks',
+      '03:40 on 15',
+      { isAtRisk: true, isRequested: true },
+      '12:00 on 10',
+      false,
+    ],
+  ])('%s', (_what, due, more, now, begins) => {
+    const [dueOn, nowOn] = [due, now].map((text) => {
+      const [time, day] = text.split(' on ') as [string, string];
+      return new Date(`2026-03-${day.padStart(2, '0')}T${time}:00Z`);
+    }) as [Date, Date];
+    expect(isCollectionDue(dueOn, 3, { isRequested: false, isBuilding: false, isAtRisk: false, ...more }, nowOn)).toBe(
+      begins,
+    );
   });
 
   it('is shown with how the last one goes', () => {

@@ -1,9 +1,10 @@
-// Decides how a collection of garbage by the registry's pod goes on. A collection is armed once, by a ConfigMap from which the pod's init
+// Decides when the registry's pod collects garbage, and how that ends. A collection is armed once, by a ConfigMap from which the pod's init
 // container has its arguments, and disarmed as soon as it has begun twice, has succeeded or has taken too long. So a pod that starts
 // for any other reason collects nothing, and a collection that fails or does not end keeps the registry from starting no longer than
 // the time limit.
 
 import { z } from 'zod';
+import type { ContainerState, ContainerStatus } from '../../deployments/assess/observed.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 
@@ -20,26 +21,14 @@ const IDLE = '--help';
 const STATE = 'state';
 /** The ConfigMap has this annotation, with any value, if somebody asks for a collection now. */
 const REQUESTED = 'davit.dev/collect';
-/** Bytes of what a failing collection says last. */
+/** Length of the last output of a failed collection that is kept. */
 const LONGEST_REASON = 500;
+/** A second attempt often succeeds: the first has removed what it could not read. */
+const MOST_RESTARTS = 1;
 
 /** The used part of the registry's pod. */
 export interface RegistryPod extends KubeObject {
-  readonly status?: {
-    readonly startTime?: string;
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-  };
-}
-
-interface ContainerStatus {
-  readonly name: string;
-  readonly restartCount?: number;
-  readonly state?: ContainerState;
-  readonly lastState?: ContainerState;
-}
-interface ContainerState {
-  readonly running?: { readonly startedAt?: string };
-  readonly terminated?: { readonly exitCode: number; readonly message?: string };
+  readonly status?: { readonly startTime?: string; readonly initContainerStatuses?: readonly ContainerStatus[] };
 }
 
 /** The ConfigMap `davit-registry-collection`, which the chart creates without data. */
@@ -47,16 +36,14 @@ export interface CollectionConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-const Ending = z.enum(['succeeded', 'failed', 'timedOut']);
 const State = z.object({
-  /** `armed`: the next pod collects, or collects now. */
-  phase: z.enum(['armed', 'ended']),
+  /** `armed`: the next pod collects, or collects now. The others: how the last collection ended. */
+  phase: z.enum(['armed', 'succeeded', 'failing', 'timed_out']),
   /** When it was armed, or ended. */
   since: z.iso.datetime(),
   /** Uid of the pod that was replaced when it was armed. */
   replaced: z.string().optional(),
-  ending: Ending.optional(),
-  /** What a failing collection said last. */
+  /** The last output of a failed collection. */
   reason: z.string().optional(),
   succeededAt: z.iso.datetime().optional(),
 });
@@ -69,17 +56,15 @@ export interface StoredCollection {
   /** Whether the next start of the init container collects. */
   readonly isArmed: boolean;
   readonly isRequested: boolean;
-  /** Since when there is a ConfigMap: the platform begins to collect then. */
-  readonly createdAt: Date | undefined;
+  readonly createdAt: Date;
 }
 
 export function storedIn({ metadata, data }: CollectionConfigMap): StoredCollection {
-  const created = Date.parse(metadata.creationTimestamp ?? '');
   return {
     state: State.safeParse(jsonOf(data?.[STATE] ?? '')).data,
     isArmed: data?.[ARGUMENT] === COLLECT,
     isRequested: metadata.annotations?.[REQUESTED] !== undefined,
-    createdAt: Number.isFinite(created) ? new Date(created) : undefined,
+    createdAt: new Date(metadata.creationTimestamp ?? ''),
   };
 }
 
@@ -90,7 +75,7 @@ export function arming(before: CollectionState | undefined, replaced: string, no
     phase: 'armed',
     since: now.toISOString(),
     replaced,
-    ...(succeededAt !== undefined && { succeededAt }),
+    ...(succeededAt && { succeededAt }),
   };
   return {
     metadata: { annotations: { [REQUESTED]: null } },
@@ -117,53 +102,57 @@ export function stepOf(
 ): CollectionStep {
   const disarm = { [ARGUMENT]: IDLE };
   const found = pod?.status?.initContainerStatuses?.find(({ name }) => name === COLLECT_GARBAGE);
+  const isLongAgo = (time = ''): boolean => now.getTime() - Date.parse(time) >= limitMs;
   if (state?.phase !== 'armed') {
-    const startedAt = Date.parse(found?.state?.running?.startedAt ?? '');
     // Left behind by a controller that ended in between: a command that prints its help takes no time.
-    const isLate = now.getTime() - startedAt >= limitMs;
+    const isLate = isLongAgo(found?.state?.running?.startedAt);
     return { ...(isArmed && { patch: { data: disarm } }), ...(isLate && { replacesPod: true as const }) };
   }
   const collect = pod?.metadata.uid === state.replaced ? undefined : found;
   const restarts = collect?.restartCount ?? 0;
-  const { terminated: last = collect?.lastState?.terminated } = collect?.state ?? {};
-  const end = (ending: z.output<typeof Ending>, reason?: string): CollectionStep => {
-    const succeededAt = ending === 'succeeded' ? now.toISOString() : state.succeededAt;
-    const ended: CollectionState = {
-      phase: 'ended',
-      since: now.toISOString(),
-      ending,
-      ...(reason !== undefined && { reason }),
-      ...(succeededAt !== undefined && { succeededAt }),
-    };
+  const end = (phase: CollectionState['phase'], reason?: string): CollectionStep => {
+    const since = now.toISOString();
+    const succeededAt = phase === 'succeeded' ? since : state.succeededAt;
+    const ended = { phase, since, ...(reason !== undefined && { reason }), ...(succeededAt && { succeededAt }) };
     return { patch: { data: { ...disarm, [STATE]: JSON.stringify(ended) } }, ended };
   };
   const isDone = collect?.state?.terminated?.exitCode === 0;
   // It is disarmed only when the second attempt has begun. A pod that then attempts for the first time is another one, and collects nothing.
   if (isDone && (restarts === MOST_RESTARTS || (restarts < MOST_RESTARTS && isArmed))) return end('succeeded');
-  if (isDone || restarts > MOST_RESTARTS) return end('failed', reasonOf(collect?.lastState ?? {}));
-  const isLate = now.getTime() - Date.parse(state.since) >= limitMs;
-  if (isLate && collect?.state?.running) return { ...end('timedOut'), replacesPod: true };
-  if (isLate)
-    return end('failed', last ? reasonOf({ terminated: last }) : 'The pod of the registry did not begin to collect.');
+  if (isDone || restarts > MOST_RESTARTS) return end('failing', reasonOf(collect?.lastState));
+  if (isLongAgo(state.since)) {
+    if (collect?.state?.running) return { ...end('timed_out'), replacesPod: true };
+    const last = [collect?.state, collect?.lastState].find((one) => one?.terminated);
+    return end('failing', last ? reasonOf(last) : 'The pod of the registry did not begin to collect.');
+  }
   return restarts === MOST_RESTARTS && isArmed ? { patch: { data: disarm } } : {};
 }
 
-/** A second attempt often succeeds: the first has removed what it could not read. */
-const MOST_RESTARTS = 1;
-
-function reasonOf({ terminated }: ContainerState): string {
+function reasonOf({ terminated }: ContainerState = {}): string {
   const { exitCode = 1, message = '' } = terminated ?? {};
   return message.trim().slice(0, LONGEST_REASON) || `Exit code ${exitCode}.`;
 }
 
-/** When there was the last collection, or since when the platform collects, and after how many days the next is due: soon after a failure. */
-export function lastCollection(
-  stored: Pick<StoredCollection, 'state' | 'createdAt'> | undefined,
-  everyDays: number,
-): { readonly at: Date | undefined; readonly everyDays: number } {
-  const { state } = stored ?? {};
-  if (state === undefined) return { at: stored?.createdAt, everyDays };
-  return { at: new Date(state.since), everyDays: state.ending === 'failed' ? 1 : everyDays };
+/** When the next collection is due: soon after one that failed. Before the first, the platform collects since `createdAt`. */
+export function dueAt({ state, createdAt }: Pick<StoredCollection, 'state' | 'createdAt'>, everyDays: number): Date {
+  const days = state?.phase === 'failing' ? 1 : everyDays;
+  return new Date((state ? Date.parse(state.since) : createdAt.getTime()) + days * DAY_MS);
+}
+
+/**
+ * Whether the registry's pod is to be replaced now. Builds that run put it off by at most a day, because a push fails while the registry
+ * is down, unless somebody asks for it. So does an image at risk: one that no tag keeps, because the registry refuses to tag it.
+ */
+export function isCollectionDue(
+  due: Date,
+  hour: number,
+  { isRequested, isBuilding, isAtRisk }: Readonly<Record<'isRequested' | 'isBuilding' | 'isAtRisk', boolean>>,
+  now: Date,
+): boolean {
+  // The last one was within the hour, so the next is due a little later in the same hour.
+  const overdueDays = (now.getTime() - due.getTime()) / DAY_MS + 0.25;
+  if (isAtRisk && overdueDays < 1) return false;
+  return isRequested || (now.getUTCHours() === hour && overdueDays >= (isBuilding ? 1 : 0));
 }
 
 /** For the metrics. Times are in seconds since 1970. */
@@ -175,16 +164,12 @@ export interface GarbageCollection {
   readonly dueAt?: number;
 }
 
-const SHOWN = { succeeded: 'succeeded', failed: 'failing', timedOut: 'timed_out' } as const;
-
 /** `everyDays`: undefined where nobody collects, while Davit is paused. */
 export function collectionShown(stored: StoredCollection, everyDays: number | undefined): GarbageCollection {
-  const { state } = stored;
-  const last = lastCollection(stored, everyDays ?? 1);
+  const { phase, succeededAt } = stored.state ?? {};
   return {
-    ...(state && { state: state.phase === 'armed' ? ('running' as const) : SHOWN[state.ending ?? 'failed'] }),
-    ...(state?.succeededAt !== undefined && { succeededAt: Date.parse(state.succeededAt) / 1000 }),
-    ...(everyDays !== undefined &&
-      last.at !== undefined && { dueAt: (last.at.getTime() + last.everyDays * DAY_MS) / 1000 }),
+    ...(phase && { state: phase === 'armed' ? 'running' : phase }),
+    ...(succeededAt && { succeededAt: Date.parse(succeededAt) / 1000 }),
+    ...(everyDays && { dueAt: dueAt(stored, everyDays).getTime() / 1000 }),
   };
 }

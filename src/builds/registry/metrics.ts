@@ -10,22 +10,17 @@ export interface RegistryMetrics {
 }
 
 /** What is known of the platform's registry. What is undefined has no series. Times are in seconds since 1970. */
-export interface RegistryHealth {
+export interface RegistryHealth extends Partial<OwnRegistry> {
   /** Whether it answers and takes the platform's credential. */
   readonly isUp: boolean | undefined;
-  /** By the pod of the chart's own registry. */
-  readonly collection: GarbageCollection | undefined;
-  readonly backlog: RegistryBacklog | undefined;
 }
 
-/** What stands before the next collection of garbage. */
-export interface RegistryBacklog {
-  /** Repositories for which the collection waits. */
-  readonly waiting: number;
-  /** Repositories that fail although the registry answers. After some attempts the collection does not wait for them. */
-  readonly failing: number;
-  /** Tags that nothing needs, and that are deleted when a day has passed. */
-  readonly unneeded: number;
+/** Upkeep of the chart's own registry. */
+export interface OwnRegistry {
+  /** Undefined if nothing is collected. */
+  readonly collection: GarbageCollection | undefined;
+  /** How many tags nothing needs. Undefined before the first sweep. */
+  readonly unneeded: number | undefined;
 }
 
 /** Gauges of the platform's registry, read at each scrape. A process that does not look at it has no series of them. */
@@ -39,21 +34,13 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
     // The first metric sets the others too, so that all show one moment.
     collect() {
       for (const gauge of [up, succeeded, due, unneeded]) gauge.remove();
-      for (const gauge of [collecting, repositories]) gauge.reset();
-      const health = reading.now();
-      if (health === undefined) return;
-      const { isUp, collection, backlog } = health;
+      collecting.reset();
+      const { isUp, collection: { state, succeededAt, dueAt } = {}, unneeded: tags } = reading.now() ?? {};
       if (isUp !== undefined) up.set(isUp ? 1 : 0);
-      if (collection) {
-        if (collection.state !== undefined) collecting.set({ state: collection.state }, 1);
-        if (collection.succeededAt !== undefined) succeeded.set(collection.succeededAt);
-        if (collection.dueAt !== undefined) due.set(collection.dueAt);
-      }
-      if (backlog) {
-        repositories.set({ state: 'waiting' }, backlog.waiting);
-        repositories.set({ state: 'failing' }, backlog.failing);
-        unneeded.set(backlog.unneeded);
-      }
+      if (state !== undefined) collecting.set({ state }, 1);
+      if (succeededAt !== undefined) succeeded.set(succeededAt);
+      if (dueAt !== undefined) due.set(dueAt);
+      if (tags !== undefined) unneeded.set(tags);
     },
   });
   const collecting = new Gauge({
@@ -72,15 +59,9 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
     help: 'When the next garbage collection of the registry is due',
     registers,
   });
-  const repositories = new Gauge({
-    name: `${prefix}registry_repositories`,
-    help: 'Repositories for which the garbage collection waits, and that fail although the registry answers',
-    labelNames: ['state'],
-    registers,
-  });
   const unneeded = new Gauge({
     name: `${prefix}registry_unneeded_tags`,
-    help: 'Tags that nothing needs and that are deleted when a day has passed',
+    help: 'Tags that nothing needs, which are deleted after a day or when their repository has too many',
     registers,
   });
   return { showRegistry: reading.by };

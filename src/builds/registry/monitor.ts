@@ -1,11 +1,9 @@
-// Looks at the platform's registry each minute, for the metrics: whether it answers with the platform's credential and, if it is the
-// chart's own, how its garbage collection goes. Nothing waits for it.
+// Looks at the platform's registry each minute, for the metrics: whether it answers with the platform's credential. Nothing waits for it.
 
 import { type Clock, sleep } from '../../lib/controller/clock.ts';
 import { RegistryFailed } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
-import type { GarbageCollection } from './collection.ts';
-import type { RegistryBacklog, RegistryMetrics } from './metrics.ts';
+import type { OwnRegistry, RegistryMetrics } from './metrics.ts';
 
 const EVERY_MS = 60_000;
 /** Time limit of a look. */
@@ -15,24 +13,17 @@ export interface RegistryMonitorOptions {
   /** Sends one request with the platform's credential. Throws RegistryFailed. */
   readonly probe: (signal: AbortSignal) => Promise<unknown>;
   /** Undefined for a registry that is not the chart's own. */
-  readonly own: OwnRegistry | undefined;
+  readonly own: (() => OwnRegistry) | undefined;
   readonly metrics: RegistryMetrics;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
-export interface OwnRegistry {
-  /** How the collection of garbage goes; undefined if nothing is collected. */
-  readonly collection: (signal: AbortSignal) => Promise<GarbageCollection | undefined>;
-  readonly backlog: () => RegistryBacklog;
-}
-
 /** Looks until `signal` aborts. The metrics show what was found last. Resolves when it has ended. Never rejects. */
 export async function monitorRegistry(options: RegistryMonitorOptions): Promise<void> {
   const { probe, own, metrics, clock, log, signal } = options;
   let isUp: boolean | undefined;
-  let collection: GarbageCollection | undefined;
 
   async function lookAtRegistry(): Promise<void> {
     try {
@@ -52,23 +43,10 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
     }
   }
 
-  async function lookAtCollection(own: OwnRegistry): Promise<void> {
-    try {
-      collection = await withinTime(own.collection, clock, signal);
-    } catch (error) {
-      log.debug({ err: error }, 'The collection of garbage could not be looked at');
-      collection = undefined;
-    }
-  }
-
-  const hide = metrics.showRegistry(() => ({
-    isUp,
-    collection,
-    backlog: own?.backlog(),
-  }));
+  const hide = metrics.showRegistry(() => ({ isUp, ...own?.() }));
   while (!signal.aborted) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
-    await Promise.all([lookAtRegistry(), own && lookAtCollection(own)]);
+    await lookAtRegistry();
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, EVERY_MS, signal);
   }

@@ -37,18 +37,15 @@ export function makeTagLimit(
         return false;
       },
     );
-    // The order of a Map is that of its additions.
-    counted.delete(repository);
+    if (counted.size >= MOST_REMEMBERED) counted.clear();
     counted.set(repository, { at, isFull: asked });
-    const [oldest] = counted.keys();
-    if (counted.size > MOST_REMEMBERED && oldest !== undefined) counted.delete(oldest);
     return asked;
   }
 
   return {
     async refusal(repository, signal) {
       if (!(await isFull(repository, signal))) return undefined;
-      return `The repository ${repository} has ${most} tags or more, so nothing can be pushed to it. Within six hours Davit deletes those that no deployment names, the oldest first, until ${upkeep.maxTags} are left. Then push again, with fewer tags. The platform team can raise registry.garbageCollection.maxTags.`;
+      return `The repository ${repository} has ${most} tags or more, so nothing can be pushed to it. Within a day Davit deletes those that no deployment names, the oldest first, until ${upkeep.maxTags} are left. Then push again, with fewer tags. The platform team can raise registry.garbageCollection.maxTags.`;
     },
   };
 }

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { deploymentIn, imageIn, keepTag, repositoryOf } from '../../deployments/record/registry-names.ts';
+import {
+  deploymentIn,
+  type ImageName,
+  imageIn,
+  keepTag,
+  repositoryOf,
+} from '../../deployments/record/registry-names.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { imagesNamed, isCollectionDue, type ObservedRepository, surplusOf, type Upkeep, upkeepOf } from './unneeded.ts';
+import { imagesNamed, judgeTags, neededTags, type ObservedRepository, type TagVerdict } from './unneeded.ts';
 
 const registry = { host: 'r.example:5000', insecure: false, tokens: true };
 const repository = 'team-11111111/shop';
@@ -12,9 +18,10 @@ const [ONE, TWO] = ['1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-
   string,
 ];
 const UPLOAD = 'c'.repeat(32);
-const TENANT = { namespace: 'team', tenantId: '11111111-0000-4000-8000-000000000000' };
+const uidOf = (namespace: string): string | undefined =>
+  namespace === 'team' ? '11111111-0000-4000-8000-000000000000' : undefined;
 const NOW = new Date('2026-03-10T03:30:00Z');
-const SETTINGS = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 500 };
+const SETTINGS = { cacheDays: 30, maxTags: 500 };
 
 function aRevision(
   id: string,
@@ -38,8 +45,14 @@ function aRecord(sourceRevisionConfig: object = {}): AppDeployment {
   } as unknown as AppDeployment;
 }
 const named = (digest: string): string => `${registry.host}/${repository}@${digest}`;
-const decide = (observed: Partial<ObservedRepository>, now = NOW): Upkeep =>
-  upkeepOf({ tags: [], images: [], record: aRecord(), revisions: [], ...observed }, SETTINGS, now);
+const imagesOf = (records: readonly AppDeployment[], revisions: readonly AppRevision[]): ImageName[] =>
+  [...imagesNamed(registry, uidOf, records, revisions).values()].flat();
+/** Tags that go where all were noted a day ago. */
+function unneeded(tags: readonly string[], observed: Partial<ObservedRepository>, now = NOW): readonly string[] {
+  const needed = neededTags({ images: [], record: aRecord(), revisions: [], ...observed }, SETTINGS, now);
+  const hasRecord = !('record' in observed) || observed.record !== undefined;
+  return judgeTags(tags, needed, hasRecord, () => 0, SETTINGS).gone;
+}
 
 describe('images that are named', () => {
   it('are those of the tenant that its records, revisions and builds name', () => {
@@ -51,7 +64,7 @@ describe('images that are named', () => {
       aRevision(TWO),
     ];
     const record = aRecord({ imageUri: `${registry.host}/team-11111111/other:1@${A}` });
-    expect(imagesNamed(registry, TENANT, [record], revisions)).toEqual([
+    expect(imagesOf([record], revisions)).toEqual([
       { repository: 'team-11111111/other', tag: '1', digest: A },
       { repository, digest: A },
       { repository, digest: B },
@@ -68,14 +81,14 @@ describe('images that are named', () => {
       ...aRecord(),
       spec: { sourceRevisionConfig: {}, sourceConfig: { resourceSpec } },
     } as AppDeployment;
-    expect(imagesNamed(registry, TENANT, [record], [])).toEqual(expect.arrayContaining(both));
+    expect(imagesOf([record], [])).toEqual(expect.arrayContaining(both));
     const revision = aRevision(ONE);
     const { requested } = revision.spec;
     const stored = {
       ...revision,
       spec: { ...revision.spec, requested: { ...requested, resourceSpec } },
     } as AppRevision;
-    expect(imagesNamed(registry, TENANT, [], [stored])).toEqual(expect.arrayContaining(both));
+    expect(imagesOf([], [stored])).toEqual(expect.arrayContaining(both));
   });
 
   it.each([
@@ -86,12 +99,12 @@ describe('images that are named', () => {
     ['no deployment, with a name that the registry refuses', `team-11111111/${'a'.repeat(300)}`],
   ])('are none of %s', (_whose, path) => {
     const record = aRecord({ imageUri: `${registry.host}/${path}@${A}` });
-    expect(imagesNamed(registry, TENANT, [record], [])).toEqual([]);
+    expect(imagesOf([record], [])).toEqual([]);
   });
 
   it('are no image that a build only tried to make', () => {
     const failed = { ...aRevision(ONE), status: { build: { phase: 'Failed', image: named(A) } } } as AppRevision;
-    expect(imagesNamed(registry, TENANT, [], [failed])).toEqual([]);
+    expect(imagesOf([], [failed])).toEqual([]);
   });
 
   it.each([
@@ -106,15 +119,6 @@ describe('images that are named', () => {
 });
 
 describe('a repository', () => {
-  it('has a tag for each digest that is named, made once', () => {
-    const images = [
-      { repository, digest: A },
-      { repository, digest: B },
-    ];
-    expect(decide({ images, tags: ['latest'] })).toEqual({ untagged: [A, B], unneeded: [], spare: ['latest'] });
-    expect(decide({ images, tags: [keepTag(A)] })).toEqual({ untagged: [B], unneeded: [], spare: [] });
-  });
-
   it('loses tags of Davit that nothing needs, and keeps what people pushed', () => {
     const tags = [
       'latest',
@@ -126,36 +130,38 @@ describe('a repository', () => {
       `upload-${'d'.repeat(32)}`,
     ];
     const revisions = [aRevision(ONE, { upload: UPLOAD, built: named(A) })];
-    const { unneeded } = decide({ tags, revisions, images: [{ repository, digest: A }] });
-    expect(unneeded).toEqual([keepTag(B), `revision-${TWO}`, `log-${TWO}`, `upload-${'d'.repeat(32)}`]);
+    expect(unneeded(tags, { revisions, images: [{ repository, digest: A }] })).toEqual([
+      keepTag(B),
+      `revision-${TWO}`,
+      `log-${TWO}`,
+      `upload-${'d'.repeat(32)}`,
+    ]);
   });
 
   it('keeps the log of a build whose image a revision reuses, also when the revision that was built is gone', () => {
     const revision = aRevision(ONE, { built: named(A) });
     const reused = { ...revision, status: { build: { ...revision.status?.build, builtBy: TWO.toUpperCase() } } };
     const tags = [`log-${TWO}`, `revision-${TWO}`, keepTag(A)];
-    const { unneeded } = decide({ tags, revisions: [reused as AppRevision], images: [{ repository, digest: A }] });
-    expect(unneeded).toEqual([`revision-${TWO}`]);
+    const observed = { revisions: [reused as AppRevision], images: [{ repository, digest: A }] };
+    expect(unneeded(tags, observed)).toEqual([`revision-${TWO}`]);
   });
 
-  it('keeps tags that may be all that keeps an image, as long as that has no tag of its own', () => {
-    const tags = [`revision-${TWO}`, `log-${TWO}`, keepTag(B), 'cache'];
-    const old = new Date('2027-01-01T00:00:00Z');
-    expect(decide({ tags, images: [{ repository, digest: A }] }, old)).toEqual({
-      untagged: [A],
-      unneeded: [`log-${TWO}`, keepTag(B), 'cache'],
-      spare: [`revision-${TWO}`],
-    });
+  it('keeps what a record names by its tag', () => {
+    const images = [{ repository, tag: 'v1' }];
+    const full = { cacheDays: 30, maxTags: 1 };
+    const needed = neededTags({ images, record: undefined, revisions: [] }, full, NOW);
+    expect(judgeTags(['v0', 'v1'], needed, true, () => 0, full).gone).toEqual(['v0']);
+    expect(judgeTags(['v0', 'v1'], needed, false, () => 0, full).gone).toEqual(['v0']);
   });
 
   it('keeps an upload that the record names before it has a revision', () => {
     const record = aRecord({ sourceTarballPath: `uploads/${UPLOAD}` });
-    expect(decide({ record, tags: [`upload-${UPLOAD}`] }).unneeded).toEqual([]);
+    expect(unneeded([`upload-${UPLOAD}`], { record })).toEqual([]);
   });
 
   it('keeps its build cache for a time after the last build', () => {
     const revisions = [aRevision(ONE, { built: named(A), at: '2026-02-01T00:00:00Z' })];
-    const at = (day: string): readonly string[] => decide({ tags: ['cache'], revisions }, new Date(day)).unneeded;
+    const at = (day: string): readonly string[] => unneeded(['cache'], { revisions }, new Date(day));
     expect(at('2026-03-02T00:00:00Z')).toEqual([]);
     expect(at('2026-03-04T00:00:00Z')).toEqual(['cache']);
   });
@@ -166,7 +172,7 @@ describe('a repository', () => {
       { repository, digest: A },
       { repository, tag: '1' },
     ];
-    expect(decide({ tags, images, record: undefined }).unneeded).toEqual(['latest', 'cache', keepTag(B), `log-${ONE}`]);
+    expect(unneeded(tags, { images, record: undefined })).toEqual(['latest', 'cache', keepTag(B), `log-${ONE}`]);
   });
 
   it.each([
@@ -182,60 +188,34 @@ describe('a repository', () => {
   });
 });
 
-describe('a repository with too many tags', () => {
-  const settings = { ...SETTINGS, maxTags: 50 };
-  const hoursAgo = (hours: number): number => NOW.getTime() - hours * 3_600_000;
+describe('tags that nothing names', () => {
+  const settings = { maxTags: 50 };
   const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `v${index}`);
-  const DAY_OLD = new Map(numbered(200).map((tag) => [tag, hoursAgo(24)]));
-  const surplus = (
-    count: number,
-    { spare = [], unneeded = [] }: Partial<Upkeep>,
-    since: ReadonlyMap<string, number> = DAY_OLD,
-  ): string[] => surplusOf(count, { spare, unneeded }, since, settings, NOW);
+  const kept = (count: number): string[] => Array.from({ length: count }, (_, index) => `needed-${index}`);
+  /** Beside them there are as many that are needed as make `count`. `noted`: those noted a day ago, the oldest first. */
+  function judged(count: number, tags: readonly string[], noted: readonly string[]): TagVerdict {
+    const needed = kept(count - tags.length);
+    const placeOf = (tag: string): number | undefined => (noted.includes(tag) ? noted.indexOf(tag) : undefined);
+    return judgeTags([...needed, ...tags], new Set(needed), true, placeOf, settings);
+  }
 
-  it('loses as many as it has too many, after a day and in the order of their names if all are as old', () => {
-    expect(surplus(50, { spare: numbered(50) })).toEqual([]);
-    expect(surplus(53, { spare: numbered(53).toReversed() })).toEqual(['v0', 'v1', 'v2']);
-    expect(surplus(53, { spare: ['v10', 'v9', 'v1'] })).toEqual(['v1', 'v9', 'v10']);
-    expect(surplus(99, { spare: ['v0', 'new'] })).toEqual(['v0']);
-  });
-
-  it('loses the oldest first', () => {
-    const since = new Map([
-      ['v1', hoursAgo(25)],
-      ['v2', hoursAgo(48)],
-      ['v3', hoursAgo(24)],
-    ]);
-    expect(surplus(52, { spare: ['v1', 'v2', 'v3', 'v4'] }, since)).toEqual(['v2', 'v1']);
-  });
-
-  it('loses nothing within a day, until it is full', () => {
-    expect(surplus(99, { spare: numbered(99) }, new Map())).toEqual([]);
-    expect(surplus(100, { spare: numbered(100) }, new Map())).toEqual(numbered(50));
-  });
-
-  it('that is full loses what nothing needs at once, of whatever form, and nothing that is needed', () => {
-    expect(surplus(100, { spare: ['v0'], unneeded: ['log-1'] }, new Map([['log-1', hoursAgo(1)]]))).toEqual([
-      'log-1',
-      'v0',
-    ]);
-    expect(surplus(99, { unneeded: ['log-1'] })).toEqual([]);
-  });
-
-  it('keeps what a record names by its tag', () => {
-    const images = [{ repository, tag: 'v1' }];
-    expect(decide({ tags: ['v0', 'v1', 'cache'], images }).spare).toEqual(['v0']);
-  });
-});
-
-describe('the pod of the registry', () => {
-  it.each([
-    ['is left alone outside of the hour', '2026-03-01T03:00:00Z', false, '2026-03-10T04:00:00Z', false],
-    ['is left alone while it is young', '2026-03-04T03:40:00Z', false, '2026-03-10T03:30:00Z', false],
-    ['is replaced in the hour in which it started', '2026-03-03T03:40:00Z', false, '2026-03-10T03:30:00Z', true],
-    ['waits for builds', '2026-03-03T03:40:00Z', true, '2026-03-10T03:30:00Z', false],
-    ['waits for them one day', '2026-03-03T03:40:00Z', true, '2026-03-11T03:30:00Z', true],
-  ])('%s', (_what, startedAt, isBuilding, now, due) => {
-    expect(isCollectionDue({ startedAt: new Date(startedAt), isBuilding }, SETTINGS, new Date(now))).toBe(due);
+  it.each<[string, number, string[], string[], TagVerdict]>([
+    ['of Davit are noted first', 3, ['cache', 'v1'], [], { gone: [], noted: ['cache'] }],
+    ['and go if they were noted a day ago', 3, ['cache', 'v1'], ['cache', 'v1'], { gone: ['cache'], noted: [] }],
+    ['of people are noted when half the room is taken', 26, ['v1'], [], { gone: [], noted: ['v1'] }],
+    ['and stay while there is room', 50, numbered(50), numbered(50), { gone: [], noted: numbered(50) }],
+    ['and go above it, the oldest first', 52, ['v1', 'v2', 'v3'], ['v3', 'v1'], { gone: ['v3', 'v1'], noted: ['v2'] }],
+    ['but none within a day', 99, numbered(99), [], { gone: [], noted: numbered(99) }],
+    ['less those of Davit that go', 51, ['cache', 'v1'], ['v1', 'cache'], { gone: ['cache'], noted: ['v1'] }],
+    [
+      'go at once where the repository is full, those noted before first, by name where the age is the same',
+      100,
+      [...numbered(60), 'cache'],
+      ['v59'],
+      { gone: ['v59', 'cache', ...numbered(48)], noted: numbered(59).slice(48) },
+    ],
+    ['and what is needed stays', 100, ['v0'], [], { gone: ['v0'], noted: [] }],
+  ])('%s', (_what, count, tags, noted, verdict) => {
+    expect(judged(count, tags, noted)).toEqual(verdict);
   });
 });

@@ -1,5 +1,5 @@
-// Decides what the platform's registry keeps of a deployment's repository. Garbage collection deletes manifests without a
-// tag, so every image that something names by digest gets a tag, and Davit's own tags that nothing needs go.
+// Decides which tags the platform's registry keeps. Its collection of garbage deletes manifests without a tag. Before one, every image
+// that something names by digest has a tag of its own (keepTag), so tags that nothing needs may go.
 
 import {
   CACHE_TAG,
@@ -10,7 +10,6 @@ import {
   logTag,
   type RegistrySettings,
   revisionTag,
-  type TenantIdentity,
   uploadTag,
 } from '../../deployments/record/registry-names.ts';
 import { imagesOfRevision } from '../../deployments/record/revision-image.ts';
@@ -24,39 +23,35 @@ export type UpkeepSettings = NonNullable<NonNullable<BuildSettings['registry']>[
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
- * The images that records and revisions of one tenant name in repositories of its deployments. Images of other repositories are
- * not the tenant's to keep: a record may name any image.
+ * Images by repository, of repositories of the naming tenant's deployments, existing or not. Images of other repositories are not the
+ * tenant's to keep: a record may name any image. `uidOf`: of a namespace.
  */
 export function imagesNamed(
   registry: RegistrySettings,
-  tenant: TenantIdentity,
+  uidOf: (namespace: string) => string | undefined,
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
-): ImageName[] {
-  const references = [
-    // A record names its image before it has a revision.
-    ...records.flatMap(({ spec }) => Array.from(imagesOf(spec), ({ image }) => image)),
-    ...revisions.flatMap(imagesOfRevision),
-  ];
-  return [...new Set(references)].flatMap((reference) => {
+): Map<string, ImageName[]> {
+  const found = new Map<string, ImageName[]>();
+  const add = (namespace = '', reference: string): void => {
     const image = imageIn(registry, reference);
-    return image !== undefined && isOfTenant(registry, tenant, image.repository) ? image : [];
-  });
+    const place = image && deploymentIn(registry, image.repository);
+    if (!place || place.namespace !== namespace || !isOfTenant(place, uidOf(namespace))) return;
+    found.set(image.repository, [...(found.get(image.repository) ?? []), image]);
+  };
+  // A record names its image before it has a revision.
+  for (const { metadata, spec } of records) for (const { image } of imagesOf(spec)) add(metadata.namespace, image);
+  for (const one of revisions) for (const image of imagesOfRevision(one)) add(one.metadata.namespace, image);
+  return found;
 }
 
-/** Whether the repository is that of a deployment of the tenant, existing or not. */
-export function isOfTenant(
-  registry: RegistrySettings,
-  { namespace, tenantId }: TenantIdentity,
-  repository: string,
-): boolean {
-  const place = deploymentIn(registry, repository);
-  return place?.namespace === namespace && tenantId.toLowerCase().startsWith(place.tenantStart);
+/** Whether the repository in this place is of the namespace with this uid. An earlier namespace of the same name had another. */
+export function isOfTenant({ tenantStart }: { readonly tenantStart: string }, uid: string | undefined): boolean {
+  return uid?.toLowerCase().startsWith(tenantStart) === true;
 }
 
 export interface ObservedRepository {
-  readonly tags: readonly string[];
-  /** Images of this repository that records and revisions name. */
+  /** Images of this repository that something names. */
   readonly images: readonly ImageName[];
   /** The record whose repository this is. Undefined if it was deleted. */
   readonly record: AppDeployment | undefined;
@@ -64,24 +59,15 @@ export interface ObservedRepository {
   readonly revisions: readonly AppRevision[];
 }
 
-export interface Upkeep {
-  /** Digests of images that have no tag of their own yet (keepTag). */
-  readonly untagged: readonly string[];
-  /** Tags that nothing needs. */
-  readonly unneeded: readonly string[];
-  /** Tags that nothing names and that stay as long as there is room: those that people pushed. */
-  readonly spare: readonly string[];
-}
-
-export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSettings, now: Date): Upkeep {
-  const { tags, images, record, revisions } = observed;
-  const digests = [...new Set(images.flatMap(({ digest }) => digest ?? []))];
-  const there = new Set(tags);
+export function neededTags(
+  { images, record, revisions }: ObservedRepository,
+  { cacheDays }: Pick<UpkeepSettings, 'cacheDays'>,
+  now: Date,
+): ReadonlySet<string> {
   const specs = [...(record ? [record.spec] : []), ...revisions.map(({ spec }) => spec.requested)];
   const isCached = record !== undefined && now.getTime() - lastBuilt(record, revisions) < cacheDays * DAY_MS;
-  const needed = new Set([
-    ...digests.map(keepTag),
-    ...images.flatMap(({ tag }) => tag ?? []),
+  return new Set([
+    ...images.flatMap(({ digest, tag }) => [...(digest ? [keepTag(digest)] : []), ...(tag ? [tag] : [])]),
     ...revisions.flatMap(({ spec, status }) => [
       revisionTag(spec.id),
       logTag(spec.id),
@@ -90,53 +76,51 @@ export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSett
     ...specs.flatMap(({ sourceRevisionConfig: { sourceTarballPath: path } }) => (path ? uploadTag(path) : [])),
     ...(isCached ? [CACHE_TAG] : []),
   ]);
-  // A tag that somebody pushed stays as long as the deployment, and as there is room.
-  const isOfDavit = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
-  const untagged = digests.filter((digest) => !there.has(keepTag(digest)));
-  // The registry may refuse to tag an image. Another tag may then be all that keeps it.
-  const mayKeepAnother = (tag: string): boolean => untagged.length > 0 && !OF_ONE_THING.test(tag);
-  const unneeded = tags.filter((tag) => !needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag));
-  const going = new Set(unneeded);
-  return { untagged, unneeded, spare: tags.filter((tag) => !needed.has(tag) && !going.has(tag)) };
 }
 
-/** So many tags a repository may have before it is not pushed to. Until then the sweep has a day for what is too much. */
+export interface TagVerdict {
+  /** To be deleted now. */
+  readonly gone: readonly string[];
+  /** To be noted: they may go a day later. */
+  readonly noted: readonly string[];
+}
+
+/** So many tags a repository may have before it is not pushed to. Until then a sweep has a day for what is too much. */
 export function fullAt({ maxTags }: Pick<UpkeepSettings, 'maxTags'>): number {
   return 2 * maxTags;
-}
-
-/** Tags whose time is noted early, so that the oldest are known when there are too many. */
-export function notedTags(
-  count: number,
-  { spare }: Pick<Upkeep, 'spare'>,
-  { maxTags }: UpkeepSettings,
-): readonly string[] {
-  return count > maxTags / 2 ? spare : [];
 }
 
 const byName = new Intl.Collator('en', { numeric: true }).compare;
 
 /**
- * Tags that go because the repository has too many: those noted longest, none within a day. A repository that is full loses them at
- * once, and what nothing needs with them. `since`: when each was noted, in milliseconds since 1970.
+ * Tags of Davit that nothing needs go if they were noted a day ago. Those that people pushed stay as long as the deployment,
+ * and as there is room: above `maxTags` those noted longest go. A repository that is full loses the surplus of both at once.
+ *
+ * `placeOf`: the place of a tag among those noted a day ago, the oldest first; undefined for any other.
  */
-export function surplusOf(
-  count: number,
-  { spare, unneeded }: Pick<Upkeep, 'spare' | 'unneeded'>,
-  since: ReadonlyMap<string, number>,
-  settings: UpkeepSettings,
-  now: Date,
-): string[] {
-  const isFull = count >= fullAt(settings);
-  const noted = (tag: string): number => since.get(tag) ?? now.getTime();
-  const mayGo = isFull ? [...spare, ...unneeded] : spare.filter((tag) => now.getTime() - noted(tag) >= DAY_MS);
-  return mayGo
-    .toSorted((one, other) => noted(one) - noted(other) || byName(one, other))
-    .slice(0, Math.max(0, count - settings.maxTags));
+export function judgeTags(
+  tags: readonly string[],
+  needed: ReadonlySet<string>,
+  hasRecord: boolean,
+  placeOf: (tag: string) => number | undefined,
+  settings: Pick<UpkeepSettings, 'maxTags'>,
+): TagVerdict {
+  const { maxTags } = settings;
+  const unneeded: string[] = [];
+  const spare: string[] = [];
+  for (const tag of tags) if (!needed.has(tag)) (hasRecord && !OWN_TAG.test(tag) ? spare : unneeded).push(tag);
+  const isOld = (tag: string): boolean => placeOf(tag) !== undefined;
+  const due = unneeded.filter(isOld);
+  const isFull = tags.length >= fullAt(settings);
+  const place = (tag: string): number => placeOf(tag) ?? Number.MAX_SAFE_INTEGER;
+  const surplus = (isFull ? [...spare, ...unneeded.filter((tag) => !isOld(tag))] : spare.filter(isOld))
+    .toSorted((one, other) => place(one) - place(other) || byName(one, other))
+    .slice(0, Math.max(0, tags.length - due.length - maxTags));
+  const gone = new Set([...due, ...surplus]);
+  // Early enough that the oldest are known when there are too many.
+  const noted = [...unneeded, ...(tags.length > maxTags / 2 ? spare : [])];
+  return { gone: [...gone], noted: noted.filter((tag) => !gone.has(tag)).toSorted(byName) };
 }
-
-/** Tags that never name an image which something else names by digest. */
-const OF_ONE_THING = new RegExp(`^(?:${CACHE_TAG}|keep-[0-9a-f]{64}|log-[0-9a-f-]{36}|upload-[0-9a-f]{32})$`);
 
 const OWN_TAG = new RegExp(`^(?:${CACHE_TAG}|keep-[0-9a-f]{64}|(?:revision|log)-[0-9a-f-]{36}|upload-[0-9a-f]{32})$`);
 
@@ -147,24 +131,4 @@ function lastBuilt({ metadata }: AppDeployment, revisions: readonly AppRevision[
     return finishedAt ?? queuedAt ?? creationTimestamp;
   });
   return Math.max(...[metadata.creationTimestamp, ...times].map((time) => Date.parse(time ?? '') || 0));
-}
-
-/** For how many days a collection has been due, by the last one. Negative before. */
-export function overdueDays(lastAt: Date, { everyDays }: Pick<UpkeepSettings, 'everyDays'>, now: Date): number {
-  return (now.getTime() - lastAt.getTime()) / DAY_MS - everyDays;
-}
-
-/**
- * Whether the registry's pod is to be replaced now, so that it collects garbage and reads its keys again. Builds that run
- * put it off by at most a day, because a push fails while the registry is down.
- */
-export function isCollectionDue(
-  { startedAt, isBuilding }: { readonly startedAt: Date; readonly isBuilding: boolean },
-  { everyDays, hour }: UpkeepSettings,
-  now: Date,
-): boolean {
-  const ageDays = (now.getTime() - startedAt.getTime()) / DAY_MS;
-  // The pod starts within the hour, so its age in the same hour is a little less than whole days.
-  if (now.getUTCHours() !== hour || ageDays < everyDays - 0.25) return false;
-  return !isBuilding || ageDays >= everyDays + 0.75;
 }

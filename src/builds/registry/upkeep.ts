@@ -1,127 +1,143 @@
-// Upkeep of the chart's registry, whose garbage collection deletes what has no tag. Every image that a record or a revision
-// names gets a tag as soon as it is named; tags of Davit that nothing has needed for a day go; and the registry's pod is
-// replaced now and then by one that collects the garbage (collection.ts).
+// Upkeep of the chart's registry, whose garbage collection deletes what has no tag. When a collection is due, every image that is named
+// gets a tag (keep.ts), and then the registry's pod is replaced by one that collects before it serves (collection.ts).
 
-import type { Cluster } from '../../deployments/cluster/cluster.ts';
-import type { RegistrySettings } from '../../deployments/record/registry-names.ts';
+import type { Caches } from '../../deployments/cluster/caches.ts';
 import { abortable } from '../../lib/controller/clients/abortable.ts';
-import type { Reconcile } from '../../lib/controller/controller.ts';
-import { endAll } from '../../lib/controller/store.ts';
-import type { WorkQueue } from '../../lib/controller/work-queue.ts';
-import { RegistryFailed } from '../../lib/errors.ts';
-import type { Settings } from '../../schema/settings.ts';
-import type { RegistryClient } from './client.ts';
-import { collectionShown, type GarbageCollection } from './collection.ts';
-import { makeCollectionGate } from './collection-gate.ts';
-import { type Collections, makeCollections, REGISTRY_POD } from './collection-guard.ts';
-import type { RegistryBacklog } from './metrics.ts';
+import { type Clock, sleep } from '../../lib/controller/clock.ts';
+import { RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
+import { CONFIG_MAPS, PODS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { isBegun } from '../../schema/build.ts';
 import {
-  countFailure,
-  expectImages,
-  failing,
-  forgetFailures,
-  type Repositories,
-  sweepSoon,
-  visit,
-} from './repositories.ts';
-import { makeTagDeletion } from './tag-deletion.ts';
-import type { UpkeepSettings } from './unneeded.ts';
+  arming,
+  type CollectionConfigMap,
+  collectionShown,
+  dueAt,
+  isCollectionDue,
+  type RegistryPod,
+  type StoredCollection,
+  stepOf,
+  storedIn,
+} from './collection.ts';
+import { makeKeeper } from './keep.ts';
+import type { OwnRegistry } from './metrics.ts';
+import { makeSweeper, type SweeperOptions } from './sweep.ts';
 
-/** Key that stands for the registry as a whole. All other keys are names of repositories. */
-const ALL = '';
-/** Interval at which the age of the registry's pod is looked at. It is a fraction of the hour in which the pod is replaced. */
-const LOOK_MS = 600_000;
-/** Interval at which the tags of all repositories are compared with what is needed. */
-const SWEEP_MS = 6 * 3600 * 1000;
+/** Pod of the chart's StatefulSet. */
+const REGISTRY_POD = 'davit-registry-0';
+/** The chart creates it, without data, where garbage is collected. */
+const CONFIG_MAP = 'davit-registry-collection';
+/** Interval of the looks: while a collection is armed, and otherwise. */
+const ARMED_MS = 10_000;
+const IDLE_MS = 60_000;
+/**
+ * Nothing is collected for this time after the controller starts, after a sweep and after a failure. It is longer than a request that
+ * tags an image and then names it: a tag that a sweep deletes in between is put back.
+ */
+const QUIET_MS = 120_000;
 
-export interface RegistryUpkeepOptions {
-  readonly shell: Cluster;
-  readonly settings: Settings;
-  readonly registry: RegistrySettings;
-  readonly upkeep: UpkeepSettings;
-  readonly client: Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf' | 'ensureBlob'>;
-  /** Davit's own namespace, where the registry's pod is. */
-  readonly namespace: string;
-  readonly queue: Pick<WorkQueue, 'add'>;
-  readonly now: () => Date;
-  /** Monotonic time in milliseconds. */
-  readonly elapsed: () => number;
-}
+const FAILED = 'The collection of garbage failed. The registry starts without it, and will try again';
 
 export interface RegistryUpkeep {
-  /** Keys are names of repositories, and ALL. */
-  readonly reconcile: Reconcile;
-  /**
-   * Enqueues the repositories of all images that are named, and from then on of each that a record or revision begins to
-   * name. Returns a function that unsubscribes.
-   */
-  wake(): () => void;
-  /** What stands before the next collection of garbage. */
-  backlog(): RegistryBacklog;
-  /** How the collection of garbage goes; undefined if nothing is collected. Throws if a request to the API server fails. */
-  collection(signal: AbortSignal): Promise<GarbageCollection | undefined>;
-  readonly collections: Collections;
-  /** Somebody asks for a collection now. */
-  onRequest(): void;
+  /** Looks once, and does what is due. Returns the delay until the next look, in milliseconds. Throws if the API server fails. */
+  look(signal: AbortSignal): Promise<number>;
+  /** As of the last look. */
+  shown(): OwnRegistry;
 }
 
-export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpkeep {
-  const { shell, settings, upkeep, client, namespace, queue, now, elapsed } = options;
-  const { caches } = shell;
-  const deletion = makeTagDeletion(client, { namespace, upkeep, now });
-  const collections = makeCollections({ client: shell.client, namespace, limitMinutes: upkeep.limitMinutes, now });
-  const repositories: Repositories = { ...options, caches, deletion, known: new Map() };
-  const gate = makeCollectionGate({ ...options, caches, collections, repositories });
-  let sweptAt: number | undefined;
+export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
+  const { shell, settings, upkeep, namespace, log, now, elapsed } = options;
+  const keeper = makeKeeper(options);
+  const sweeper = makeSweeper(options, keeper);
+  const configMap = { namespace, name: CONFIG_MAP };
+  const podRef = { namespace, name: REGISTRY_POD };
+  let quietUntil = elapsed() + QUIET_MS;
+  let stored: StoredCollection | undefined;
 
-  const reconcile: Reconcile = async (key, signal, log) => {
-    if (key !== ALL) return visit(repositories, key, signal, log);
-    const kube = abortable(shell.client, signal);
-    await deletion.load(kube);
-    const areSwept = [...repositories.known.values()].every(({ sweep }) => sweep !== 'due');
-    if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
-      for (const repository of await client.repositories(signal)) {
-        sweepSoon(repositories, repository);
-        queue.add(repository);
+  const replace = (kube: KubeClient, { metadata }: RegistryPod): Promise<unknown> =>
+    kube.remove(PODS, podRef, { uid: metadata.uid ?? '' }).catch(undefinedIfNotFound);
+
+  /** Continues or ends a collection, also while Davit is paused. Returns whether one is armed. */
+  async function guard(kube: KubeClient, before: StoredCollection, pod: RegistryPod | undefined): Promise<boolean> {
+    const { patch, ended, replacesPod } = stepOf(before, pod, upkeep.limitMinutes * 60_000, now());
+    if (patch) await kube.mergePatch(CONFIG_MAPS, configMap, patch);
+    // Only after that: the next pod must not collect.
+    if (replacesPod && pod) await replace(kube, pod);
+    if (ended?.phase === 'succeeded') log.info({ pod: REGISTRY_POD }, 'The registry has collected garbage');
+    else if (ended) log.warn({ ended: ended.phase, reason: ended.reason }, FAILED);
+    return before.state?.phase === 'armed' && ended === undefined;
+  }
+
+  async function tend(kube: KubeClient, pod: RegistryPod | undefined, signal: AbortSignal): Promise<void> {
+    if (upkeep.enabled && (await sweeper.sweep(signal))) {
+      quietUntil = elapsed() + QUIET_MS;
+      return;
+    }
+    const { startTime } = pod?.status ?? {};
+    if (pod === undefined || startTime === undefined || pod.metadata.deletionTimestamp !== undefined) return;
+    // Where nothing is collected the pod is replaced all the same, so that it reads its keys again.
+    const due = dueAt(stored ?? { state: undefined, createdAt: new Date(startTime) }, upkeep.everyDays);
+    const isRequested = stored?.isRequested === true;
+    const isDue = (isAtRisk: boolean): boolean => {
+      const isBuilding = shell.caches.revisions.list().some(({ status }) => isBegun(status?.build));
+      return isCollectionDue(due, upkeep.hour, { isRequested, isBuilding, isAtRisk }, now());
+    };
+    if (!isDue(false)) return;
+    if (stored) {
+      const isSafe = await keeper.keepAll(signal);
+      if (!isDue(!isSafe)) {
+        quietUntil = elapsed() + QUIET_MS;
+        return;
       }
-      sweptAt = elapsed();
-    } else if (areSwept && !settings.paused) await deletion.save(kube);
-    forgetFailures(repositories, ALL);
-    if (await gate.collect(signal)) log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
-    return { requeueAfterMs: LOOK_MS };
-  };
+      await kube.mergePatch(CONFIG_MAPS, configMap, arming(stored.state, pod.metadata.uid ?? '', now()));
+    }
+    await replace(kube, pod);
+    log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
+  }
 
   return {
-    // The registry starts later than the controller, and is replaced now and then: that it does not answer is no error.
-    reconcile: (key, signal, log) =>
-      reconcile(key, signal, log).catch(async (error: unknown) => {
+    shown: () => ({
+      collection: stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays),
+      unneeded: sweeper.noted(),
+    }),
+
+    async look(signal) {
+      const kube = abortable(shell.client, signal);
+      const found = upkeep.enabled
+        ? await kube.get<CollectionConfigMap>(CONFIG_MAPS, configMap).catch(undefinedIfNotFound)
+        : undefined;
+      stored = found && storedIn(found);
+      const pod = await kube.get<RegistryPod>(PODS, podRef).catch(undefinedIfNotFound);
+      if (stored && (await guard(kube, stored, pod))) return ARMED_MS;
+      if (settings.paused || stored?.state?.phase === 'armed' || elapsed() < quietUntil) return IDLE_MS;
+      try {
+        await tend(kube, pod, signal);
+      } catch (error) {
+        // The registry starts later than the controller, and is replaced now and then: that it does not answer is no error.
         if (!(error instanceof RegistryFailed)) throw error;
-        const { requeueAfterMs, isSetAside } = await countFailure(repositories, key, error, signal);
-        log.warn(
-          { repository: key, reason: error.message, requeueAfterMs },
-          'The registry failed, upkeep will try again',
-        );
-        if (isSetAside)
-          log.warn({ repository: key }, 'Only this repository fails. The collection of garbage no longer waits for it');
-        return { requeueAfterMs };
-      }),
-
-    collections,
-    onRequest: () => queue.add(ALL),
-    async collection(signal) {
-      const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
-      return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
-    },
-    backlog: () => ({ waiting: gate.waiting().length, failing: failing(repositories), unneeded: deletion.unneeded() }),
-
-    wake() {
-      const subscriptions = [
-        caches.records.onChange(({ type, object }) => type !== 'deleted' && expectImages(repositories, [object], [])),
-        caches.revisions.onChange(({ type, object }) => type !== 'deleted' && expectImages(repositories, [], [object])),
-      ];
-      expectImages(repositories, caches.records.list(), caches.revisions.list());
-      queue.add(ALL);
-      return endAll(subscriptions);
+        quietUntil = elapsed() + QUIET_MS;
+        log.warn({ reason: error.message }, 'The registry failed, upkeep will try again');
+      }
+      return IDLE_MS;
     },
   };
+}
+
+/** Looks until `signal` aborts, as soon as the caches are listed. Never rejects. */
+export async function keepUp(
+  { look }: RegistryUpkeep,
+  { namespaces, records, revisions }: Caches,
+  { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
+): Promise<void> {
+  await Promise.all([namespaces, records, revisions].map((cache) => cache.waitForSync(signal)));
+  while (!signal.aborted) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const delay = await look(signal).catch((err: unknown) => {
+      if (!signal.aborted) log.warn({ err }, 'The collection of garbage could not be looked at');
+      return ARMED_MS;
+    });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(clock, delay, signal);
+  }
 }

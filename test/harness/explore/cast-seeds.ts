@@ -82,9 +82,9 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'how long a tag was unneeded is forgotten with the controller': bug(
     'upkeep',
-    'src/builds/registry/tag-times.ts',
-    "saved = found?.data?.[SINCE] ?? '{}';",
-    "saved = '{}';",
+    'src/builds/registry/sweep.ts',
+    "noted = Noted.safeParse(jsonOf(stored?.data?.[NOTED] ?? '')).data;",
+    'noted = undefined;',
   ),
   'the log of a reused image goes with its own revision': bug(
     'upkeep',
@@ -92,23 +92,24 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
     '...(status?.build?.builtBy === undefined ? [] : [logTag(status.build.builtBy)]),',
     '',
   ),
-  'one refused image holds the collection up for ever': bug(
-    'upkeep',
-    'src/builds/registry/repositories.ts',
-    'return isUnsafe && !isSetAside(all, name, isLate) ?',
-    'return isUnsafe ?',
-  ),
+  'one refused image holds the collection up for ever': {
+    bound: 'upkeep',
+    replacements: [
+      { file: 'src/builds/registry/keep.ts', from: 'refused.delete(digest)', to: 'refused.has(digest)' },
+      { file: 'src/builds/registry/upkeep.ts', from: 'if (!isDue(!isSafe)) {', to: 'if (!isSafe) {' },
+    ],
+  },
   'images of another record are not kept': bug(
     'upkeep',
     'src/builds/registry/unneeded.ts',
-    '...records.flatMap(({ spec }) => Array.from(imagesOf(spec), ({ image }) => image)),',
+    'for (const { metadata, spec } of records) for (const { image } of imagesOf(spec)) add(metadata.namespace, image);',
     '',
   ),
   'the tag of a refused image goes': bug(
     'upkeep',
-    'src/builds/registry/unneeded.ts',
-    '!needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag)',
-    '!needed.has(tag) && isOfDavit(tag)',
+    'src/builds/registry/keep.ts',
+    'if (digest !== undefined && refused.delete(digest)) held.push(tag);',
+    '',
   ),
 };
 

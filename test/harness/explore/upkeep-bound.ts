@@ -8,7 +8,7 @@ import { BUILT, beginUpkeep, DAYS, makeUpkeepPass, TEAM } from './upkeep-world.t
 export const UPKEEP_BOUND: Bound = {
   name: 'upkeep',
   about:
-    "The registry's upkeep: builds, shared images, pruned revisions, records that go and come again, a registry in trouble, restarts.",
+    "The registry's upkeep: builds, shared images, pruned revisions, records that go and come again, a registry in trouble, crashes.",
   settings: BUILT,
   namespaces: [TEAM],
   begin: beginUpkeep,
@@ -30,7 +30,6 @@ export const UPKEEP_BOUND: Bound = {
     happens.refusesOne,
     happens.unlistable,
     happens.wellAgain,
-    happens.restarts,
     ...happens.crashes,
   ],
   people: 3,
@@ -41,7 +40,7 @@ export const UPKEEP_BOUND: Bound = {
     judgePass: judgeUpkeepPass,
     judgeRest: judgeUpkeepRest,
     mend: happens.mendUpkeep,
-    // The registry's pod is replaced every day.
-    writesAtRest: (words) => words.startsWith('delete Pod '),
+    // The registry collects every day.
+    writesAtRest: (words) => words.startsWith('delete Pod ') || words.endsWith(' ConfigMap davit-registry-collection'),
   },
 };

@@ -11,7 +11,6 @@ import type { Scene } from './scene.ts';
 import {
   aBuiltRecord,
   change,
-  collect,
   digestOf,
   imageUri,
   liveShortly,
@@ -212,7 +211,6 @@ const TROUBLES: readonly Trouble[] = ['registry', 'refuses', 'broken'];
 export function mendUpkeep(scene: Scene): void {
   for (const which of TROUBLES) scene.setMark(SYSTEM, which, undefined);
 }
-export const restarts = eventIn(TEAM, 'cluster', "the registry's pod restarts", () => true, collect);
 export const crashes: readonly Event[] = [0, 1, 2].map((changes) =>
   eventIn(
     TEAM,

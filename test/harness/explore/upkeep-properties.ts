@@ -83,6 +83,8 @@ const AT_REST: readonly Property[] = [
         });
         if (left !== undefined) return `Tag ${left} stays.`;
         const tagged = new Set(Object.values(tags));
+        // Nothing is collected where a full registry cannot keep an image that something names.
+        if (isFull && [...named].some((digest) => !tagged.has(digest))) continue;
         if (manifests.some((one) => !tagged.has(one))) return 'A manifest without a tag stays.';
       }
       return undefined;

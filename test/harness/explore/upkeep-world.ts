@@ -1,7 +1,8 @@
-// The platform's registry, in memory, and days of its upkeep. The registry is marks; it collects, as the chart's does, when its pod
-// starts: what has no tag then goes. A pass is a whole day: time is what upkeep is about. After it all times are a day earlier.
+// The platform's registry, in memory, and days of its upkeep. The registry is marks; it collects, as the chart's does, when its pod was
+// replaced by one that collects: what has no tag then goes. A pass is a whole day: time is what upkeep is about. After it all times are a day earlier.
 
 import type { RegistryClient } from '../../../src/builds/registry/client.ts';
+import { ARGUMENT, COLLECT } from '../../../src/builds/registry/collection.ts';
 import { makeRegistryUpkeep } from '../../../src/builds/registry/upkeep.ts';
 import { imageIn } from '../../../src/deployments/record/registry-names.ts';
 import { imageOf } from '../../../src/deployments/record/revision-image.ts';
@@ -58,8 +59,8 @@ export function push(scene: Scene, name: string, tag: string, of: string): void 
     manifests: [...new Set([...manifests, of])].toSorted(),
   }));
 }
-/** The registry's pod starts. */
-export function collect(scene: Scene): void {
+/** What has no tag goes. */
+function collect(scene: Scene): void {
   for (const name of Object.keys(repositoriesOf(scene)))
     change(scene, name, ({ tags, manifests }) => {
       const tagged = new Set(Object.values(tags));
@@ -121,18 +122,34 @@ function clientOf(
 }
 
 const POD = { namespace: SYSTEM, name: 'davit-registry-0' };
-function putPod(scene: Scene, startTime: string): void {
-  scene.put(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: POD, status: { startTime } } as KubeObject);
-}
 const LONG_AGO = '2026-01-01T03:00:00Z';
+/** What the init container has done, if the pod has replaced another one. */
+function putPod(scene: Scene, uid: string, startTime = LONG_AGO): void {
+  const initContainerStatuses = [{ name: 'collect-garbage', state: { terminated: { exitCode: 0 } } }];
+  const metadata = { ...POD, uid };
+  scene.put(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata,
+    status: { startTime, initContainerStatuses },
+  } as KubeObject);
+}
+type Data = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+const COLLECTION = 'davit-registry-collection';
+const UPKEEP = 'davit-registry-upkeep';
+function putConfigMap(scene: Scene, name: string): void {
+  const metadata = { namespace: SYSTEM, name, creationTimestamp: LONG_AGO };
+  scene.put(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+}
+
+/** Interval of the looks: all that a day has to do is done in two. */
+const LOOK_MS = HOUR_MS / 3;
 
 /** One controller, from its start until so many hours later. */
 export async function live(scene: Scene, from: number, hours: number, changes = Infinity): Promise<void> {
   const { registry } = BUILT.builds;
   if (registry?.upkeep === undefined) throw new Error('nothing is kept up');
   let passed = 0;
-  const due = new Map<string, number>();
-  const add = (key: string, at = passed): void => void due.set(key, Math.min(due.get(key) ?? Infinity, at));
   const upkeep = makeRegistryUpkeep({
     shell: openHome(scene, BUILT, [TEAM]),
     settings: BUILT,
@@ -140,45 +157,41 @@ export async function live(scene: Scene, from: number, hours: number, changes = 
     upkeep: registry.upkeep,
     client: clientOf(scene, { changes }),
     namespace: SYSTEM,
-    queue: { add },
+    log: SILENT,
     now: () => new Date(from + passed),
     elapsed: () => passed,
   });
-  const stop = upkeep.wake();
-  for (;;) {
-    const [next] = [...due].toSorted(([, a], [, b]) => a - b);
-    if (next === undefined || next[1] > hours * HOUR_MS) break;
-    const [key, at] = next;
-    due.delete(key);
-    passed = Math.max(passed, at);
+  for (passed = LOOK_MS; passed <= hours * HOUR_MS; passed += LOOK_MS) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one worker
-      const { requeueAfterMs } = await upkeep.reconcile(key, new AbortController().signal, SILENT);
-      if (requeueAfterMs !== undefined) add(key, passed + requeueAfterMs);
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      await upkeep.look(new AbortController().signal);
     } catch (error) {
       if (error instanceof Crash) break;
-      // As its controller does.
-      add(key, passed + 60_000);
     }
     if (scene.get(PODS, SYSTEM, POD.name) === undefined) {
-      collect(scene);
-      putPod(scene, new Date(from + passed).toISOString());
+      if (scene.get<Data>(CONFIG_MAPS, SYSTEM, COLLECTION)?.data?.[ARGUMENT] === COLLECT) collect(scene);
+      putPod(scene, 'new', new Date(from + passed).toISOString());
     }
   }
-  stop();
 }
 
-/** All times are so many hours earlier. */
+/** All times are so many hours earlier, and the last collection was long ago. */
 function age(scene: Scene, hours: number): void {
-  putPod(scene, LONG_AGO);
-  const kept = scene.get<KubeObject & { data?: Record<string, string> }>(CONFIG_MAPS, SYSTEM, 'davit-registry-upkeep');
-  if (kept?.data === undefined) return;
-  const oldest = Math.floor(MORNING / HOUR_MS) - LONG_HOURS;
-  const since = JSON.parse(kept.data['since'] ?? '{}') as Record<string, number>;
-  const earlier = Object.fromEntries(
-    Object.entries(since).map(([tag, hour]) => [tag, Math.max(oldest, hour - hours)] as const),
-  );
-  scene.change(CONFIG_MAPS, kept, { data: { since: JSON.stringify(earlier) } });
+  putPod(scene, 'old');
+  for (const name of [COLLECTION, UPKEEP]) {
+    const kept = scene.get<Data>(CONFIG_MAPS, SYSTEM, name);
+    if (kept?.data === undefined) continue;
+    if (name === COLLECTION) {
+      scene.erase(CONFIG_MAPS, kept);
+      putConfigMap(scene, name);
+      continue;
+    }
+    const noted = JSON.parse(kept.data['noted'] ?? '{}') as { since: string };
+    const since = Math.max(MORNING - LONG_HOURS * HOUR_MS, Date.parse(noted.since) - hours * HOUR_MS);
+    scene.change(CONFIG_MAPS, kept, {
+      data: { noted: JSON.stringify({ ...noted, since: new Date(since).toISOString() }) },
+    });
+  }
 }
 
 /** A day and a restart at noon, or two days of one controller: what it remembers counts in the second day. */
@@ -197,8 +210,11 @@ export function makeUpkeepPass(scene: Scene): Reconcile {
     return {};
   };
 }
-/** The controller starts, and crashes after so many changes of the registry. */
-export const liveShortly = (scene: Scene, changes: number): Promise<void> => live(scene, MORNING, 0, changes);
+/** The controller starts in the hour of the collection, and crashes after so many changes of the registry. */
+export async function liveShortly(scene: Scene, changes: number): Promise<void> {
+  await live(scene, MORNING + HOUR_MS, 0.8, changes);
+  age(scene, 24);
+}
 
 export function aBuiltRecord(name: string, image?: string): AppDeployment {
   return {
@@ -215,12 +231,9 @@ export function beginUpkeep(scene: Scene): void {
     kind: 'Namespace',
     metadata: { name: TEAM, labels: { [TENANT_LABEL]: 'true' } },
   });
-  scene.put(CONFIG_MAPS, {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { namespace: SYSTEM, name: 'davit-registry-upkeep' },
-  });
-  putPod(scene, LONG_AGO);
+  putConfigMap(scene, COLLECTION);
+  putConfigMap(scene, UPKEEP);
+  putPod(scene, 'old');
   scene.put(APP_DEPLOYMENTS, aBuiltRecord('shop'), 'person');
 }
 

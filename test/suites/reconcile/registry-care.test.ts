@@ -26,10 +26,11 @@ it('creates the keys that the registry mounts within seconds, also when the firs
       settings: Settings.parse({ hosting: 'both', builds: { registry, images } }),
       log: pino({ level: 'silent' }),
       metrics: { showRegistry: () => () => undefined },
+      now: () => new Date(),
+      elapsed: () => 0,
     },
     home,
     leading.signal,
-    { queue: { add: () => undefined } as never, now: () => new Date(), elapsed: () => 0 },
   );
   const named = (): string[] => kube.objects(SECRETS).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   await vi.advanceTimersByTimeAsync(1000);
