@@ -2,6 +2,7 @@
 // default, stands in charts/davit/values.yaml; the platform's own settings are schema/settings.ts.
 
 import { z } from 'zod';
+import { integer, text } from '../schema/primitives.ts';
 import { Settings } from '../schema/settings.ts';
 
 const free = z.record(z.string(), z.unknown());
@@ -25,7 +26,7 @@ const Process = z.strictObject({
   extraEnv: z.array(z.looseObject({ name: z.string().min(1) })),
   extraVolumes: z.array(z.looseObject({ name: z.string().min(1) })),
   extraVolumeMounts: z.array(z.looseObject({ name: z.string().min(1), mountPath: z.string().min(1) })),
-  replicas: z.int().min(0).max(50),
+  replicas: integer(0, 50),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
 
@@ -35,7 +36,7 @@ const Registry = z.strictObject({
   image: z.string().min(1),
   host: z.string().regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?)?$/),
   tokenUrl: z.string().regex(/^(https?:\/\/[^\s/]+\/[^\s?#]*)?$/),
-  ca: z.string().max(65_536),
+  ca: text(65_536),
   tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
   service: z.strictObject({ clusterIP: Ipv4OrIpv6, annotations: z.record(z.string(), z.string()) }),
   storage: z.strictObject({
@@ -47,19 +48,19 @@ const Registry = z.strictObject({
       endpoint: z.string().regex(/^(https?:\/\/[^\s/?#]+)?$/),
       pathStyle: z.boolean(),
       prefix: z.string().regex(/^([A-Za-z0-9][A-Za-z0-9/._-]*[A-Za-z0-9]|[A-Za-z0-9]?)$/),
-      credentialsSecret: z.string().max(253),
+      credentialsSecret: text(253),
       serviceAccountAnnotations: z.record(z.string(), z.string()),
-      ca: z.string().max(65_536),
+      ca: text(65_536),
       redirect: z.boolean(),
     }),
   }),
   garbageCollection: z.strictObject({
     enabled: z.boolean(),
-    everyDays: z.int().min(1).max(90),
-    hour: z.int().min(0).max(23),
-    limitMinutes: z.int().min(2).max(1440),
-    cacheDays: z.int().min(1).max(3650),
-    maxTags: z.int().min(50).max(10_000),
+    everyDays: integer(1, 90),
+    hour: integer(0, 23),
+    limitMinutes: integer(2, 1440),
+    cacheDays: integer(1, 3650),
+    maxTags: integer(50, 10_000),
   }),
   ingress: z.strictObject({
     enabled: z.boolean(),
@@ -85,7 +86,7 @@ export const ChartValues = z.strictObject({
     pullSecrets: z.array(z.strictObject({ name: z.string().min(1) })),
   }),
   imageDigests: z.record(z.string().min(1).max(512), z.string().regex(/^sha256:[0-9a-f]{64}$/)),
-  caBundle: z.strictObject({ configMap: z.string().max(253), key: z.string().min(1).max(253) }),
+  caBundle: z.strictObject({ configMap: text(253), key: z.string().min(1).max(253) }),
   commonLabels: z.record(z.string(), z.string()),
   workloads: z.strictObject({ enabled: z.boolean() }),
   settings: Settings,
@@ -93,7 +94,7 @@ export const ChartValues = z.strictObject({
   buildsNamespace: z.strictObject({ create: z.boolean() }),
   oauthNamespace: z.strictObject({ create: z.boolean() }),
   organizationNamespace: z.strictObject({ create: z.boolean() }),
-  controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
+  controller: z.strictObject({ ...Process.shape, workers: integer(1, 100) }),
   listener: z.strictObject({
     ...Process.shape,
     enabled: z.boolean(),
@@ -110,7 +111,7 @@ export const ChartValues = z.strictObject({
     ingress: z.strictObject({
       enabled: z.boolean(),
       className: z.string(),
-      host: z.string().max(253),
+      host: text(253),
       tlsSecretName: z.string(),
       annotations: z.record(z.string(), z.string()),
     }),

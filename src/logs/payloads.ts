@@ -1,7 +1,7 @@
 // Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, Uuid } from '../schema/primitives.ts';
+import { DNS_LABEL_PATTERN, integer, text, Uuid } from '../schema/primitives.ts';
 import { LAST_LINES } from './budget.ts';
 import { momentOf } from './moments.ts';
 import { LONGEST_POSITION } from './positions.ts';
@@ -18,7 +18,7 @@ const moment = (description: string): z.ZodOptional<z.ZodNullable<z.ZodISODateTi
     .refine((time) => momentOf(time) !== undefined, 'must be between the years 0000 and 9999 in UTC')
     .describe(description)
     .nullish();
-const label = z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN));
+const label = text(63).regex(new RegExp(DNS_LABEL_PATTERN));
 const upper = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value);
 
 /** Lines of a page. */
@@ -28,10 +28,10 @@ export const MOST_TAIL = 100_000;
 
 export const DeployLogsQuery = z
   .object({
-    limit: z.int().min(1).max(MOST_LINES).nullish().describe('Maximum number of lines. Default: 50.'),
+    limit: integer(1, MOST_LINES).nullish().describe('Maximum number of lines. Default: 50.'),
     order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
-    query: z.string().max(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
+    query: text(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
     task: label.nullish().describe('Only lines of the runs of this task. Without it there are none of tasks.'),
     run: label
       .nullish()
@@ -42,10 +42,7 @@ export const DeployLogsQuery = z
         'Only lines of this part: server, queue, orchestrator, executor or the name of a worker, without its sidecars; migrate, postgres or redis, with all their containers. Without it there are none of PostgreSQL and Redis.',
       ),
     previous: z.boolean().nullish().describe('true: only lines that containers wrote before their last restart.'),
-    tail: z
-      .int()
-      .min(1)
-      .max(MOST_TAIL)
+    tail: integer(1, MOST_TAIL)
       .nullish()
       .describe(
         `Of pods: only so many last lines of each container that was not read before. Default: ${LAST_LINES} without a position, all with one.`,
@@ -58,10 +55,8 @@ export const DeployLogsQuery = z
       ),
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
-    offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),
-    position: z
-      .string()
-      .max(LONGEST_POSITION)
+    offset: text(1000).nullish().describe('next_offset of the previous page.'),
+    position: text(LONGEST_POSITION)
       .nullish()
       .describe(
         'position of an earlier answer to the same query: only lines that it and those before it do not have, oldest first.',

@@ -2,7 +2,6 @@
 
 import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
   ARCHIVE_RESTORE_MESSAGE,
@@ -18,21 +17,24 @@ import {
 } from './database.ts';
 import { DATABASE_DRIVERS, DELETION_POLICIES, MOST_KEPT } from './database-names.ts';
 import { DatabaseOfDeployment } from './datastore-operation.ts';
-import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
+import { LONGEST_USERNAME, type OwnObject, ownKind, PLATFORM_VARIABLES } from './meta.ts';
 import { SECRET_KEY_PATTERN } from './name-patterns.ts';
 import { OPERATION_PHASES } from './operation-phases.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
   Conditions,
+  Count,
   celNames,
   celRules,
   DNS_LABEL_PATTERN,
   HOST_URL_PATTERN,
   ImageReference,
+  integer,
   ObjectName,
   Printable,
   Time,
+  text,
   Uuid,
   VariableName,
 } from './primitives.ts';
@@ -91,9 +93,7 @@ const SecretReferences = z
 
 export const SourceConfig = z.object({
   integrationId: Uuid.describe('uid of the code host integration (codehost).').optional(),
-  repoUrl: z
-    .string()
-    .max(2048)
+  repoUrl: text(2048)
     .regex(new RegExp(REPOSITORY_URL_PATTERN))
     .describe('Repository URL, https (codehost, internal_template).')
     .optional(),
@@ -101,9 +101,7 @@ export const SourceConfig = z.object({
     .boolean()
     .describe('Build on every push to the branch (codehost). A change creates no revision.')
     .optional(),
-  customUrl: z
-    .string()
-    .max(261)
+  customUrl: text(261)
     .regex(new RegExp(HOST_URL_PATTERN))
     .describe('Address: https://host or a bare host. A change creates no revision.')
     .optional(),
@@ -274,20 +272,12 @@ export const AppDeploymentSpec = z
     secretReferences: SecretReferences.describe(
       'Environment variables from Secrets that you manage yourself (external_docker).',
     ).optional(),
-    revisionSerial: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .describe('Raise it by one to request a new revision. The HTTP API does so in every write that needs one.')
-      .optional(),
-    rebuildSerial: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .describe(
-        'revisionSerial of the last request for a revision that is a rebuild: it builds the newest commit, replaces all pods and migrates again, also with the changes that follow before Davit has made it. The HTTP API writes it.',
-      )
-      .optional(),
+    revisionSerial: Count.describe(
+      'Raise it by one to request a new revision. The HTTP API does so in every write that needs one.',
+    ).optional(),
+    rebuildSerial: Count.describe(
+      'revisionSerial of the last request for a revision that is a rebuild: it builds the newest commit, replaces all pods and migrates again, also with the changes that follow before Davit has made it. The HTTP API writes it.',
+    ).optional(),
     rollbackTo: Uuid.describe(
       'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
     ).optional(),
@@ -364,57 +354,39 @@ export const AppDeploymentStatus = z.object({
   stalledReasonSince: Time.describe(
     'Since when Stalled has its present reason, if it was True for another one before. Otherwise lastTransitionTime of Stalled says so.',
   ).optional(),
-  observedGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation of the record from which this status was computed.')
-    .optional(),
-  changedBy: z
-    .string()
-    .max(LONGEST_USERNAME)
+  observedGeneration: Count.describe('Generation of the record from which this status was computed.').optional(),
+  changedBy: text(LONGEST_USERNAME)
     .describe(
       'Username of who wrote the spec of that generation. Absent where the write did not say it, and while the record is being deleted.',
     )
     .optional(),
-  phase: z
-    .string()
-    .max(32)
+  phase: text(32)
     .describe('State of the newest revision, such as BUILDING, DEPLOYING, DEPLOYED or BUILD_FAILED.')
     .optional(),
   latestRevisionId: Uuid.describe('Id of the newest revision.').optional(),
-  latestRevisionGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe(
-      'Newest generation of the record whose values, the scale aside, that revision has. Absent where it is the one that the revision was made of.',
-    )
-    .optional(),
+  latestRevisionGeneration: Count.describe(
+    'Newest generation of the record whose values, the scale aside, that revision has. Absent where it is the one that the revision was made of.',
+  ).optional(),
   activeRevisionId: Uuid.describe('Id of the newest revision that reached DEPLOYED.').optional(),
-  latestRevision: z.string().max(253).describe('Name of the newest AppRevision.').optional(),
-  activeRevision: z.string().max(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),
-  image: z
-    .string()
-    .max(512)
-    .describe('Image of the active revision, or of the newest while none is active.')
-    .optional(),
-  url: z.string().max(512).describe('Address in force.').optional(),
+  latestRevision: text(253).describe('Name of the newest AppRevision.').optional(),
+  activeRevision: text(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),
+  image: text(512).describe('Image of the active revision, or of the newest while none is active.').optional(),
+  url: text(512).describe('Address in force.').optional(),
   hostClaim: z
     .object({
-      host: z.string().max(253).describe('Host that the record claims.'),
+      host: text(253).describe('Host that the record claims.'),
       since: Time.describe('Start of the claim.'),
     })
     .describe('Claim of a host. The first claim owns the host; the others wait in order of their start.')
     .optional(),
-  replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
+  replicas: text(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
   workers: z
     .record(
-      z.string().max(63),
+      text(63),
       z.object({
-        minScale: z.int().min(0).max(1000).describe('Minimum number of its pods in force.'),
-        maxScale: z.int().min(0).max(1000).describe('Maximum number of its pods in force.'),
-        replicas: z.string().max(32).describe('Ready and wanted pods, such as 2/3.').optional(),
+        minScale: integer(0, 1000).describe('Minimum number of its pods in force.'),
+        maxScale: integer(0, 1000).describe('Maximum number of its pods in force.'),
+        replicas: text(32).describe('Ready and wanted pods, such as 2/3.').optional(),
       }),
     )
     .meta({ maxProperties: 64 })
@@ -430,17 +402,12 @@ export const AppDeploymentStatus = z.object({
       'What databaseDeletionPolicy is while the spec does not set it. It does not change: it comes from the settings with which Davit first saw the record.',
     )
     .optional(),
-  databaseVolumeUid: z
-    .string()
-    .max(64)
+  databaseVolumeUid: text(64)
     .describe(
       'uid of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, that the own PostgreSQL uses, or used last.',
     )
     .optional(),
-  databaseNumber: z
-    .int()
-    .min(1)
-    .max(9999)
+  databaseNumber: integer(1, 9999)
     .describe(
       'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only an operation makes another.',
     )
@@ -467,7 +434,7 @@ export const AppDeploymentStatus = z.object({
     .optional(),
   databaseOperation: z
     .object({
-      name: z.string().max(253).describe('Name of the DatastoreOperation.'),
+      name: text(253).describe('Name of the DatastoreOperation.'),
       phase: z.enum(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
     })
     .describe(
@@ -492,8 +459,8 @@ export const AppDeploymentStatus = z.object({
   ).optional(),
   remote: z
     .object({
-      epoch: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Epoch of the agent that reported.'),
-      generation: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that the cluster had applied.'),
+      epoch: Count.describe('Epoch of the agent that reported.'),
+      generation: Count.describe('Generation that the cluster had applied.'),
     })
     .describe("Report of a listener's cluster from which this status was computed.")
     .optional(),
@@ -505,23 +472,12 @@ export type AppDeploymentStatus = z.infer<typeof AppDeploymentStatus>;
 
 function passthroughResourceSpec(): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodNumber>> {
   return z
-    .record(z.string().max(64), z.number())
+    .record(text(64), z.number())
     .meta({ maxProperties: 64 })
     .describe('The numbers of resourceSpec in force, including defaults.')
     .optional();
 }
 
-export interface AppDeployment extends KubeObject {
-  readonly kind: 'AppDeployment';
-  readonly metadata: ObjectMeta;
-  readonly spec: AppDeploymentSpec;
-  readonly status?: AppDeploymentStatus;
-}
+export type AppDeployment = OwnObject<'AppDeployment', AppDeploymentSpec, AppDeploymentStatus>;
 
-export const APP_DEPLOYMENTS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'AppDeployment',
-  plural: 'appdeployments',
-  namespaced: true,
-} as const;
+export const APP_DEPLOYMENTS = ownKind('AppDeployment');

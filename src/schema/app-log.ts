@@ -2,32 +2,31 @@
 // changes it, and deletes it after a week.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { Time } from './primitives.ts';
+import { type OwnObject, ownKind } from './meta.ts';
+import { Time, text } from './primitives.ts';
 
 /** Bytes of the lines of one container. */
 export const MOST_BYTES_OF_CONTAINER = 16 * 1024;
 /** Containers of one AppLog. */
 export const MOST_CONTAINERS = 8;
 
-const Name = z.string().max(253);
+const Name = text(253);
 
 const EndedContainer = z.object({
   pod: Name.describe('Pod of the container.'),
   component: Name.describe('Part that the pod ran.'),
   container: Name.describe('Name of the container.'),
   exitCode: z.int().describe('Exit code of the container.'),
-  reason: z.string().max(253).describe('Reason that Kubernetes gave, such as Error or OOMKilled.').optional(),
+  reason: text(253).describe('Reason that Kubernetes gave, such as Error or OOMKilled.').optional(),
   finishedAt: Time.describe('When the container ended.').optional(),
-  log: z
-    .string()
-    .max(MOST_BYTES_OF_CONTAINER)
-    .describe('The last lines that it wrote, each after its time. Empty if it wrote nothing, or its log was gone.'),
+  log: text(MOST_BYTES_OF_CONTAINER).describe(
+    'The last lines that it wrote, each after its time. Empty if it wrote nothing, or its log was gone.',
+  ),
 });
 
 export const AppLogSpec = z.object({
   deploymentName: Name.describe('Name of the AppDeployment.'),
-  revisionId: z.string().max(64).describe('Id of the revision that the containers ran.').optional(),
+  revisionId: text(64).describe('Id of the revision that the containers ran.').optional(),
   task: Name.describe('Task whose run failed. Absent if a revision failed.').optional(),
   containers: z.array(EndedContainer).max(MOST_CONTAINERS).describe('The containers that ended.'),
 });
@@ -35,16 +34,6 @@ export type AppLogSpec = z.infer<typeof AppLogSpec>;
 
 export const AppLogStatus = z.object({});
 
-export interface AppLog extends KubeObject {
-  readonly kind: 'AppLog';
-  readonly metadata: ObjectMeta;
-  readonly spec: AppLogSpec;
-}
+export type AppLog = OwnObject<'AppLog', AppLogSpec>;
 
-export const APP_LOGS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'AppLog',
-  plural: 'applogs',
-  namespaced: true,
-} as const;
+export const APP_LOGS = ownKind('AppLog');

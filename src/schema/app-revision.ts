@@ -2,16 +2,15 @@
 // resolved. Only the controller creates it.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
 import { DATA_DURABILITIES, Extensions, Instances, RequestedDatabase } from './database.ts';
 import { BACKUP_NAME_PATTERN, MOST_NEVER_LOADED } from './database-names.ts';
-import { LONGEST_USERNAME } from './meta.ts';
+import { LONGEST_USERNAME, type OwnObject, ownKind } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, celRules, ObjectName, ObservedStatus, Time, Uuid } from './primitives.ts';
+import { Conditions, Count, celRules, integer, ObjectName, ObservedStatus, Time, text, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
@@ -20,9 +19,9 @@ import { TaskList } from './tasks.ts';
 
 export type RevisionState = (typeof REVISION_STATES)[number];
 
-const megabytes = z.int().min(1).max(8_388_608);
+const megabytes = integer(1, 8_388_608);
 const cores = z.number().min(0.01).max(128);
-const replicas = z.int().min(0).max(1000);
+const replicas = integer(0, 1000);
 
 export const Sized = z.object({
   cpu: cores.describe('CPU requested, in cores.'),
@@ -44,41 +43,37 @@ export const ResolvedWorker = z.object({
   singleton: z.literal(true).describe('Two of its pods never run at the same time.').optional(),
 });
 
-const image = z.string().max(512);
+const image = text(512);
 
 export const Resolved = z
   .object({
-    contract: z.int().min(1).max(1000).describe('Version of the pod contract of the pods of this revision.'),
+    contract: integer(1, 1000).describe('Version of the pod contract of the pods of this revision.'),
     image: image.describe('Image of the record. Absent until it has been built or pushed.').optional(),
     podPolicy: z.enum(POD_POLICIES).describe('Pod Security Standard of its pods. If absent, baseline.').optional(),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
     api: z
       .object({
-        url: z.string().max(512).describe('Where the pods reach the HTTP API.'),
+        url: text(512).describe('Where the pods reach the HTTP API.'),
         caConfigMap: ObjectName.describe(
           'ConfigMap of the namespace whose key ca.crt has the authority of its certificate.',
         ).optional(),
       })
       .describe('Of the HTTP API, for a runtime with apiToken. Absent if the pods get no token for it.')
       .optional(),
-    otlpEndpoint: z
-      .string()
-      .max(2048)
+    otlpEndpoint: text(2048)
       .describe('Endpoint for telemetry of the pods. Absent if no collector was configured.')
       .optional(),
-    port: z.int().min(1).max(65_535).describe('Port that the image listens on.'),
-    healthPath: z.string().max(1024).describe('Path that answers 200 when the server can serve.'),
-    progressDeadlineSeconds: z
-      .int()
-      .min(1)
-      .max(86_400)
-      .describe('The rollout has failed after this many seconds without progress.'),
+    port: integer(1, 65_535).describe('Port that the image listens on.'),
+    healthPath: text(1024).describe('Path that answers 200 when the server can serve.'),
+    progressDeadlineSeconds: integer(1, 86_400).describe(
+      'The rollout has failed after this many seconds without progress.',
+    ),
     server: Scaled.describe('The main service.'),
     queue: Scaled.describe('Queue workers. Absent if the main service processes the queue.').optional(),
     orchestrator: Scaled.describe('The orchestrator, if there is one.').optional(),
     executor: Sized.describe('The executor, if there is one.').optional(),
     workers: z
-      .record(z.string().max(63), ResolvedWorker)
+      .record(text(63), ResolvedWorker)
       .meta({ maxProperties: 64 })
       .describe('The named workers, if there are any.')
       .optional(),
@@ -86,8 +81,8 @@ export const Resolved = z
       .object({
         ...Sized.shape,
         image: image.describe('Image of PostgreSQL.'),
-        storageGi: z.int().min(1).max(65_536).describe('Size of the volume, in gibibytes.'),
-        maxConnections: z.int().min(1).max(100_000).describe('max_connections of PostgreSQL.'),
+        storageGi: integer(1, 65_536).describe('Size of the volume, in gibibytes.'),
+        maxConnections: integer(1, 100_000).describe('max_connections of PostgreSQL.'),
         driver: z.literal('cloudnative-pg').describe('What runs it. Absent if it is one pod of Davit.').optional(),
         user: z
           .literal('app')
@@ -101,10 +96,7 @@ export const Resolved = z
           .enum(DATA_DURABILITIES)
           .describe('How a commit waits for a replica. Only of driver cloudnative-pg.')
           .optional(),
-        userId: z
-          .int()
-          .min(1)
-          .max(65_535)
+        userId: integer(1, 65_535)
           .describe('uid and gid of postgres in the image. Only of driver cloudnative-pg.')
           .optional(),
       })
@@ -112,20 +104,16 @@ export const Resolved = z
       .optional(),
     movedDatabase: z
       .object({
-        number: z
-          .int()
-          .min(0)
-          .max(9999)
-          .describe('Number of the database, which the names of its objects have. The first one has 0.'),
-        backup: z
-          .string()
-          .max(64)
+        number: integer(0, 9999).describe(
+          'Number of the database, which the names of its objects have. The first one has 0.',
+        ),
+        backup: text(64)
           .regex(new RegExp(BACKUP_NAME_PATTERN))
           .describe('Backup of the deployment with which it begins. Absent where it had data before.')
           .optional(),
         backupOf: ObjectName.optional().describe('Deployment whose backup that is, where an operation named one.'),
         neverLoaded: z
-          .array(z.int().min(1).max(9999))
+          .array(integer(1, 9999))
           .max(MOST_NEVER_LOADED)
           .describe(
             'Numbers of databases that were moved from before their backup was loaded. There is no way back to them.',
@@ -142,13 +130,9 @@ export const Resolved = z
     placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),
     autoscaling: z
       .object({
-        cpuPercent: z.int().min(1).max(1000).describe('Target CPU utilization, in percent of the request.'),
-        memoryPercent: z.int().min(1).max(1000).describe('Target memory utilization, in percent of the request.'),
-        scaleDownWindowSeconds: z
-          .int()
-          .min(0)
-          .max(3600)
-          .describe('Stabilization window before pods are removed, in seconds.'),
+        cpuPercent: integer(1, 1000).describe('Target CPU utilization, in percent of the request.'),
+        memoryPercent: integer(1, 1000).describe('Target memory utilization, in percent of the request.'),
+        scaleDownWindowSeconds: integer(0, 3600).describe('Stabilization window before pods are removed, in seconds.'),
       })
       .describe('Targets of the autoscalers.'),
     migrated: z
@@ -165,7 +149,7 @@ export const Resolved = z
       )
       .optional(),
     podsOfWorkers: z
-      .record(z.string().max(63), Uuid)
+      .record(text(63), Uuid)
       .meta({ maxProperties: 64 })
       .describe('The same for the named workers.')
       .optional(),
@@ -199,26 +183,24 @@ export type Requested = z.infer<typeof Requested>;
 /** What the file of a revision says that a build takes, of any version of Davit. */
 export const RevisionFile = z
   .object({
-    path: z.string().max(1024).describe('davitFile of the record when this snapshot was taken.'),
-    given: z
-      .string()
-      .max(262_144)
+    path: text(1024).describe('davitFile of the record when this snapshot was taken.'),
+    given: text(262_144)
       .describe('What the file says that a revision can take, as JSON. Absent if it was not valid.')
       .optional(),
     fields: z
-      .array(z.string().max(512))
+      .array(text(512))
       .max(1000)
       .describe('The fields of requested that come from the file, such as resourceSpec.cpu or env.LOG_LEVEL.')
       .optional(),
     notTaken: z
-      .array(z.string().max(512))
+      .array(text(512))
       .max(1000)
       .describe("The file's fields that only the record decides, where it has others.")
       .optional(),
     failure: z
       .object({
-        reason: z.string().max(64).describe('Reason of status.build.'),
-        message: z.string().max(4096).describe('What is wrong, and what to do.'),
+        reason: text(64).describe('Reason of status.build.'),
+        message: text(4096).describe('What is wrong, and what to do.'),
       })
       .describe('Why the file gave nothing: the revision is not built.')
       .optional(),
@@ -229,46 +211,30 @@ export type RevisionFile = z.infer<typeof RevisionFile>;
 export const AppRevisionSpec = z
   .object({
     id: Uuid.describe('Id of the revision in the HTTP API.'),
-    deploymentName: z.string().max(63).describe('Name of the AppDeployment.'),
-    deploymentUid: z.string().max(64).describe('uid of the AppDeployment.'),
-    deploymentGeneration: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .describe('Generation of the AppDeployment when this snapshot was taken. It orders the revisions.'),
-    revisionSerial: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .describe('revisionSerial of the AppDeployment when this snapshot was taken.')
-      .optional(),
+    deploymentName: text(63).describe('Name of the AppDeployment.'),
+    deploymentUid: text(64).describe('uid of the AppDeployment.'),
+    deploymentGeneration: Count.describe(
+      'Generation of the AppDeployment when this snapshot was taken. It orders the revisions.',
+    ),
+    revisionSerial: Count.describe('revisionSerial of the AppDeployment when this snapshot was taken.').optional(),
     rollbackTo: Uuid.describe(
       'rollbackTo of the AppDeployment when this snapshot was taken; also where that was of an earlier rollback.',
     ).optional(),
-    pushSerial: z
-      .int()
-      .min(1)
-      .max(Number.MAX_SAFE_INTEGER)
+    pushSerial: integer(1, Number.MAX_SAFE_INTEGER)
       .describe('Of revisions that a push or an operation made: their number among those of the same generation.')
       .optional(),
-    commit: z
-      .string()
-      .max(64)
+    commit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
       .optional(),
     ...CommitWords.shape,
-    branchCommit: z
-      .string()
-      .max(64)
+    branchCommit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe(
         'Of revisions that take an image or a commit over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
       )
       .optional(),
-    requestedBy: z
-      .string()
-      .max(LONGEST_USERNAME)
+    requestedBy: text(LONGEST_USERNAME)
       .describe(
         'Username of who changed the AppDeployment so that this revision was made. Absent if the change does not say it, or several changes did.',
       )
@@ -285,21 +251,21 @@ export const MIGRATION_PHASES = ['Running', 'Succeeded', 'Failed'] as const;
 
 export const MigrationStatus = z.object({
   phase: z.enum(MIGRATION_PHASES).describe('How far it is. Succeeded and Failed are final.'),
-  job: z.string().max(63).describe('Name of its Job.'),
-  message: z.string().max(4096).describe('Why it failed, with its last words.').optional(),
+  job: text(63).describe('Name of its Job.'),
+  message: text(4096).describe('Why it failed, with its last words.').optional(),
 });
 export type MigrationStatus = z.infer<typeof MigrationStatus>;
 
 export const AppRevisionStatus = z.object({
   state: z.enum(REVISION_STATES).describe('State of the revision.').optional(),
-  message: z.string().max(4096).describe('What happened, as text for people.').optional(),
+  message: text(4096).describe('What happened, as text for people.').optional(),
   observedGeneration: ObservedStatus.shape.observedGeneration,
   stateChangedAt: Time.describe('Time of the last change of state.').optional(),
   migration: MigrationStatus.describe('The migration of this revision, once its Job has been made.').optional(),
   failure: z
     .object({
-      reason: z.string().max(128).describe('Reason of the condition WorkloadsReady.'),
-      message: z.string().max(4096).describe('Why it failed, with the last words of its container.'),
+      reason: text(128).describe('Reason of the condition WorkloadsReady.'),
+      message: text(4096).describe('Why it failed, with the last words of its container.'),
     })
     .describe(
       'Set when the containers of this revision exited too often (settings.pods.maxCrashes): the active revision serves instead, until a newer revision is deployed.',
@@ -310,17 +276,6 @@ export const AppRevisionStatus = z.object({
 });
 export type AppRevisionStatus = z.infer<typeof AppRevisionStatus>;
 
-export interface AppRevision extends KubeObject {
-  readonly kind: 'AppRevision';
-  readonly metadata: ObjectMeta;
-  readonly spec: AppRevisionSpec;
-  readonly status?: AppRevisionStatus;
-}
+export type AppRevision = OwnObject<'AppRevision', AppRevisionSpec, AppRevisionStatus>;
 
-export const APP_REVISIONS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'AppRevision',
-  plural: 'apprevisions',
-  namespaced: true,
-} as const;
+export const APP_REVISIONS = ownKind('AppRevision');

@@ -2,14 +2,14 @@
 // namespace. Source internal_template deploys only images and repositories of this catalogue.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
-import { celRules, ObservedStatus, Printable } from './primitives.ts';
+import { type OwnObject, ownKind } from './meta.ts';
+import { celRules, ObservedStatus, Printable, text } from './primitives.ts';
 
 export const AppTemplateSpec = z
   .object({
     displayName: Printable.min(1).max(253).describe('Display name.').optional(),
-    description: z.string().max(4096).describe('Description for people.').optional(),
+    description: text(4096).describe('Description for people.').optional(),
     imageUri: SourceRevisionConfig.shape.imageUri.unwrap().describe('Container image.').optional(),
     repoUrl: SourceConfig.shape.repoUrl.unwrap().describe('Repository URL, https.').optional(),
     repoRef: SourceRevisionConfig.shape.repoRef
@@ -37,16 +37,6 @@ export type AppTemplateSpec = z.infer<typeof AppTemplateSpec>;
 /** Not written yet: a template names no other objects that could be missing. Every kind has a status for later use. */
 export const AppTemplateStatus = ObservedStatus;
 
-export interface AppTemplate extends KubeObject {
-  readonly kind: 'AppTemplate';
-  readonly metadata: ObjectMeta;
-  readonly spec: AppTemplateSpec;
-}
+export type AppTemplate = OwnObject<'AppTemplate', AppTemplateSpec>;
 
-export const APP_TEMPLATES = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'AppTemplate',
-  plural: 'apptemplates',
-  namespaced: true,
-} as const;
+export const APP_TEMPLATES = ownKind('AppTemplate');

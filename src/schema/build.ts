@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { LONGEST_USERNAME } from './meta.ts';
-import { Time, Uuid } from './primitives.ts';
+import { integer, Time, text, Uuid } from './primitives.ts';
 
 /** The life of a build, in its order, then how it can end otherwise. */
 export const BUILD_PHASES = [
@@ -160,28 +160,24 @@ export type BuildReason = keyof typeof BUILD_REASONS;
 
 /** What a commit says of itself. Git lets whoever makes a commit write any author, and nothing here verifies it. */
 export const CommitWords = z.object({
-  commitAuthor: z
-    .string()
-    .max(256)
+  commitAuthor: text(256)
     .describe('Author that the commit names. Whoever makes a commit writes it, and nobody verifies it.')
     .optional(),
-  commitMessage: z.string().max(512).describe('First line of its message, which is not verified either.').optional(),
+  commitMessage: text(512).describe('First line of its message, which is not verified either.').optional(),
 });
 export type CommitWords = z.infer<typeof CommitWords>;
 
 export const BuildStatus = z
   .object({
     phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
-    reason: z.string().max(64).describe('Why, as one CamelCase word: docs/reference.md says what to do.').optional(),
-    message: z.string().max(4096).describe('Why, as a sentence for people that says what to do.').optional(),
-    commit: z
-      .string()
-      .max(64)
+    reason: text(64).describe('Why, as one CamelCase word: docs/reference.md says what to do.').optional(),
+    message: text(4096).describe('Why, as a sentence for people that says what to do.').optional(),
+    commit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that it is built from.')
       .optional(),
     ...CommitWords.shape,
-    image: z.string().max(512).describe('The image that it made, by digest.').optional(),
+    image: text(512).describe('The image that it made, by digest.').optional(),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
@@ -189,15 +185,13 @@ export const BuildStatus = z
       .describe('Digest of that image.')
       .optional(),
     builtBy: Uuid.describe('Revision whose build made the image, where that was another one.').optional(),
-    job: z.string().max(63).describe("Job of the builds' namespace that builds.").optional(),
-    line: z.int().min(1).max(1_000_000).describe('Line of the Dockerfile that failed.').optional(),
-    instruction: z.string().max(1024).describe('What stands there.').optional(),
+    job: text(63).describe("Job of the builds' namespace that builds.").optional(),
+    line: integer(1, 1_000_000).describe('Line of the Dockerfile that failed.').optional(),
+    instruction: text(1024).describe('What stands there.').optional(),
     queuedAt: Time.describe('Since when it waits for its turn.').optional(),
     startedAt: Time.describe('When its Job was made.').optional(),
     finishedAt: Time.describe('When it ended.').optional(),
-    interruptedBy: z
-      .string()
-      .max(LONGEST_USERNAME)
+    interruptedBy: text(LONGEST_USERNAME)
       .describe('Username of who interrupted it. Absent if nobody did, or the request does not say it.')
       .optional(),
   })

@@ -2,9 +2,9 @@
 // its credentials are in the organization's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import { type OwnObject, ownKind } from './meta.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
-import { celRules, DNS_LABEL_PATTERN, ObjectName, ObservedStatus, Time } from './primitives.ts';
+import { celRules, DNS_LABEL_PATTERN, integer, ObjectName, ObservedStatus, Time } from './primitives.ts';
 
 export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
 
@@ -14,7 +14,7 @@ export const PRIVATE_KEY_KEY = 'private-key';
 /** Key of the same Secret with what the host signs its webhooks with. */
 export const WEBHOOK_SECRET_KEY = 'webhook-secret';
 
-const appNumber = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const appNumber = integer(1, Number.MAX_SAFE_INTEGER);
 
 export const CodeHostIntegrationSpec = z
   .object({
@@ -74,17 +74,10 @@ export const CodeHostIntegrationStatus = z.object({
     .optional(),
 });
 
-export interface CodeHostIntegration extends KubeObject {
-  readonly kind: 'CodeHostIntegration';
-  readonly metadata: ObjectMeta;
-  readonly spec: CodeHostIntegrationSpec;
-  readonly status?: z.infer<typeof CodeHostIntegrationStatus>;
-}
+export type CodeHostIntegration = OwnObject<
+  'CodeHostIntegration',
+  CodeHostIntegrationSpec,
+  z.infer<typeof CodeHostIntegrationStatus>
+>;
 
-export const CODE_HOST_INTEGRATIONS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'CodeHostIntegration',
-  plural: 'codehostintegrations',
-  namespaced: true,
-} as const;
+export const CODE_HOST_INTEGRATIONS = ownKind('CodeHostIntegration');

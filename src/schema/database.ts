@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, MOST_LISTED, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
-import { celRules, ImageReference, Time } from './primitives.ts';
+import { Count, celRules, ImageReference, integer, Time, text } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
@@ -17,7 +17,7 @@ const MOST_INSTANCES = 9;
  */
 export const DATA_DURABILITIES = ['required', 'preferred', 'off'] as const;
 
-export const Instances = z.int().min(1).max(MOST_INSTANCES);
+export const Instances = integer(1, MOST_INSTANCES);
 export const ONE_POD_MESSAGE =
   'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
@@ -44,26 +44,17 @@ export const DatabaseBackup = z.object({
     'When a backup is made, as in a CronJob: five fields, or @daily; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
   ).optional(),
   timeZone: TimeZone.optional(),
-  keep: z
-    .int()
-    .min(1)
-    .max(1000)
+  keep: integer(1, 1000)
     .describe(
       'Number of scheduled backups to keep; each new one deletes the oldest beyond it. Default: settings.backups.keep, which is 7.',
     )
     .optional(),
-  keepDays: z
-    .int()
-    .min(1)
-    .max(3650)
+  keepDays: integer(1, 3650)
     .describe(
       'Days for which a scheduled backup is kept, also where there are more than keep. Default: settings.backups.keepDays, which is not set.',
     )
     .optional(),
-  staleAfterHours: z
-    .int()
-    .min(1)
-    .max(8760)
+  staleAfterHours: integer(1, 8760)
     .describe(`Hours without a backup after which BackupReady is False. Default: ${STALE_AFTER_HOURS}.`)
     .optional(),
   verify: z
@@ -75,10 +66,7 @@ export const DatabaseBackup = z.object({
   verifySchedule: Schedule.describe(
     'When the newest backup is verified, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
   ).optional(),
-  verifyStaleAfterHours: z
-    .int()
-    .min(1)
-    .max(8760)
+  verifyStaleAfterHours: integer(1, 8760)
     .describe(
       `Hours without a verification after which BackupVerified is False. Default: ${VERIFICATION_STALE_AFTER_HOURS}.`,
     )
@@ -91,18 +79,12 @@ export const DatabaseArchive = z.object({
   schedule: Schedule.describe(
     'When a base backup is made, as in a CronJob, in UTC; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name. The first one is made at once.',
   ).optional(),
-  keepDays: z
-    .int()
-    .min(1)
-    .max(3650)
+  keepDays: integer(1, 3650)
     .describe(
       `Days back to which the database can be restored, and no less. What is older is deleted. Default: ${ARCHIVE_KEPT_DAYS}.`,
     )
     .optional(),
-  staleAfterHours: z
-    .int()
-    .min(1)
-    .max(8760)
+  staleAfterHours: integer(1, 8760)
     .describe(`Hours without a base backup after which ArchiveReady is False. Default: ${STALE_AFTER_HOURS}.`)
     .optional(),
 });
@@ -119,15 +101,11 @@ export const DatabaseRestore = whole(
         .max(40)
         .regex(new RegExp(NAME_PATTERN))
         .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
-      at: z
-        .string()
-        .max(40)
+      at: text(40)
         .regex(new RegExp(TIME_PATTERN))
         .describe('Take the newest backup of this time or before. Default: the newest.')
         .optional(),
-      backup: z
-        .string()
-        .max(64)
+      backup: text(64)
         .regex(new RegExp(BACKUP_NAME_PATTERN))
         .describe('Take the backup of this name, as the status of its deployment has it.')
         .optional(),
@@ -269,10 +247,7 @@ function spread(name: string, most: number): number {
 /** A driver that the platform has, for the next database of a record. */
 export const DatabaseOffer = z.object({
   driver: z.enum(DATABASE_DRIVERS).describe('Driver that a DatastoreOperation can move the database to.'),
-  postgresVersion: z
-    .int()
-    .min(1)
-    .max(9999)
+  postgresVersion: integer(1, 9999)
     .describe(
       'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it.',
     )
@@ -285,11 +260,7 @@ export const DatastoreStatus = z.object({
   image: ImageReference.describe(
     'The image in force. It takes precedence over the revisions, so that a rollback keeps a patch.',
   ),
-  version: z
-    .string()
-    .max(32)
-    .describe('Version that the server reports in its log. Absent if it is not known.')
-    .optional(),
+  version: text(32).describe('Version that the server reports in its log. Absent if it is not known.').optional(),
   since: Time.describe('When the server that answered last was started. Absent before one has answered.').optional(),
   available: ImageReference.describe(
     'The image that action Patch brings: another one of the same major version and base, from the settings of the platform. Absent if the settings have no such image.',
@@ -299,19 +270,12 @@ export type DatastoreStatus = z.infer<typeof DatastoreStatus>;
 
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({
-  name: z.string().max(64).describe('Name of the last backup, by which it can be restored.').optional(),
+  name: text(64).describe('Name of the last backup, by which it can be restored.').optional(),
   lastSuccessAt: Time.describe('When the last backup was complete in the store.').optional(),
-  sizeBytes: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Size of the last backup in the store, in bytes.')
-    .optional(),
+  sizeBytes: Count.describe('Size of the last backup in the store, in bytes.').optional(),
   lastFailureAt: Time.describe('When the last run failed, if one has.').optional(),
-  lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
-  heldAfter: z
-    .string()
-    .max(64)
+  lastFailure: text(1024).describe('Last words of that run.').optional(),
+  heldAfter: text(64)
     .describe(
       'Name of the last backup of a database that was given up. The present database began empty, so no schedule runs until somebody asks for a backup of it.',
     )
@@ -319,13 +283,12 @@ export const DatabaseBackupStatus = z.object({
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
 
-const Count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
-const DatabaseNumber = z.int().min(0).max(9999);
-const PostgresVersion = z.int().min(1).max(9999);
+const DatabaseNumber = integer(0, 9999);
+const PostgresVersion = integer(1, 9999);
 
 /** A backup that the store has. */
 export const StoredBackup = z.object({
-  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)).describe('Its name, by which it can be restored.'),
+  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)).describe('Its name, by which it can be restored.'),
   takenAt: Time.describe('It has the state of this time.'),
   sizeBytes: Count.describe('Its size in the store, in bytes.'),
   number: DatabaseNumber.describe(
@@ -357,7 +320,7 @@ export const BaseBackups = z.object({
   newest: z
     .array(
       z.object({
-        name: z.string().max(253).describe('Name of the Backup of CloudNativePG.'),
+        name: text(253).describe('Name of the Backup of CloudNativePG.'),
         takenAt: Time.describe('It has the state of this time.'),
         number: DatabaseNumber.describe('Number of the database that it is of.'),
       }),
@@ -378,37 +341,32 @@ export type DatabaseArchiveStatus = z.infer<typeof DatabaseArchiveStatus>;
 
 /** What is known of the verifications of a record's backups. */
 export const DatabaseVerificationStatus = z.object({
-  name: z.string().max(64).describe('Name of the backup that was verified last.').optional(),
+  name: text(64).describe('Name of the backup that was verified last.').optional(),
   takenAt: Time.describe('The backup has the state of this time.').optional(),
   verifiedAt: Time.describe(
     'When it was restored into a temporary server and had every row that its database had.',
   ).optional(),
-  tables: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of its tables.').optional(),
-  rows: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of rows of all of them.').optional(),
+  tables: Count.describe('Number of its tables.').optional(),
+  rows: Count.describe('Number of rows of all of them.').optional(),
   lastFailureAt: Time.describe('When a backup could not be restored, or differed, if that has happened.').optional(),
-  lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
+  lastFailure: text(1024).describe('Last words of that run.').optional(),
   lastUncomparedAt: Time.describe('When a backup was restored that has no counts to compare with.').optional(),
-  lastUncompared: z.string().max(1024).describe('Which backup that was, and why it has none.').optional(),
+  lastUncompared: text(1024).describe('Which backup that was, and why it has none.').optional(),
 });
 export type DatabaseVerificationStatus = z.infer<typeof DatabaseVerificationStatus>;
 
 /** What is known of the restore that a record asks for. */
 export const DatabaseRestoreStatus = z.object({
-  from: z.string().max(64).describe('Deployment whose backup the database began with.').optional(),
-  name: z.string().max(64).describe('Name of that backup.').optional(),
+  from: text(64).describe('Deployment whose backup the database began with.').optional(),
+  name: text(64).describe('Name of that backup.').optional(),
   takenAt: Time.describe(
     'The database began with the state of this time. Absent where it began with all that was archived.',
   ).optional(),
   archive: z.boolean().describe('Whether it was an archive, and no backup.').optional(),
-  sizeBytes: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Size of that backup in the store, in bytes.')
-    .optional(),
+  sizeBytes: Count.describe('Size of that backup in the store, in bytes.').optional(),
   restoredAt: Time.describe('When it was loaded. It is never loaded again.').optional(),
   lastFailureAt: Time.describe('When a restore failed last, if one has.').optional(),
-  lastFailure: z.string().max(1024).describe('Last words of that restore.').optional(),
+  lastFailure: text(1024).describe('Last words of that restore.').optional(),
 });
 export type DatabaseRestoreStatus = z.infer<typeof DatabaseRestoreStatus>;
 
@@ -417,7 +375,7 @@ const UtcTime = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/);
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
   /** Whoever may create Jobs can report in its place: the status takes no other text for a name. */
-  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
+  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
   /** RFC 3339: the dump has the state of this time. */
   takenAt: UtcTime,
   sizeBytes: z.int().min(1),
@@ -446,7 +404,7 @@ export type BackupReport = z.infer<typeof BackupReport>;
 
 /** Termination message of the container that compared a restored backup with its manifest. */
 export const VerificationReport = z.object({
-  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
+  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
   /** RFC 3339: the backup has the state of this time. */
   takenAt: UtcTime,
   /** RFC 3339: when it was compared. */
@@ -460,7 +418,7 @@ export type VerificationReport = z.infer<typeof VerificationReport>;
 
 /** Termination message of the container that loaded a backup, as the database has it. */
 export const LoadedBackup = z.object({
-  from: z.string().max(40).regex(new RegExp(NAME_PATTERN)),
+  from: text(40).regex(new RegExp(NAME_PATTERN)),
   ...SentBackup.shape,
 });
 export type LoadedBackup = z.infer<typeof LoadedBackup>;

@@ -2,20 +2,17 @@
 // carries it out. It is in the namespace of the deployment.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
-import { STORE_PARTS } from './meta.ts';
+import { type OwnObject, ownKind, STORE_PARTS } from './meta.ts';
 import { LOSSES, OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
-import { Conditions, celRules, ImageReference, ObjectName, Time } from './primitives.ts';
+import { Conditions, Count, celRules, ImageReference, integer, ObjectName, Time, text } from './primitives.ts';
 
 export const ACTION_DESCRIPTION =
   'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. Patch: PostgreSQL or Redis restarts with a newer image of the same major version; the pods of the deployment stay. All but Backup, DeletePrevious and Patch stop the deployment meanwhile; the database before is kept.';
 
 export const OperationRestore = z
   .object({
-    backup: z
-      .string()
-      .max(64)
+    backup: text(64)
       .regex(new RegExp(BACKUP_NAME_PATTERN))
       .describe('Name of the backup, such as 20260701T010000Z-7f9a2a3e.'),
     from: ObjectName.optional().describe(
@@ -26,11 +23,9 @@ export const OperationRestore = z
 
 export const OperationDeletePrevious = z
   .object({
-    number: z
-      .int()
-      .min(0)
-      .max(9999)
-      .describe('Number of the database, as databasesKept in the status of the deployment lists it.'),
+    number: integer(0, 9999).describe(
+      'Number of the database, as databasesKept in the status of the deployment lists it.',
+    ),
   })
   .describe('What action DeletePrevious deletes.');
 
@@ -48,7 +43,7 @@ export const Accept = z
 /** One of the databases of a record. */
 export const DatabaseOfDeployment = z.object({
   driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
-  number: z.int().min(0).max(9999).describe('Its number among the databases of the deployment. The first one has 0.'),
+  number: integer(0, 9999).describe('Its number among the databases of the deployment. The first one has 0.'),
 });
 
 export const DatastoreOperationSpec = z
@@ -68,12 +63,10 @@ export const DatastoreOperationSpec = z
     deletePrevious: OperationDeletePrevious.optional(),
     patch: OperationPatch.optional(),
     accept: Accept.meta({ 'x-kubernetes-list-type': 'set' }).optional(),
-    requestedBy: z
-      .string()
-      .max(253)
+    requestedBy: text(253)
       .describe('User who asks for it. An admission policy lets nobody name another one.')
       .optional(),
-    key: z.string().max(64).describe('Digest of the Idempotency-Key of the request that made it.').optional(),
+    key: text(64).describe('Digest of the Idempotency-Key of the request that made it.').optional(),
   })
   .meta(
     celRules([
@@ -111,12 +104,12 @@ export const DatastoreOperationStatus = z.object({
   startedAt: Time.describe('When its work began.').optional(),
   stoppedAt: Time.describe('When no pod of the deployment ran any more.').optional(),
   servingAt: Time.describe('When the deployment served again.').optional(),
-  downtimeSeconds: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Seconds for which nothing served.').optional(),
+  downtimeSeconds: Count.describe('Seconds for which nothing served.').optional(),
   move: z
     .object({
       from: DatabaseOfDeployment.describe('The database that the deployment had.'),
       to: DatabaseOfDeployment.describe('The database that takes its place.'),
-      backup: z.string().max(64).describe('The backup with which that begins. Absent where it has data.').optional(),
+      backup: text(64).describe('The backup with which that begins. Absent where it has data.').optional(),
       backupOf: ObjectName.optional().describe('Deployment whose backup it is, where the operation names one.'),
     })
     .describe('Which database takes the place of which. Absent for actions Backup, DeletePrevious and Patch.')
@@ -130,38 +123,18 @@ export const DatastoreOperationStatus = z.object({
     .describe('Which image takes the place of which. Absent for all actions but Patch.')
     .optional(),
   endedAt: Time.describe('When it ended.').optional(),
-  work: z
-    .string()
-    .max(253)
-    .describe('Name of the Job, or of the Backup of CloudNativePG, that does the work.')
-    .optional(),
+  work: text(253).describe('Name of the Job, or of the Backup of CloudNativePG, that does the work.').optional(),
   backup: z
     .object({
-      name: z.string().max(64).describe('Its name in the store. Absent for a base backup.').optional(),
+      name: text(64).describe('Its name in the store. Absent for a base backup.').optional(),
       takenAt: Time.describe('It has the state of this time.'),
-      sizeBytes: z
-        .int()
-        .min(0)
-        .max(Number.MAX_SAFE_INTEGER)
-        .describe('Its size in the store, in bytes. Absent for a base backup.')
-        .optional(),
+      sizeBytes: Count.describe('Its size in the store, in bytes. Absent for a base backup.').optional(),
     })
     .describe('The backup that was made.')
     .optional(),
 });
 export type DatastoreOperationStatus = z.infer<typeof DatastoreOperationStatus>;
 
-export interface DatastoreOperation extends KubeObject {
-  readonly kind: 'DatastoreOperation';
-  readonly metadata: ObjectMeta;
-  readonly spec: DatastoreOperationSpec;
-  readonly status?: DatastoreOperationStatus;
-}
+export type DatastoreOperation = OwnObject<'DatastoreOperation', DatastoreOperationSpec, DatastoreOperationStatus>;
 
-export const DATASTORE_OPERATIONS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'DatastoreOperation',
-  plural: 'datastoreoperations',
-  namespaced: true,
-} as const;
+export const DATASTORE_OPERATIONS = ownKind('DatastoreOperation');

@@ -2,38 +2,26 @@
 // of the Listener. The HTTP API creates it, and deletes it when it has read the answer; the listener's agent writes status.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { passthrough, Uuid } from './primitives.ts';
+import { type OwnObject, ownKind } from './meta.ts';
+import { passthrough, text, Uuid } from './primitives.ts';
 
 /** Maximum length of an answer. An object of the API server has at most 1.5 MiB. */
 export const LONGEST_LOG_PAGE = 1_200_000;
 
 export const ListenerLogSpec = z.object({
-  clusterId: z
-    .string()
-    .max(64)
-    .describe('uid of the namespace kube-system of the cluster that runs the deployment. No other answers.'),
+  clusterId: text(64).describe(
+    'uid of the namespace kube-system of the cluster that runs the deployment. No other answers.',
+  ),
   deployment: Uuid.describe('Id of the deployment.'),
   revision: Uuid.describe('Only pods of this revision.').optional(),
   query: passthrough('Body of the request to the HTTP API, which the agent validates.'),
 });
 
 export const ListenerLogStatus = z.object({
-  page: z.string().max(LONGEST_LOG_PAGE).describe('Answer of the HTTP API, as JSON.').optional(),
-  error: z.string().max(4096).describe('Why there is no answer, as text for people.').optional(),
+  page: text(LONGEST_LOG_PAGE).describe('Answer of the HTTP API, as JSON.').optional(),
+  error: text(4096).describe('Why there is no answer, as text for people.').optional(),
 });
 
-export interface ListenerLog extends KubeObject {
-  readonly kind: 'ListenerLog';
-  readonly metadata: ObjectMeta;
-  readonly spec: z.infer<typeof ListenerLogSpec>;
-  readonly status?: z.infer<typeof ListenerLogStatus>;
-}
+export type ListenerLog = OwnObject<'ListenerLog', z.infer<typeof ListenerLogSpec>, z.infer<typeof ListenerLogStatus>>;
 
-export const LISTENER_LOGS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'ListenerLog',
-  plural: 'listenerlogs',
-  namespaced: true,
-} as const;
+export const LISTENER_LOGS = ownKind('ListenerLog');

@@ -2,25 +2,21 @@
 // Listener, and its name is the id of the deployment. The controller writes spec, the listener's agent writes status.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
-import { DNS_LABEL_PATTERN, ObjectName, passthrough, Uuid } from './primitives.ts';
+import { ownKind } from './meta.ts';
+import { Count, DNS_LABEL_PATTERN, ObjectName, passthrough, text, Uuid } from './primitives.ts';
 import { REVISION_STATES } from './revision-states.ts';
 
-const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
-const Uid = z.string().max(64);
+const Uid = text(64);
 
 export const ListenerWorkSpec = z.object({
   clusterId: Uid.describe('uid of the namespace kube-system of the cluster that is to run it. No other may.'),
   hubId: Uid.describe("uid of the hub's namespace kube-system."),
   tenantId: Uid.describe("uid of the deployment's namespace on the hub."),
-  name: z.string().max(63).describe('Name of the deployment.'),
-  namespace: z
-    .string()
-    .max(63)
-    .regex(new RegExp(DNS_LABEL_PATTERN))
-    .describe('Namespace of the cluster that it runs in.'),
-  generation: count.describe('Generation of the deployment on the hub from which this was made.'),
+  name: text(63).describe('Name of the deployment.'),
+  namespace: text(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Namespace of the cluster that it runs in.'),
+  generation: Count.describe('Generation of the deployment on the hub from which this was made.'),
   paused: z.boolean().describe('Whether the deployment is paused.').optional(),
   deployment: passthrough('spec of the AppDeployment. The cluster validates it when it applies it.'),
   removed: z
@@ -34,7 +30,7 @@ export const ListenerWorkSpec = z.object({
       z.object({
         name: ObjectName.describe('Name that the deployment uses.'),
         copy: ObjectName.describe("Name of the copy in this object's namespace."),
-        version: z.string().max(253).describe('uid and resourceVersion of the original.'),
+        version: text(253).describe('uid and resourceVersion of the original.'),
       }),
     )
     .max(100)
@@ -44,11 +40,11 @@ export const ListenerWorkSpec = z.object({
 
 export const ReportedRevision = z.object({
   id: Uuid.describe('Id of the revision.'),
-  generation: count
-    .describe('Generation of the deployment on the hub that it implements. 0: an earlier generation.')
-    .optional(),
+  generation: Count.describe(
+    'Generation of the deployment on the hub that it implements. 0: an earlier generation.',
+  ).optional(),
   state: z.enum(REVISION_STATES).describe('State of the revision.'),
-  message: z.string().max(4096).describe('What happened, as text for people.').optional(),
+  message: text(4096).describe('What happened, as text for people.').optional(),
   resolved: passthrough('Every value in force.'),
 });
 
@@ -62,14 +58,14 @@ export const REJECTIONS = [
 
 export const ListenerWorkStatus = z.object({
   clusterId: Uid.describe('uid of the namespace kube-system of the cluster that reports.').optional(),
-  epoch: count.describe("leaseTransitions of the Listener's Lease while the reporting agent held it.").optional(),
-  generation: count.describe('spec.generation that the cluster has applied.').optional(),
+  epoch: Count.describe("leaseTransitions of the Listener's Lease while the reporting agent held it.").optional(),
+  generation: Count.describe('spec.generation that the cluster has applied.').optional(),
   deployment: passthrough('status of the AppDeployment in the cluster.').optional(),
   revisions: z.array(ReportedRevision).max(50).describe('Its revisions, newest first.').optional(),
   rejection: z
     .object({
       reason: z.enum(REJECTIONS).describe('Why the cluster does not apply it.'),
-      message: z.string().max(4096).describe('The cause and what to do, as text for people.'),
+      message: text(4096).describe('The cause and what to do, as text for people.'),
     })
     .describe('The cluster does not apply the work.')
     .optional(),
@@ -82,7 +78,6 @@ export const ListenerWorkStatus = z.object({
 
 export interface ListenerWork extends KubeObject {
   readonly kind: 'ListenerWork';
-  readonly metadata: ObjectMeta;
   readonly spec: Omit<z.infer<typeof ListenerWorkSpec>, 'deployment'> & { readonly deployment: AppDeploymentSpec };
   readonly status?: Omit<z.infer<typeof ListenerWorkStatus>, 'deployment'> & {
     /** As another cluster sent it: to be parsed before use. */
@@ -90,10 +85,4 @@ export interface ListenerWork extends KubeObject {
   };
 }
 
-export const LISTENER_WORKS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'ListenerWork',
-  plural: 'listenerworks',
-  namespaced: true,
-} as const;
+export const LISTENER_WORKS = ownKind('ListenerWork');

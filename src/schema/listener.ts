@@ -1,11 +1,11 @@
 // Listener: a further cluster whose own Davit runs the records that name it. The object is in the tenant's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { DNS_LABEL_PATTERN, ObservedStatus, Time } from './primitives.ts';
+import { type OwnObject, ownKind } from './meta.ts';
+import { Count, DNS_LABEL_PATTERN, ObservedStatus, Time, text } from './primitives.ts';
 
 export const ListenerSpec = z.object({
-  description: z.string().max(4096).describe('Description of the cluster, for people.').optional(),
+  description: text(4096).describe('Description of the cluster, for people.').optional(),
   namespaces: z
     .array(z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)))
     .min(1)
@@ -16,36 +16,20 @@ export const ListenerSpec = z.object({
 });
 
 export const ListenerStatus = ObservedStatus.extend({
-  version: z.string().max(64).describe("Version of the cluster's Davit, as it reports it.").optional(),
+  version: text(64).describe("Version of the cluster's Davit, as it reports it.").optional(),
   lastSeenAt: Time.describe(
     'When the cluster was last seen, by the clock of this Davit. Updated at most every five minutes.',
   ).optional(),
-  clusterId: z
-    .string()
-    .max(64)
+  clusterId: text(64)
     .describe('uid of the namespace kube-system of the cluster that enrolled. Another cluster is rejected.')
     .optional(),
-  epoch: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Highest leaseTransitions of its Lease so far. Reports of earlier ones are outdated.')
-    .optional(),
-  namespace: z.string().max(63).describe('Namespace in which the cluster finds its work.').optional(),
-  records: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of AppDeployments that name it.').optional(),
+  epoch: Count.describe(
+    'Highest leaseTransitions of its Lease so far. Reports of earlier ones are outdated.',
+  ).optional(),
+  namespace: text(63).describe('Namespace in which the cluster finds its work.').optional(),
+  records: Count.describe('Number of AppDeployments that name it.').optional(),
 });
 
-export interface Listener extends KubeObject {
-  readonly kind: 'Listener';
-  readonly metadata: ObjectMeta;
-  readonly spec: z.infer<typeof ListenerSpec>;
-  readonly status?: z.infer<typeof ListenerStatus>;
-}
+export type Listener = OwnObject<'Listener', z.infer<typeof ListenerSpec>, z.infer<typeof ListenerStatus>>;
 
-export const LISTENERS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'Listener',
-  plural: 'listeners',
-  namespaced: true,
-} as const;
+export const LISTENERS = ownKind('Listener');

@@ -1,8 +1,22 @@
 // Names that are part of the public API: group, labels, annotations, finalizer. Changing one breaks existing objects.
 
+import type { KubeObject, Resource } from '../lib/kube/client.ts';
+
 export const GROUP = 'davit.dev';
 export const VERSION = 'v1alpha1';
 export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** An object of one of Davit's kinds. */
+export interface OwnObject<Kind extends string, Spec, Status = never> extends KubeObject {
+  readonly kind: Kind;
+  readonly spec: Spec;
+  readonly status?: Status;
+}
+
+/** The resource of one of Davit's kinds. */
+export function ownKind<const Kind extends string>(kind: Kind): Resource & { readonly kind: Kind } {
+  return { group: GROUP, version: VERSION, kind, plural: `${kind.toLowerCase()}s`, namespaced: true };
+}
 
 /** Server-side apply field manager of the controller. */
 export const FIELD_MANAGER = 'davit-controller';

@@ -1,21 +1,18 @@
 // What runs once for each revision, before its rollout.
 
 import { z } from 'zod';
-import { celRules } from './primitives.ts';
+import { celRules, integer, text } from './primitives.ts';
 
 /** Time that a migration has if the record sets none, in seconds. */
 const MIGRATION_SECONDS = 600;
 export const NO_COMMAND_MESSAGE = 'set command or args: without them the image would serve instead of migrating';
 
-const MigrationCommand = z.array(z.string().max(8192)).min(1).max(100);
+const MigrationCommand = z.array(text(8192)).min(1).max(100);
 export const Migrate = z
   .object({
     command: MigrationCommand.describe("Replaces the image's entrypoint. $(NAME) is replaced as in a part.").optional(),
     args: MigrationCommand.describe('Arguments of the entrypoint. $(NAME) is replaced as in a part.').optional(),
-    timeoutSeconds: z
-      .int()
-      .min(1)
-      .max(86_400)
+    timeoutSeconds: integer(1, 86_400)
       .describe(
         `Seconds after which the migration has failed, with the pull of its image. Default: ${MIGRATION_SECONDS}.`,
       )

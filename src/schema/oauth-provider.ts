@@ -2,9 +2,9 @@
 // and the Secret with its client secret are in the organization's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import { type OwnObject, ownKind } from './meta.ts';
 import { SECRET_KEY_PATTERN } from './name-patterns.ts';
-import { celRules, ObjectName, ObservedStatus, Printable } from './primitives.ts';
+import { celRules, flag, ObjectName, ObservedStatus, Printable } from './primitives.ts';
 
 /** Longest name of an object, which is also a label value, and longest id. */
 export const PROVIDER_ID_MAX_LENGTH = 63;
@@ -65,7 +65,7 @@ export const OAuthProviderSpec = z
     revocationUrl: HttpsUrl.describe(
       'Revocation endpoint (RFC 7009). If set, a token is revoked there before it is deleted.',
     ).optional(),
-    usesPkce: z.boolean().default(false).describe('Whether the flow uses PKCE (RFC 7636).'),
+    usesPkce: flag(false).describe('Whether the flow uses PKCE (RFC 7636).'),
     codeChallengeMethod: z
       .enum(CODE_CHALLENGE_METHODS)
       .describe('How PKCE derives its challenge. S256 if PKCE is used and the field is absent.')
@@ -76,7 +76,7 @@ export const OAuthProviderSpec = z
       .enum(TOKEN_ENDPOINT_AUTH_METHODS)
       .default('client_secret_post')
       .describe('How the client authenticates at the token endpoint.'),
-    isDynamicClient: z.boolean().default(false).describe('Whether the client was registered dynamically (RFC 7591).'),
+    isDynamicClient: flag(false).describe('Whether the client was registered dynamically (RFC 7591).'),
   })
   .meta(
     celRules([
@@ -123,17 +123,6 @@ type Addresses = Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl' | 'issuer' | 're
 
 export const OAuthProviderStatus = ObservedStatus;
 
-export interface OAuthProvider extends KubeObject {
-  readonly kind: 'OAuthProvider';
-  readonly metadata: ObjectMeta;
-  readonly spec: OAuthProviderSpec;
-  readonly status?: z.infer<typeof OAuthProviderStatus>;
-}
+export type OAuthProvider = OwnObject<'OAuthProvider', OAuthProviderSpec, z.infer<typeof OAuthProviderStatus>>;
 
-export const OAUTH_PROVIDERS = {
-  group: 'davit.dev',
-  version: 'v1alpha1',
-  kind: 'OAuthProvider',
-  plural: 'oauthproviders',
-  namespaced: true,
-} as const;
+export const OAUTH_PROVIDERS = ownKind('OAuthProvider');

@@ -3,9 +3,10 @@
 import { z } from 'zod';
 import { COMPONENTS, type Component } from './meta.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
+import { integer, text } from './primitives.ts';
 
 const key = z.string().min(1).max(317);
-const word = z.string().max(63);
+const word = text(63);
 
 const Toleration = z.object({
   key: key.describe('Key of the taint. If absent with operator Exists: all taints.').optional(),
@@ -15,17 +16,12 @@ const Toleration = z.object({
     .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
     .describe('Effect of the taint. If absent: all effects.')
     .optional(),
-  tolerationSeconds: z
-    .int()
-    .min(0)
-    .max(31_536_000)
-    .describe('How long a NoExecute taint is tolerated, in seconds.')
-    .optional(),
+  tolerationSeconds: integer(0, 31_536_000).describe('How long a NoExecute taint is tolerated, in seconds.').optional(),
 });
 
 const Spread = z.object({
   topologyKey: key.describe('Label of nodes, such as topology.kubernetes.io/zone.'),
-  maxSkew: z.int().min(1).max(100).describe('Maximum difference of the number of pods between two domains.'),
+  maxSkew: integer(1, 100).describe('Maximum difference of the number of pods between two domains.'),
   whenUnsatisfiable: z
     .enum(['DoNotSchedule', 'ScheduleAnyway'])
     .describe('Whether a pod that would exceed maxSkew waits or is scheduled anyway.'),

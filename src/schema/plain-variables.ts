@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, PLATFORM_VARIABLES } from './meta.ts';
-import { type CelRule, celNames, celRules, VariableName } from './primitives.ts';
+import { type CelRule, celNames, celRules, text, VariableName } from './primitives.ts';
 
 /** Characters of all values together. They stand in the record, in each of its revisions and in each of its pods. */
 export const LARGEST_PLAIN_VALUES = 65_536;
@@ -22,9 +22,7 @@ export const PLAIN_VALUES_MESSAGE = `must have at most ${LARGEST_PLAIN_VALUES} c
 
 export const PlainVariable = z.object({
   name: VariableName.describe('Name of the environment variable.'),
-  value: z
-    .string()
-    .max(32_768)
+  value: text(32_768)
     .regex(new RegExp(VARIABLE_VALUE_PATTERN))
     .describe('Its value, which may be empty. $(NAME) is replaced by the value of an earlier variable, $$ by $.'),
 });

@@ -23,15 +23,32 @@ export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
 
 /** RFC 3339. */
-export const Time = z.string().max(64).meta({ format: 'date-time' });
+export const Time = text(64).meta({ format: 'date-time' });
 export const Uuid = z.string().regex(new RegExp(UUID_PATTERN)).max(36);
 export const ObjectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 export const VariableName = z.string().min(1).max(253).regex(new RegExp(VARIABLE_NAME_PATTERN));
 export const ImageReference = z.string().min(1).max(IMAGE_MAX_LENGTH).regex(new RegExp(IMAGE_PATTERN));
 export const Printable = z.string().regex(new RegExp(PRINTABLE_PATTERN));
 
+/** Both bounds included. */
+export function integer(least: number, most: number): z.ZodInt {
+  return z.int().min(least).max(most);
+}
+
+/** Of at most so many characters. */
+export function text(most: number): z.ZodString {
+  return z.string().max(most);
+}
+
+export function flag(unset: boolean): z.ZodDefault<z.ZodBoolean> {
+  return z.boolean().default(unset);
+}
+
+/** An integer that is not negative and that JSON carries exactly. */
+export const Count = integer(0, Number.MAX_SAFE_INTEGER);
+
 /** Kubernetes quantity: an integer, or a string such as 500m or 1Gi. */
-export const Quantity = z.union([z.int(), z.string().max(32)]).meta({ 'x-kubernetes-int-or-string': true });
+export const Quantity = z.union([z.int(), text(32)]).meta({ 'x-kubernetes-int-or-string': true });
 
 /** One CEL rule of a CRD (x-kubernetes-validations). */
 export interface CelRule {
@@ -53,17 +70,12 @@ export function celNames(names: readonly string[]): string {
 
 /** Source: the API conventions' metav1.Condition. */
 export const Condition = z.object({
-  type: z.string().max(64).describe('Kind of condition, CamelCase.'),
+  type: text(64).describe('Kind of condition, CamelCase.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
-  observedGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation of the object from which the condition was computed.')
-    .optional(),
+  observedGeneration: Count.describe('Generation of the object from which the condition was computed.').optional(),
   lastTransitionTime: Time.describe('Time of the last change of status, RFC 3339.'),
-  reason: z.string().max(128).describe('Cause, as one CamelCase word for programs.'),
-  message: z.string().max(4096).describe('Cause and what to do, as text for people.'),
+  reason: text(128).describe('Cause, as one CamelCase word for programs.'),
+  message: text(4096).describe('Cause and what to do, as text for people.'),
 });
 export type Condition = z.infer<typeof Condition>;
 
@@ -75,11 +87,6 @@ export const Conditions = z
 
 /** The fields of every status. */
 export const ObservedStatus = z.object({
-  observedGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation from which this status was computed.')
-    .optional(),
+  observedGeneration: Count.describe('Generation from which this status was computed.').optional(),
   conditions: Conditions.optional(),
 });

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { EXTERNAL_POSTGRES_VARIABLE } from './meta.ts';
+import { integer } from './primitives.ts';
 
 /** Jobs for each queue worker if the record sets none: as many as a worker processes at a time. */
 const JOBS_PER_POD = 10;
@@ -13,12 +14,7 @@ export const QueueDepth = z.object({
     .min(1)
     .max(4096)
     .describe("SQL query that returns one number: how many jobs are pending in the deployment's own PostgreSQL."),
-  perPod: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .describe(`Pending jobs for each queue worker. Default: ${JOBS_PER_POD}.`)
-    .optional(),
+  perPod: integer(1, 1_000_000).describe(`Pending jobs for each queue worker. Default: ${JOBS_PER_POD}.`).optional(),
 });
 export type QueueDepth = z.infer<typeof QueueDepth>;
 

@@ -23,9 +23,11 @@ import {
   celRules,
   DNS_LABEL_PATTERN,
   ImageReference,
+  integer,
   ObjectName,
   passthrough,
   Quantity,
+  text,
 } from './primitives.ts';
 
 /** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
@@ -43,13 +45,13 @@ function cpuLimit(of: string, least = LEAST_CPU_LIMIT): z.ZodNumber {
   return z.number().min(least).max(64).describe(`CPU limit of ${of}, in cores; ${LIMIT_NOT_GIVEN}.`);
 }
 function memory(of: string): z.ZodInt {
-  return z.int().min(64).max(4_194_304).describe(`Memory requested by ${of}, in megabytes (MiB).`);
+  return integer(64, 4_194_304).describe(`Memory requested by ${of}, in megabytes (MiB).`);
 }
 function memoryLimit(of: string): z.ZodInt {
-  return z.int().min(64).max(4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); ${LIMIT_NOT_GIVEN}.`);
+  return integer(64, 4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); ${LIMIT_NOT_GIVEN}.`);
 }
 function scale(which: string, of: string): z.ZodInt {
-  return z.int().min(0).max(MOST_PODS).describe(`${which} number of replicas of ${of}.`);
+  return integer(0, MOST_PODS).describe(`${which} number of replicas of ${of}.`);
 }
 
 /** Value of a label. */
@@ -61,13 +63,13 @@ export const VolumeMount = asInPods(
     .object({
       name: MountName.describe('Name of the volume.'),
       mountPath: z.string().min(1).max(1024).describe('Path of the mount in the container. Must not contain a colon.'),
-      subPath: z.string().max(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
+      subPath: text(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
       mountPropagation: z
         .enum(['None', 'HostToContainer', 'Bidirectional'])
         .describe('The pod policy rejects Bidirectional.')
         .optional(),
       readOnly: z.boolean().describe('Mounts the volume read-only.').optional(),
-      subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
+      subPathExpr: text(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
     })
     .meta(
       celRules([
@@ -120,7 +122,7 @@ export const Volume = asInPods(
 );
 export type Volume = z.infer<typeof Volume>;
 
-const word = z.string().max(128);
+const word = text(128);
 /** A part of a pod with some validated fields. All other fields are passed through. */
 function known<Shape extends z.ZodRawShape>(description: string, shape: Shape): z.ZodObject<Shape, z.core.$loose> {
   return z.looseObject(shape).describe(description).meta({ 'x-kubernetes-preserve-unknown-fields': true });
@@ -162,11 +164,7 @@ const SecurityContext = z
 
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
-  value: z
-    .string()
-    .max(32_768)
-    .describe("Value of the variable. Use the record's secrets for secret values.")
-    .optional(),
+  value: text(32_768).describe("Value of the variable. Use the record's secrets for secret values.").optional(),
   valueFrom: passthrough('Source of the value, as in a pod.').optional(),
 });
 
@@ -175,9 +173,9 @@ export const Container = asInPods(
     name: MountName.describe('Name of the container, unique in the pod.'),
     image: ImageReference.describe('Image reference.'),
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
-    command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
-    args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-    workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
+    command: z.array(text(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
+    args: z.array(text(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
+    workingDir: text(1024).describe("Working directory. If absent, the image's.").optional(),
     env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
     envFrom: z
       .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
@@ -187,12 +185,12 @@ export const Container = asInPods(
     resources: z
       .object({
         limits: z
-          .record(z.string().max(253), Quantity)
+          .record(text(253), Quantity)
           .meta({ maxProperties: 20 })
           .describe('Maximum amounts of resources.')
           .optional(),
         requests: z
-          .record(z.string().max(253), Quantity)
+          .record(text(253), Quantity)
           .meta({ maxProperties: 20 })
           .describe('Reserved amounts of resources.')
           .optional(),
@@ -360,30 +358,24 @@ export const ResourceSpec = z
     redisCpu: cpu('Redis').optional(),
     redisCpuLimit: cpuLimit('Redis', LEAST_REDIS_CPU_LIMIT).optional(),
     redisMemoryMb: memory('Redis').optional(),
-    redisMemoryLimitMb: z
-      .int()
-      .min(64)
-      .max(4_194_304)
+    redisMemoryLimitMb: integer(64, 4_194_304)
       .describe('Memory limit of Redis, in megabytes (MiB); if absent, equal to the request.')
       .optional(),
     dbCpu: cpu('PostgreSQL').optional(),
     dbCpuLimit: cpuLimit('PostgreSQL').optional(),
     dbMemoryMb: memory('PostgreSQL').optional(),
     dbMemoryLimitMb: memoryLimit('PostgreSQL').optional(),
-    dbStorageGi: z
-      .int()
-      .min(1)
-      .max(65_536)
+    dbStorageGi: integer(1, 65_536)
       .describe('Size of the PostgreSQL volume, in gibibytes. It can grow but not shrink.')
       .optional(),
-    dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
+    dbMaxConnections: integer(10, 10_000).describe('max_connections of PostgreSQL.').optional(),
     labels: z
-      .record(z.string().max(317), z.string().max(63).regex(new RegExp(LABEL_VALUE_PATTERN)))
+      .record(text(317), text(63).regex(new RegExp(LABEL_VALUE_PATTERN)))
       .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_LABEL_PREFIXES)) })
       .describe('Labels of the pods.')
       .optional(),
     annotations: z
-      .record(z.string().max(317), z.string().max(16_384))
+      .record(text(317), text(16_384))
       .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_ANNOTATION_PREFIXES)) })
       .describe('Annotations of the pods.')
       .optional(),

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { asInPods } from '../lib/http/casing.ts';
-import { type CelRule, celRules } from './primitives.ts';
+import { type CelRule, celRules, integer, text } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
 /** Time that a container has to stop after SIGTERM, in seconds. */
@@ -33,12 +33,12 @@ const PreStop = asInPods(
   z
     .object({
       sleep: z
-        .object({ seconds: z.int().min(1).max(MAX_GRACE_SECONDS).describe('Seconds to wait before SIGTERM.') })
+        .object({ seconds: integer(1, MAX_GRACE_SECONDS).describe('Seconds to wait before SIGTERM.') })
         .describe('Waits before SIGTERM, as in a pod.')
         .optional(),
       exec: z
         .object({
-          command: z.array(z.string().max(8192)).min(1).max(100).describe('Command in the container, without a shell.'),
+          command: z.array(text(8192)).min(1).max(100).describe('Command in the container, without a shell.'),
         })
         .describe('Runs a command before SIGTERM, as in a pod.')
         .optional(),
@@ -47,9 +47,9 @@ const PreStop = asInPods(
 );
 
 const { command, args } = Container.shape;
-export const Port = z.int().min(1).max(65_535);
-const ProbeSeconds = z.int().min(1).max(3600);
-export const HealthPath = z.string().max(1024).regex(new RegExp(HEALTH_PATH_PATTERN));
+export const Port = integer(1, 65_535);
+const ProbeSeconds = integer(1, 3600);
+export const HealthPath = text(1024).regex(new RegExp(HEALTH_PATH_PATTERN));
 
 /** Rules of one part. */
 export const PART_RULES: readonly CelRule[] = [
@@ -93,25 +93,20 @@ export const RuntimePart = z
       'Path that answers 200 when a pod of this part can serve. If absent, that of the runtime.',
     ).optional(),
     healthCommand: z
-      .array(z.string().max(8192))
+      .array(text(8192))
       .min(1)
       .max(100)
       .describe(
         'Command in the container, without a shell, that succeeds when a pod of this part can work. No probe then asks the port.',
       )
       .optional(),
-    heartbeatFile: z
-      .string()
-      .max(1024)
+    heartbeatFile: text(1024)
       .regex(new RegExp(HEARTBEAT_FILE_PATTERN))
       .describe(
         'File in the container that the program writes again and again: a pod of this part can work while it is new. The image needs sh, date and stat. No probe then asks the port.',
       )
       .optional(),
-    heartbeatMaxAgeSeconds: z
-      .int()
-      .min(1)
-      .max(86_400)
+    heartbeatMaxAgeSeconds: integer(1, 86_400)
       .describe(`Seconds after its last write at which heartbeatFile is too old. Default: ${HEARTBEAT_SECONDS}.`)
       .optional(),
     healthPeriodSeconds: ProbeSeconds.describe(
@@ -120,10 +115,7 @@ export const RuntimePart = z
     healthTimeoutSeconds: ProbeSeconds.describe(
       'Seconds that a health check may take. Default: 3 of a health path, else 10.',
     ).optional(),
-    healthFailureThreshold: z
-      .int()
-      .min(1)
-      .max(1000)
+    healthFailureThreshold: integer(1, 1000)
       .describe('Failed health checks in a row after which a pod of this part cannot work. Default: 3.')
       .optional(),
     healthRestart: z
@@ -132,10 +124,7 @@ export const RuntimePart = z
         'true: the container is also restarted then. It has the time of a rollout to succeed first. Needs healthCommand or heartbeatFile.',
       )
       .optional(),
-    terminationGracePeriodSeconds: z
-      .int()
-      .min(1)
-      .max(MAX_GRACE_SECONDS)
+    terminationGracePeriodSeconds: integer(1, MAX_GRACE_SECONDS)
       .describe(
         `Seconds that a pod has to end, preStop included, before it is killed. If absent, ${STOP_SECONDS} after preStop.`,
       )

@@ -20,7 +20,7 @@ import {
   SECRET_NAME_MESSAGE,
   STORE_VALUES,
 } from './platform-values.ts';
-import { type CelRule, celNames, celRules, VariableName } from './primitives.ts';
+import { type CelRule, celNames, celRules, text, VariableName } from './primitives.ts';
 import { OWN_DATABASE_MESSAGE, QueueDepth } from './queue-depth.ts';
 import { HealthPath, Port, RuntimePart } from './runtime-part.ts';
 import { WORKER_CONTAINER_RULES, WORKER_NAME_RULES, Workers } from './workers.ts';
@@ -110,9 +110,7 @@ export const Runtime = z
         `Names of variables that the image reads, each with the platform's value that it gets besides the usual names: ${PLATFORM_VALUES.join(', ')}.`,
       )
       .optional(),
-    postgresUriScheme: z
-      .string()
-      .max(63)
+    postgresUriScheme: text(63)
       .regex(new RegExp(POSTGRES_SCHEME_PATTERN))
       .describe(
         "Scheme of POSTGRES_URI, DATABASE_URI and postgres_uri of the deployment's own PostgreSQL, such as postgres or postgresql+asyncpg. Default: postgresql.",

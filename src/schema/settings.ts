@@ -9,7 +9,7 @@ import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
-import { DNS_LABEL_PATTERN, HOST_PATTERN, ImageReference, ObjectName } from './primitives.ts';
+import { DNS_LABEL_PATTERN, flag, HOST_PATTERN, ImageReference, integer, ObjectName, text } from './primitives.ts';
 import { FEWEST_REVISIONS } from './revision-states.ts';
 import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
@@ -61,7 +61,7 @@ const Address = z
         'First labels of such a host. With a hyphen, one wildcard certificate covers all hosts, and an ambiguous or too long label ends in a digest.',
       ),
     reservedHosts: z
-      .array(z.string().max(253).regex(new RegExp(HOST_PATTERN)))
+      .array(text(253).regex(new RegExp(HOST_PATTERN)))
       .max(100)
       .default([])
       .describe(
@@ -86,11 +86,11 @@ const Address = z
       .optional()
       .describe("Secret with the certificate, in each tenant's namespace (tls secret)."),
     annotations: z
-      .record(z.string().min(1).max(317), z.string().max(4096))
+      .record(z.string().min(1).max(317), text(4096))
       .default({})
       .describe('Annotations of every Ingress or HTTPRoute.'),
     controllerNamespaceLabels: z
-      .record(z.string().min(1).max(317), z.string().max(63))
+      .record(z.string().min(1).max(317), text(63))
       .optional()
       .describe(
         "Labels of the namespace of the ingress controller or Gateway. If set, only that namespace and the record's own can reach servers.",
@@ -110,41 +110,26 @@ const Address = z
   });
 export type AddressSettings = z.infer<typeof Address>;
 
-const megabytes = z.int().min(64).max(4_194_304);
+const megabytes = integer(64, 4_194_304);
 
 const RegistryUpkeep = z
   .strictObject({
-    enabled: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Whether what nothing needs is deleted. If false, the pod is replaced all the same, so that it reads its keys again.',
-      ),
-    everyDays: z
-      .int()
-      .min(1)
-      .max(90)
+    enabled: flag(true).describe(
+      'Whether what nothing needs is deleted. If false, the pod is replaced all the same, so that it reads its keys again.',
+    ),
+    everyDays: integer(1, 90)
       .default(7)
       .describe(
         "Days between two collections of garbage. The registry's pod is replaced by one that collects before it serves.",
       ),
-    hour: z.int().min(0).max(23).default(3).describe('Hour of the day (UTC) in which the pod is replaced.'),
-    limitMinutes: z
-      .int()
-      .min(2)
-      .max(1440)
+    hour: integer(0, 23).default(3).describe('Hour of the day (UTC) in which the pod is replaced.'),
+    limitMinutes: integer(2, 1440)
       .default(30)
       .describe('Minutes after which the registry starts although it has not collected all garbage.'),
-    cacheDays: z
-      .int()
-      .min(1)
-      .max(3650)
+    cacheDays: integer(1, 3650)
       .default(30)
       .describe("Days after a deployment's last build for which its build cache is kept."),
-    maxTags: z
-      .int()
-      .min(50)
-      .max(10_000)
+    maxTags: integer(50, 10_000)
       .default(500)
       .describe(
         "Tags that a deployment's repository may have. Above it, tags that nothing names go, the oldest first. With twice as many, it is not pushed to.",
@@ -167,7 +152,7 @@ const OutboundHost = z.strictObject({
     .max(100)
     .default([])
     .describe('Private addresses and ranges that the host may have.'),
-  ca: z.string().max(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
+  ca: text(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
 });
 
 const OAuth = z
@@ -191,25 +176,18 @@ const Builds = z.strictObject({
     .describe('Where the Jobs that build run. No tenant has rights there.'),
   registry: z
     .strictObject({
-      host: z
-        .string()
-        .max(261)
+      host: text(261)
         .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/)
         .describe('host[:port], as pods, nodes and people reach it.'),
-      repository: z
-        .string()
-        .max(100)
+      repository: text(100)
         .regex(/^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/)
         .optional()
         .describe('Path before the names of tenants: davit makes HOST/davit/TENANT/NAME.'),
-      insecure: z.boolean().default(false).describe('Plain HTTP. For trials alone.'),
-      ca: z.string().max(65_536).optional().describe('PEM; authorities that builds trust for it.'),
-      tokens: z
-        .boolean()
-        .default(false)
-        .describe(
-          "true: the registry asks Davit's API for tokens, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
-        ),
+      insecure: flag(false).describe('Plain HTTP. For trials alone.'),
+      ca: text(65_536).optional().describe('PEM; authorities that builds trust for it.'),
+      tokens: flag(false).describe(
+        "true: the registry asks Davit's API for tokens, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
+      ),
       pushSecret: ObjectName.optional().describe(
         "Secret of the builds' namespace, of type kubernetes.io/dockerconfigjson, that may push.",
       ),
@@ -267,38 +245,29 @@ const Builds = z.strictObject({
     ),
   concurrency: z
     .strictObject({
-      perTenant: z.int().min(1).max(100).default(2).describe('Builds of one tenant at once.'),
-      total: z.int().min(1).max(1000).default(4).describe('Builds at once.'),
+      perTenant: integer(1, 100).default(2).describe('Builds of one tenant at once.'),
+      total: integer(1, 1000).default(4).describe('Builds at once.'),
     })
     .prefault({}),
-  finishSkipped: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether a build that runs goes on although a newer revision with another source has taken its place. If false, it is cancelled.',
-    ),
-  timeoutSeconds: z.int().min(60).max(86_400).default(840).describe('After so long a build has failed.'),
+  finishSkipped: flag(false).describe(
+    'Whether a build that runs goes on although a newer revision with another source has taken its place. If false, it is cancelled.',
+  ),
+  timeoutSeconds: integer(60, 86_400).default(840).describe('After so long a build has failed.'),
   resources: z
     .strictObject({
       cpu: z.number().min(0.05).max(64).default(0.5).describe('CPU requested, in cores.'),
       cpuLimit: z.number().min(0.05).max(64).default(2).describe('CPU limit, in cores.'),
       memoryMb: megabytes.default(512).describe('Memory requested, in megabytes (MiB).'),
       memoryLimitMb: megabytes.default(2048).describe('Memory limit, in megabytes (MiB).'),
-      storageGi: z.int().min(1).max(1000).default(10).describe('Disk that a build may use, in gibibytes.'),
+      storageGi: integer(1, 1000).default(10).describe('Disk that a build may use, in gibibytes.'),
     })
     .prefault({}),
   workspaceMb: megabytes.default(2048).describe('Most that a source may have once it is unpacked, in megabytes (MiB).'),
-  uploadMaxMb: z.int().min(1).max(5000).default(200).describe('Largest upload, in megabytes (MiB).'),
-  pollSeconds: z
-    .int()
-    .min(0)
-    .max(86_400)
+  uploadMaxMb: integer(1, 5000).default(200).describe('Largest upload, in megabytes (MiB).'),
+  pollSeconds: integer(0, 86_400)
     .default(60)
     .describe('How often refs with build_on_push are asked about; 0: only when a webhook comes.'),
-  keepFinishedSeconds: z
-    .int()
-    .min(0)
-    .max(604_800)
+  keepFinishedSeconds: integer(0, 604_800)
     .default(3600)
     .describe('So long the Job and the pod of a finished build stay, for people to look at.'),
   egress: z
@@ -325,9 +294,7 @@ const ADDRESS_OR_RANGE =
   'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 
 /** http://HOST[:PORT]. The chart says the same of one with a user name. */
-const ProxyUrl = z
-  .string()
-  .max(512)
+const ProxyUrl = text(512)
   .regex(/^http:\/\/[^\s/?#]+\/?$/)
   .refine((url) => !url.includes('@') && URL.parse(url) !== null, {
     error:
@@ -342,9 +309,7 @@ const Proxy = z
     ),
     noProxy: z
       .array(
-        z
-          .string()
-          .max(253)
+        text(253)
           // Every program reads these alike; a wildcard or a port they do not.
           .regex(/^(\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f:.]*)(\/[0-9]{1,3})?$/)
           .refine((entry) => !entry.includes('/') || AddressOrRange.safeParse(entry).success, {
@@ -381,19 +346,16 @@ const Backups = z
           .max(63)
           .regex(/^[a-z0-9][a-z0-9.-]*[a-z0-9]$/)
           .describe('Bucket, which must exist.'),
-        prefix: z
-          .string()
-          .max(200)
+        prefix: text(200)
           .regex(/^[a-zA-Z0-9_-]+(\/[a-zA-Z0-9_-]+)*$/)
           .default('davit')
           .describe('First part of all keys: backups of tenant T are below PREFIX/T/.'),
         region: z.string().min(1).max(64).default('us-east-1').describe('Region by which requests are signed.'),
-        pathStyle: z
-          .boolean()
-          .default(true)
-          .describe('Whether the bucket stands in the path of addresses. If false, it is a part of the host name.'),
-        insecure: z.boolean().default(false).describe('Plain HTTP. For trials alone: a backup is not encrypted.'),
-        ca: z.string().max(65_536).optional().describe('CA certificates (PEM) that are trusted for the store.'),
+        pathStyle: flag(true).describe(
+          'Whether the bucket stands in the path of addresses. If false, it is a part of the host name.',
+        ),
+        insecure: flag(false).describe('Plain HTTP. For trials alone: a backup is not encrypted.'),
+        ca: text(65_536).optional().describe('CA certificates (PEM) that are trusted for the store.'),
         credentialsSecret: ObjectName.default('davit-backup-store').describe(
           "Secret in each tenant's namespace with the keys accessKeyId and secretAccessKey. Give each tenant a key that reaches only PREFIX/TENANT/.",
         ),
@@ -406,43 +368,28 @@ const Backups = z
       .describe('Where backups are kept. Absent: none are made.'),
     default: z
       .strictObject({
-        enabled: z
-          .boolean()
-          .default(true)
-          .describe(
-            'Whether the own PostgreSQL of a record that does not set database.backup is backed up, every day, where there is a store. A record with an archive is not.',
-          ),
-        verify: z.boolean().default(true).describe('Whether the newest of these backups is verified, once a week.'),
+        enabled: flag(true).describe(
+          'Whether the own PostgreSQL of a record that does not set database.backup is backed up, every day, where there is a store. A record with an archive is not.',
+        ),
+        verify: flag(true).describe('Whether the newest of these backups is verified, once a week.'),
       })
       .prefault({})
       .describe('Backups of records that do not ask for any.'),
     image: ImageReference.optional().describe("Davit's own image, which sends and fetches backups; the chart sets it."),
-    timeoutSeconds: z
-      .int()
-      .min(60)
-      .max(172_800)
+    timeoutSeconds: integer(60, 172_800)
       .default(21_600)
       .describe('A backup, a restore or a verification is ended after this time, in seconds.'),
-    keep: z
-      .int()
-      .min(1)
-      .max(1000)
+    keep: integer(1, 1000)
       .default(7)
       .describe('Number of scheduled backups of a record that are kept, where the record does not say otherwise.'),
-    keepDays: z
-      .int()
-      .min(1)
-      .max(3650)
+    keepDays: integer(1, 3650)
       .optional()
       .describe(
         'Days for which a scheduled backup is kept, also where there are more than keep, and where the record does not say otherwise.',
       ),
-    verify: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether the newest backup of each record that asks for backups is restored into a temporary server and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
-      ),
+    verify: flag(false).describe(
+      'Whether the newest backup of each record that asks for backups is restored into a temporary server and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
+    ),
   })
   .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");
 export type BackupSettings = z.infer<typeof Backups>;
@@ -463,12 +410,9 @@ export const Settings = z.strictObject({
     .max(500)
     .default([])
     .describe('Tenant namespaces that Davit serves. If empty, all with the tenant label.'),
-  paused: z
-    .boolean()
-    .default(false)
-    .describe(
-      'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
-    ),
+  paused: flag(false).describe(
+    'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
+  ),
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()
@@ -476,9 +420,7 @@ export const Settings = z.strictObject({
   sizes: Sizes,
   images: z
     .strictObject({
-      registry: z
-        .string()
-        .max(200)
+      registry: text(200)
         .regex(REGISTRY_PATTERN)
         .optional()
         .describe(
@@ -504,31 +446,22 @@ export const Settings = z.strictObject({
     .prefault({}),
   pods: z
     .strictObject({
-      port: z.int().min(1).max(65_535).default(8000).describe('Port that an image must listen on.'),
+      port: integer(1, 65_535).default(8000).describe('Port that an image must listen on.'),
       healthPath: z
         .string()
         .startsWith('/')
         .max(1024)
         .default('/ok')
         .describe('Path that answers 200 when the server can serve.'),
-      progressDeadlineSeconds: z
-        .int()
-        .min(10)
-        .max(86_400)
+      progressDeadlineSeconds: integer(10, 86_400)
         .default(600)
         .describe('A rollout without progress for this many seconds has failed.'),
-      maxCrashes: z
-        .int()
-        .min(1)
-        .max(100)
+      maxCrashes: integer(1, 100)
         .default(3)
         .describe(
           'Exits of a container after which its record is Stalled. A new revision is DEPLOY_FAILED then, and the pods of the active one serve.',
         ),
-      unavailableSeconds: z
-        .int()
-        .min(30)
-        .max(86_400)
+      unavailableSeconds: integer(30, 86_400)
         .default(300)
         .describe('A part that was deployed and has no ready pod for this many seconds makes its record Stalled.'),
       policy: z
@@ -545,13 +478,8 @@ export const Settings = z.strictObject({
     .prefault({}),
   database: z
     .strictObject({
-      own: z
-        .boolean()
-        .default(true)
-        .describe('false: every record must have POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
-      storageClassName: z
-        .string()
-        .max(253)
+      own: flag(true).describe('false: every record must have POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
+      storageClassName: text(253)
         .optional()
         .describe("Storage class of PostgreSQL volumes. If absent, the cluster's default."),
       driver: z
@@ -568,27 +496,21 @@ export const Settings = z.strictObject({
         ),
       instances: Instances.default(2).describe('Instances of driver cloudnative-pg for records that do not say.'),
       operatorNamespaceLabels: z
-        .record(z.string().max(317), z.string().max(63))
+        .record(text(317), text(63))
         .default({ 'kubernetes.io/metadata.name': 'cnpg-system' })
         .describe("Labels of the namespace of CloudNativePG's operator, which must reach the instances."),
       cloudNativePg: z
         .strictObject({
-          enabled: z
-            .boolean()
-            .default(true)
-            .describe(
-              "Whether records may have driver cloudnative-pg, as soon as the cluster has CloudNativePG's kinds.",
-            ),
+          enabled: flag(true).describe(
+            "Whether records may have driver cloudnative-pg, as soon as the cluster has CloudNativePG's kinds.",
+          ),
           dataDurability: z
             .enum(DATA_DURABILITIES)
             .default('preferred')
             .describe(
               'Whether a commit waits for a replica, where there are two instances or more. required: always; without a replica nothing can be written. preferred: while a replica is there. off: never; a failover may lose what was committed last.',
             ),
-          userId: z
-            .int()
-            .min(1)
-            .max(65_535)
+          userId: integer(1, 65_535)
             .default(26)
             .describe(
               'uid and gid of postgres in images.cloudNativePg. In the official images of PostgreSQL on Debian: 999.',
@@ -601,10 +523,7 @@ export const Settings = z.strictObject({
   backups: Backups.prefault({}),
   datastores: z
     .strictObject({
-      atOnce: z
-        .int()
-        .min(1)
-        .max(1000)
+      atOnce: integer(1, 1000)
         .default(5)
         .describe(
           'Number of operations that may stop a deployment or restart a datastore at once on the platform. The others wait.',
@@ -615,16 +534,13 @@ export const Settings = z.strictObject({
   limits: z
     .strictObject({
       cpu: z.number().min(0.1).max(64).optional().describe('Maximum CPU of one pod, in cores, for request and limit.'),
-      memoryMb: z
-        .int()
-        .min(64)
-        .max(4_194_304)
+      memoryMb: integer(64, 4_194_304)
         .optional()
         .describe('Maximum memory of one pod, in megabytes (MiB), for request and limit.'),
-      scale: z.int().min(1).max(100).optional().describe('Maximum number of pods of one part.'),
-      storageGi: z.int().min(1).max(65_536).optional().describe('Maximum size of a PostgreSQL volume, in gibibytes.'),
+      scale: integer(1, 100).optional().describe('Maximum number of pods of one part.'),
+      storageGi: integer(1, 65_536).optional().describe('Maximum size of a PostgreSQL volume, in gibibytes.'),
       resources: z
-        .record(z.string().min(1).max(317), z.union([z.int().min(0), z.string().max(32).regex(AMOUNT_PATTERN)]))
+        .record(z.string().min(1).max(317), z.union([z.int().min(0), text(32).regex(AMOUNT_PATTERN)]))
         .optional()
         .describe(
           'Maximum of each other resource that the sidecars and init containers of one pod may ask for, by its name, such as nvidia.com/gpu. If set, resources that it does not name are rejected.',
@@ -638,10 +554,7 @@ export const Settings = z.strictObject({
     .describe('Where the pods of each part may run. Applies to new revisions.'),
   revisions: z
     .strictObject({
-      kept: z
-        .int()
-        .min(FEWEST_REVISIONS)
-        .max(1000)
+      kept: integer(FEWEST_REVISIONS, 1000)
         .default(FEWEST_REVISIONS)
         .describe(
           'Number of revisions of a record to keep. Revisions that run, and the newest three of different values that were deployed, are always kept.',
@@ -650,36 +563,24 @@ export const Settings = z.strictObject({
     .prefault({}),
   autoscaling: z
     .strictObject({
-      cpuPercent: z
-        .int()
-        .min(1)
-        .max(1000)
+      cpuPercent: integer(1, 1000)
         .default(75)
         .describe('Target average CPU utilization of the main containers, in percent of their request.'),
-      memoryPercent: z
-        .int()
-        .min(1)
-        .max(1000)
+      memoryPercent: integer(1, 1000)
         .default(75)
         .describe('Target average memory utilization of the main containers, in percent of their request.'),
-      scaleDownWindowSeconds: z
-        .int()
-        .min(0)
-        .max(3600)
+      scaleDownWindowSeconds: integer(0, 3600)
         .default(1800)
         .describe('Stabilization window before pods are removed, in seconds.'),
     })
     .prefault({}),
   keda: z
     .strictObject({
-      enabled: z
-        .boolean()
-        .default(true)
-        .describe(
-          "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as and as long as the cluster has KEDA's kinds.",
-        ),
+      enabled: flag(true).describe(
+        "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as and as long as the cluster has KEDA's kinds.",
+      ),
       namespaceLabels: z
-        .record(z.string().max(317), z.string().max(63))
+        .record(text(317), text(63))
         .default({ 'kubernetes.io/metadata.name': 'keda' })
         .describe("Labels of the namespace of KEDA's operator, which may connect to the databases of such records."),
     })
@@ -687,14 +588,10 @@ export const Settings = z.strictObject({
   address: Address.prefault({}).describe('External addresses of deployments.'),
   metrics: z
     .strictObject({
-      perDeployment: z
-        .boolean()
-        .default(false)
-        .describe('Whether the leader has metrics that name each deployment and its namespace.'),
-      maxDeployments: z
-        .int()
-        .min(1)
-        .max(20_000)
+      perDeployment: flag(false).describe(
+        'Whether the leader has metrics that name each deployment and its namespace.',
+      ),
+      maxDeployments: integer(1, 20_000)
         .default(1000)
         .describe('Maximum number of deployments that these metrics name. Those that are Stalled come first.'),
     })
@@ -714,22 +611,13 @@ export const Settings = z.strictObject({
   proxy: Proxy.prefault({}),
   listeners: z
     .strictObject({
-      enabled: z
-        .boolean()
-        .default(false)
-        .describe(
-          'Whether deployments run on further clusters. The chart then grants the controller the rights to create a namespace for each Listener.',
-        ),
-      silentAfterSeconds: z
-        .int()
-        .min(15)
-        .max(86_400)
+      enabled: flag(false).describe(
+        'Whether deployments run on further clusters. The chart then grants the controller the rights to create a namespace for each Listener.',
+      ),
+      silentAfterSeconds: integer(15, 86_400)
         .default(60)
         .describe('A listener that has not renewed its Lease for this many seconds is not connected.'),
-      perTenant: z
-        .int()
-        .min(1)
-        .max(1000)
+      perTenant: integer(1, 1000)
         .default(10)
         .describe(
           'Maximum number of Listeners in one tenant, each of which has a namespace of its own. Existing ones continue.',
@@ -744,17 +632,13 @@ export const Settings = z.strictObject({
         .max(128)
         .default('')
         .describe('Path under which the API is served in addition to /.'),
-      publicUrl: z
-        .string()
-        .max(512)
+      publicUrl: text(512)
         .regex(/^(https:\/\/[^\s/?#@\\]+|http:\/\/(localhost|127\.0\.0\.1)(:[0-9]{1,5})?)(\/[a-z0-9-]+)*$/)
         .optional()
         .describe(
           "Address at which people's browsers reach the API, with its path if it has one and without a slash at the end: https://davit.example.com. Redirect URIs of OAuth providers begin with it. The chart sets it from the API's Ingress.",
         ),
-      podUrl: z
-        .string()
-        .max(512)
+      podUrl: text(512)
         .regex(/^https?:\/\/[^\s/?#@\\]+(\/[a-z0-9-]+)*$/)
         .optional()
         .describe(
@@ -766,14 +650,10 @@ export const Settings = z.strictObject({
           "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager keeps it. Such pods get it as a file. Absent: their images trust that authority already. Applies to new revisions.",
         ),
       oidc: Oidc.optional(),
-      insecure: z
-        .boolean()
-        .default(false)
-        .describe('Serve plain HTTP on other addresses than loopback. Only behind a proxy that terminates TLS.'),
-      requestsPerMinute: z
-        .int()
-        .min(0)
-        .max(1_000_000)
+      insecure: flag(false).describe(
+        'Serve plain HTTP on other addresses than loopback. Only behind a proxy that terminates TLS.',
+      ),
+      requestsPerMinute: integer(0, 1_000_000)
         .default(2400)
         .describe(
           'Maximum requests of one caller per minute at each replica: a page with a deployment asks 90 times. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',

@@ -1,35 +1,27 @@
 // Sign-in on the page against the cluster's OpenID Connect issuer: its setting, and what the page is told of it.
 
 import { z } from 'zod';
+import { text } from './primitives.ts';
 
 /** https://HOST[:PORT], without a path. */
 const ORIGIN_PATTERN = /^https:\/\/[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/;
 
 export const Oidc = z
   .strictObject({
-    issuer: z
-      .string()
-      .max(512)
+    issuer: text(512)
       .regex(/^https:\/\/[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?$/, {
         error: 'must be the https URL of the issuer, as its metadata and the API server have it, without ? and #',
       })
       .describe(
         'The issuer whose ID tokens the API server accepts: issuer.url of its AuthenticationConfiguration, character for character.',
       ),
-    clientId: z
-      .string()
-      .max(255)
+    clientId: text(255)
       .regex(/^[\x21-\x7e]+$/)
       .describe(
         'Client id of the page at the issuer, where it is a public client. The API server must list it among its audiences.',
       ),
     scopes: z
-      .array(
-        z
-          .string()
-          .max(100)
-          .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/),
-      )
+      .array(text(100).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
       .max(20)
       .refine((scopes) => scopes.includes('openid'), {
         error: 'must contain openid, without which an issuer gives no ID token',
@@ -46,7 +38,7 @@ export const Oidc = z
       .optional()
       .describe('Name of the issuer, as the button of the page says it. If absent, its host.'),
     origins: z
-      .array(z.string().max(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }))
+      .array(text(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }))
       .max(5)
       .default([])
       .describe(

@@ -1,7 +1,7 @@
 // Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, Time, Uuid } from './primitives.ts';
+import { DNS_LABEL_PATTERN, integer, Time, text, Uuid } from './primitives.ts';
 
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
@@ -228,7 +228,7 @@ export const Task = z.object({
   ).optional(),
   timeZone: TimeZone.optional(),
   command: z
-    .array(z.string().max(8192))
+    .array(text(8192))
     .min(1)
     .max(100)
     .describe("Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable."),
@@ -238,10 +238,7 @@ export const Task = z.object({
       'What happens when the last run goes on: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
     )
     .optional(),
-  timeoutSeconds: z
-    .int()
-    .min(1)
-    .max(86_400)
+  timeoutSeconds: integer(1, 86_400)
     .describe(`Seconds after which a run is ended, with the pull of its image. Default: ${TASK_SECONDS}.`)
     .optional(),
 });
@@ -268,21 +265,16 @@ export const TASK_STATES = ['Scheduled', 'Suspended', 'OnDemand', 'Pending'] as 
 export const RUN_STATES = ['Running', 'Succeeded', 'Failed'] as const;
 
 export const TaskRun = z.object({
-  job: z.string().max(63).describe('Name of its Job.'),
+  job: text(63).describe('Name of its Job.'),
   state: z.enum(RUN_STATES).describe('How it is, or how it ended.'),
   revisionId: Uuid.describe('Id of the revision whose task it is.').optional(),
   startedAt: Time.describe('When it began.').optional(),
   finishedAt: Time.describe('When it ended.').optional(),
-  exitCode: z
-    .int()
-    .min(-2_147_483_648)
-    .max(2_147_483_647)
+  exitCode: integer(-2_147_483_648, 2_147_483_647)
     .describe('Exit code of the command. None if it was ended.')
     .optional(),
-  reason: z.string().max(128).describe('Why it failed or cannot begin, as one word for programs.').optional(),
-  message: z
-    .string()
-    .max(LONGEST_RUN_MESSAGE)
+  reason: text(128).describe('Why it failed or cannot begin, as one word for programs.').optional(),
+  message: text(LONGEST_RUN_MESSAGE)
     .describe('Why it failed or cannot begin, with the last words of the container, as text for people.')
     .optional(),
 });
@@ -291,24 +283,17 @@ export type TaskRun = z.infer<typeof TaskRun>;
 const { name, schedule, timeZone } = Task.shape;
 
 export const TaskStatus = z.object({
-  name: z
-    .string()
-    .max(40)
-    .describe(name.description ?? ''),
+  name: text(40).describe(name.description ?? ''),
   state: z
     .enum(TASK_STATES)
     .describe(
       'Scheduled: it runs on its schedule. Suspended: no run begins. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
     ),
-  message: z.string().max(LONGEST_RUN_MESSAGE).describe('Why no run begins, as text for people.').optional(),
-  schedule: z
-    .string()
-    .max(100)
+  message: text(LONGEST_RUN_MESSAGE).describe('Why no run begins, as text for people.').optional(),
+  schedule: text(100)
     .describe(schedule.unwrap().description ?? '')
     .optional(),
-  timeZone: z
-    .string()
-    .max(64)
+  timeZone: text(64)
     .describe(timeZone.unwrap().description ?? '')
     .optional(),
   scheduledSince: Time.describe('Since when its schedule is in force.').optional(),

@@ -24,7 +24,7 @@ import { DELETION_POLICIES } from '../../schema/database-names.ts';
 import { DatabaseOfDeployment } from '../../schema/datastore-operation.ts';
 import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
-import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
+import { HOST_URL_OR_EMPTY_PATTERN, integer, text, Uuid, VariableName } from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
@@ -164,9 +164,7 @@ const PatchDeploymentShape = z
     revision_source: z.enum(SOURCES).nullish().describe('The same, as published clients send it.'),
     source_config: SourceConfigPayload.extend({
       resource_spec: PatchResourceSpecPayload.nullish(),
-      custom_url: z
-        .string()
-        .max(261)
+      custom_url: text(261)
         .regex(new RegExp(HOST_URL_OR_EMPTY_PATTERN))
         .describe('Address: https://host or a bare host. "" removes it. Needs no new revision.')
         .nullish(),
@@ -282,7 +280,7 @@ const uuidList = (description: string): z.ZodType<string[] | undefined> =>
 
 /** The page of a list. */
 export const paging = {
-  limit: once(z.int().min(1).max(100), number)
+  limit: once(integer(1, 100), number)
     .default(20)
     .meta({ default: 20, description: 'Maximum number of items. Default: 20.' }),
   offset: once(z.int().min(0), number)
@@ -331,7 +329,7 @@ export const GetDeployment = ShownSecrets.extend({
     .describe(
       'Wait until the deployment has this state, or until `timeout`. READY: its status. DEPLOYED: the status of its latest revision. GONE: it was deleted, and the answer is 404.',
     ),
-  timeout: once(z.int().min(1).max(MOST_WAIT_SECONDS), number)
+  timeout: once(integer(1, MOST_WAIT_SECONDS), number)
     .default(60)
     .meta({ default: 60, description: 'Longest wait, in seconds. Default: 60.' }),
 });

@@ -3,145 +3,79 @@
 import { Terminal } from '../errors.ts';
 import type { Resource } from './client.ts';
 
-function namespaced(group: string, version: string, kind: string, plural: string): Resource {
-  return { group, version, kind, plural, namespaced: true };
+/** All resources below. */
+const builtIn: Resource[] = [];
+
+function clusterWide(group: string, version: string, kind: string, plural = pluralOf(kind)): Resource {
+  return registered({ group, version, kind, plural, namespaced: false });
 }
 
-function clusterWide(group: string, version: string, kind: string, plural: string): Resource {
-  return { group, version, kind, plural, namespaced: false };
+function namespaced(group: string, version: string, kind: string, plural = pluralOf(kind)): Resource {
+  return registered({ group, version, kind, plural, namespaced: true });
 }
 
-export const NAMESPACES = clusterWide('', 'v1', 'Namespace', 'namespaces');
-export const NODES = clusterWide('', 'v1', 'Node', 'nodes');
-export const PODS = namespaced('', 'v1', 'Pod', 'pods');
+function registered(resource: Resource): Resource {
+  builtIn.push(resource);
+  return resource;
+}
+
+/** As Kubernetes guesses it from a kind: `policies`, `classes`, `pods`. */
+function pluralOf(kind: string): string {
+  const word = kind.toLowerCase();
+  if (word.endsWith('s')) return `${word}es`;
+  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
+}
+
+export const NAMESPACES = clusterWide('', 'v1', 'Namespace');
+export const NODES = clusterWide('', 'v1', 'Node');
+export const PODS = namespaced('', 'v1', 'Pod');
 export const POD_METRICS = namespaced('metrics.k8s.io', 'v1', 'PodMetrics', 'pods');
 /** What metrics servers for Kubernetes before 1.37 serve. */
 export const POD_METRICS_V1BETA1 = namespaced('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
-export const SECRETS = namespaced('', 'v1', 'Secret', 'secrets');
-export const RESOURCE_QUOTAS = namespaced('', 'v1', 'ResourceQuota', 'resourcequotas');
-export const CONFIG_MAPS = namespaced('', 'v1', 'ConfigMap', 'configmaps');
-export const SERVICES = namespaced('', 'v1', 'Service', 'services');
-export const SERVICE_ACCOUNTS = namespaced('', 'v1', 'ServiceAccount', 'serviceaccounts');
-export const PERSISTENT_VOLUME_CLAIMS = namespaced('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims');
-export const EVENTS = namespaced('events.k8s.io', 'v1', 'Event', 'events');
-export const DEPLOYMENTS = namespaced('apps', 'v1', 'Deployment', 'deployments');
-export const STATEFUL_SETS = namespaced('apps', 'v1', 'StatefulSet', 'statefulsets');
-export const REPLICA_SETS = namespaced('apps', 'v1', 'ReplicaSet', 'replicasets');
-export const JOBS = namespaced('batch', 'v1', 'Job', 'jobs');
-export const CRON_JOBS = namespaced('batch', 'v1', 'CronJob', 'cronjobs');
-export const HORIZONTAL_POD_AUTOSCALERS = namespaced(
-  'autoscaling',
-  'v2',
-  'HorizontalPodAutoscaler',
-  'horizontalpodautoscalers',
-);
-export const POD_DISRUPTION_BUDGETS = namespaced('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets');
-export const NETWORK_POLICIES = namespaced('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies');
-export const INGRESSES = namespaced('networking.k8s.io', 'v1', 'Ingress', 'ingresses');
-export const HTTP_ROUTES = namespaced('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
-export const SCALED_OBJECTS = namespaced('keda.sh', 'v1alpha1', 'ScaledObject', 'scaledobjects');
-export const TRIGGER_AUTHENTICATIONS = namespaced(
-  'keda.sh',
-  'v1alpha1',
-  'TriggerAuthentication',
-  'triggerauthentications',
-);
+export const SECRETS = namespaced('', 'v1', 'Secret');
+namespaced('', 'v1', 'ResourceQuota');
+export const CONFIG_MAPS = namespaced('', 'v1', 'ConfigMap');
+export const SERVICES = namespaced('', 'v1', 'Service');
+export const SERVICE_ACCOUNTS = namespaced('', 'v1', 'ServiceAccount');
+export const PERSISTENT_VOLUME_CLAIMS = namespaced('', 'v1', 'PersistentVolumeClaim');
+export const EVENTS = namespaced('events.k8s.io', 'v1', 'Event');
+export const DEPLOYMENTS = namespaced('apps', 'v1', 'Deployment');
+export const STATEFUL_SETS = namespaced('apps', 'v1', 'StatefulSet');
+export const REPLICA_SETS = namespaced('apps', 'v1', 'ReplicaSet');
+export const JOBS = namespaced('batch', 'v1', 'Job');
+export const CRON_JOBS = namespaced('batch', 'v1', 'CronJob');
+export const HORIZONTAL_POD_AUTOSCALERS = namespaced('autoscaling', 'v2', 'HorizontalPodAutoscaler');
+export const POD_DISRUPTION_BUDGETS = namespaced('policy', 'v1', 'PodDisruptionBudget');
+export const NETWORK_POLICIES = namespaced('networking.k8s.io', 'v1', 'NetworkPolicy');
+export const INGRESSES = namespaced('networking.k8s.io', 'v1', 'Ingress');
+export const HTTP_ROUTES = namespaced('gateway.networking.k8s.io', 'v1', 'HTTPRoute');
+export const SCALED_OBJECTS = namespaced('keda.sh', 'v1alpha1', 'ScaledObject');
+export const TRIGGER_AUTHENTICATIONS = namespaced('keda.sh', 'v1alpha1', 'TriggerAuthentication');
 /** CloudNativePG's. */
-export const POSTGRES_CLUSTERS = namespaced('postgresql.cnpg.io', 'v1', 'Cluster', 'clusters');
-export const SCHEDULED_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'ScheduledBackup', 'scheduledbackups');
-export const BASE_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'Backup', 'backups');
+export const POSTGRES_CLUSTERS = namespaced('postgresql.cnpg.io', 'v1', 'Cluster');
+export const SCHEDULED_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'ScheduledBackup');
+export const BASE_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'Backup');
 /** Of CloudNativePG's Barman Cloud plugin. */
-export const OBJECT_STORES = namespaced('barmancloud.cnpg.io', 'v1', 'ObjectStore', 'objectstores');
-export const GATEWAYS = namespaced('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
-export const LEASES = namespaced('coordination.k8s.io', 'v1', 'Lease', 'leases');
-export const STORAGE_CLASSES = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
-export const ROLES = namespaced('rbac.authorization.k8s.io', 'v1', 'Role', 'roles');
-export const ROLE_BINDINGS = namespaced('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
-export const CLUSTER_ROLES = clusterWide('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles');
-export const CLUSTER_ROLE_BINDINGS = clusterWide(
-  'rbac.authorization.k8s.io',
-  'v1',
-  'ClusterRoleBinding',
-  'clusterrolebindings',
-);
-export const CUSTOM_RESOURCE_DEFINITIONS = clusterWide(
-  'apiextensions.k8s.io',
-  'v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-);
+export const OBJECT_STORES = namespaced('barmancloud.cnpg.io', 'v1', 'ObjectStore');
+export const LEASES = namespaced('coordination.k8s.io', 'v1', 'Lease');
+export const ROLE_BINDINGS = namespaced('rbac.authorization.k8s.io', 'v1', 'RoleBinding');
+export const CUSTOM_RESOURCE_DEFINITIONS = clusterWide('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
 export const VALIDATING_ADMISSION_POLICIES = clusterWide(
   'admissionregistration.k8s.io',
   'v1',
   'ValidatingAdmissionPolicy',
-  'validatingadmissionpolicies',
 );
 export const VALIDATING_ADMISSION_POLICY_BINDINGS = clusterWide(
   'admissionregistration.k8s.io',
   'v1',
   'ValidatingAdmissionPolicyBinding',
-  'validatingadmissionpolicybindings',
 );
-export const SELF_SUBJECT_ACCESS_REVIEWS = clusterWide(
-  'authorization.k8s.io',
-  'v1',
-  'SelfSubjectAccessReview',
-  'selfsubjectaccessreviews',
-);
-export const SUBJECT_ACCESS_REVIEWS = clusterWide(
-  'authorization.k8s.io',
-  'v1',
-  'SubjectAccessReview',
-  'subjectaccessreviews',
-);
-export const SELF_SUBJECT_REVIEWS = clusterWide(
-  'authentication.k8s.io',
-  'v1',
-  'SelfSubjectReview',
-  'selfsubjectreviews',
-);
-export const TOKEN_REVIEWS = clusterWide('authentication.k8s.io', 'v1', 'TokenReview', 'tokenreviews');
+export const SELF_SUBJECT_ACCESS_REVIEWS = clusterWide('authorization.k8s.io', 'v1', 'SelfSubjectAccessReview');
+export const SUBJECT_ACCESS_REVIEWS = clusterWide('authorization.k8s.io', 'v1', 'SubjectAccessReview');
+export const SELF_SUBJECT_REVIEWS = clusterWide('authentication.k8s.io', 'v1', 'SelfSubjectReview');
+export const TOKEN_REVIEWS = clusterWide('authentication.k8s.io', 'v1', 'TokenReview');
 
-export const BUILT_IN_RESOURCES: readonly Resource[] = [
-  NAMESPACES,
-  NODES,
-  PODS,
-  SECRETS,
-  RESOURCE_QUOTAS,
-  CONFIG_MAPS,
-  SERVICES,
-  SERVICE_ACCOUNTS,
-  PERSISTENT_VOLUME_CLAIMS,
-  EVENTS,
-  DEPLOYMENTS,
-  STATEFUL_SETS,
-  REPLICA_SETS,
-  JOBS,
-  CRON_JOBS,
-  HORIZONTAL_POD_AUTOSCALERS,
-  POD_DISRUPTION_BUDGETS,
-  NETWORK_POLICIES,
-  INGRESSES,
-  HTTP_ROUTES,
-  GATEWAYS,
-  SCALED_OBJECTS,
-  TRIGGER_AUTHENTICATIONS,
-  POSTGRES_CLUSTERS,
-  SCHEDULED_BACKUPS,
-  BASE_BACKUPS,
-  OBJECT_STORES,
-  LEASES,
-  STORAGE_CLASSES,
-  ROLES,
-  ROLE_BINDINGS,
-  CLUSTER_ROLES,
-  CLUSTER_ROLE_BINDINGS,
-  CUSTOM_RESOURCE_DEFINITIONS,
-  SELF_SUBJECT_ACCESS_REVIEWS,
-  SUBJECT_ACCESS_REVIEWS,
-  SELF_SUBJECT_REVIEWS,
-  TOKEN_REVIEWS,
-];
+export const BUILT_IN_RESOURCES: readonly Resource[] = builtIn;
 
 /** `apiVersion` of a resource's objects. */
 export function apiVersionOf(resource: Resource): string {

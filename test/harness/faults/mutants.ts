@@ -51,10 +51,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/schema/settings.ts',
-        from: `silentAfterSeconds: z
-        .int()
-        .min(15)`,
-        to: 'silentAfterSeconds: z.int().min(1)',
+        from: 'silentAfterSeconds: integer(15,',
+        to: 'silentAfterSeconds: integer(1,',
       },
       {
         file: 'src/listeners/agent/hub-lease.ts',
@@ -85,8 +83,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/schema/settings.ts',
-        from: 'timeoutSeconds: z.int().min(60)',
-        to: 'timeoutSeconds: z.int().min(1)',
+        from: 'timeoutSeconds: integer(60, 86_400)',
+        to: 'timeoutSeconds: integer(1, 86_400)',
       },
     ],
   },

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { toSnake } from '../../../lib/http/casing.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import { nextRunText } from '../../../schema/next-run.ts';
-import { DNS_LABEL_PATTERN } from '../../../schema/primitives.ts';
+import { DNS_LABEL_PATTERN, text } from '../../../schema/primitives.ts';
 import { Task, TaskRun, TaskStatus } from '../../../schema/tasks.ts';
 import { response } from '../components.ts';
 import { DeploymentPath } from '../payloads.ts';
@@ -34,7 +34,7 @@ export const TaskRunResponse = response(TaskRun).meta({
 export type TaskRunResponse = z.output<typeof TaskRunResponse>;
 
 export const RunPath = DeploymentPath.extend({
-  run_name: z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Name of its Job.'),
+  run_name: text(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Name of its Job.'),
 });
 
 export const RunResponse = TaskRunResponse.extend({
