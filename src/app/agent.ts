@@ -2,6 +2,7 @@
 // reports on them. It connects to the hub; the hub never connects to it.
 
 import { hostname } from 'node:os';
+import { revisionsOf } from '../deployments/record/revisions.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
 import { type ControllerDefinition, runControllers } from '../lib/controller/definition.ts';
@@ -13,12 +14,16 @@ import { NAMESPACES } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
 import type { Logger } from '../lib/logger.ts';
-import { HUB_IDLE_MS, makeAgentCaches } from '../listeners/agent/caches.ts';
+import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../listeners/agent/caches.ts';
 import { holdHubLease } from '../listeners/agent/hub-lease.ts';
-import { withoutPage } from '../listeners/agent/logs.ts';
+import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../listeners/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../listeners/agent/works.ts';
+import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../logs/budget.ts';
+import { readTargetLogs } from '../logs/kept-lines.ts';
+import { makePage } from '../logs/lines.ts';
+import { DeployLogsQuery } from '../logs/payloads.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
-import { logAnswers } from './agent-logs.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
 import { renewToken } from './hub-token.ts';
 
@@ -137,4 +142,29 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     await controllers.stop();
   }
   await Promise.all([...watches, lease.done, renewing]);
+}
+
+interface Answering extends Pick<AgentLogsOptions, 'hub' | 'requests' | 'namespace' | 'clusterId'> {
+  readonly caches: AgentLogsOptions['caches'] & Pick<AgentCaches, 'revisions'>;
+  readonly local: KubeClient;
+}
+
+function logAnswers({ local, ...rest }: Answering): ControllerDefinition<undefined> {
+  const budget = makeLogBudget();
+  const readPage: AgentLogsOptions['readPage'] = async (copy, revision, query, signal) => {
+    const wanted = DeployLogsQuery.parse(query);
+    const page = makePage(wanted, { mostBytes: MOST_BYTES_OF_CROSSING_PAGE });
+    const { namespace = '', name } = copy.metadata;
+    const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+    const target = { record: copy, revisions, revisionId: revision, query: wanted };
+    return JSON.stringify(page.done(await readTargetLogs(local, target, { page, budget, tenant: namespace, signal })));
+  };
+  return {
+    name: 'listener-logs',
+    workers: 2,
+    begin: (_context, queue) => ({
+      reconcile: makeLogReconciler({ ...rest, readPage }),
+      wake: () => wakeLogs(rest.requests, queue),
+    }),
+  };
 }

@@ -1,6 +1,9 @@
 // Starts and stops the facade: watch caches, the HTTP application, its server.
 
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
 import { makeCodeHosts } from '../builds/codehost/code-hosts.ts';
 import { makePlatformRegistry } from '../builds/registry/platform-registry.ts';
 import { publishKeys } from '../builds/registry/publish-keys.ts';
@@ -16,7 +19,7 @@ import { makeOAuth } from '../organization/oauth/oauth.ts';
 import type { Config } from './config.ts';
 import { buildApp } from './facade.ts';
 import { makeFacadeCaches } from './facade-caches.ts';
-import { readPage } from './page.ts';
+import type { PageFiles } from './page-routes.ts';
 import { serve } from './server.ts';
 
 export interface ApiOptions {
@@ -95,4 +98,22 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
     .then(() => undefined);
   const ready = Object.fromEntries(all.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };
+}
+
+const NAMES = ['page.js', 'create.js', 'oidc.js', 'docs.js', 'page.css', 'icon.svg'];
+
+/** Undefined where they have not been written, as in a start from source in a new clone. */
+async function readPage(): Promise<PageFiles | undefined> {
+  // The same for the source and for its bundle.
+  const manifest = findPackageJSON(import.meta.url);
+  if (manifest === undefined) return undefined;
+  const folder = join(dirname(manifest), 'dist/page');
+  try {
+    return new Map(
+      await Promise.all(NAMES.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
+    );
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }

@@ -3,7 +3,9 @@
 
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatastoreOperation } from '../schema/datastore-operation.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
+import { isBegun, isEnded } from '../schema/operation-phases.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import {
   type ActionFailure,
@@ -17,9 +19,8 @@ import { patienceOf } from './assess/patience.ts';
 import { withMarks } from './assess/pod-marks.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
-import { childrenNamed } from './cluster/caches.ts';
+import { type Caches, childrenNamed, DEPLOYMENT_NAMED } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
-import { operationOn } from './cluster/operation.ts';
 import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
@@ -27,6 +28,7 @@ import { backupDefault } from './record/backup-default.ts';
 import { canBuild } from './record/build-source.ts';
 import { deletionDefault } from './record/database-deletion.ts';
 import { runsHere } from './record/listener-assignment.ts';
+import { isOwnedBy } from './record/metadata.ts';
 import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
 import { readAtStart } from './record/secret-references.ts';
@@ -216,4 +218,10 @@ async function secretsRead(
   } catch (error) {
     return { ...INCOMPLETE, failure: failureOf(error, refTo(record), 'read', 'the digest key') };
   }
+}
+
+/** The operation that works on the database or Redis of a record now, and does more than a backup. */
+function operationOn({ metadata }: AppDeployment, { operations }: Caches): DatastoreOperation | undefined {
+  const all = operations.byIndex(metadata.namespace ?? '', DEPLOYMENT_NAMED, metadata.name);
+  return all.find((one) => isBegun(one) && !isEnded(one) && isOwnedBy(one, metadata.uid));
 }

@@ -3,16 +3,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { deploymentFileSchema } from '../deployments/http/deployment-file-schema.ts';
+import { CONDITION_TYPES, REASONS } from '../schema/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../schema/build.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../schema/crd.ts';
 import { POD_REACH } from '../schema/pod-reach.ts';
 import { SCHEMA_FILE_NAME } from '../schema/source-files.ts';
 import { admissionRulesJson } from './admission-rules.ts';
 import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
-import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
 import { withResourceSpecTables } from './resource-spec-doc.ts';
 import { withRuntimeTable } from './runtime-doc.ts';
+import { withTable } from './sections.ts';
 
 const HEADER = '# Generated from src/schema by `npm run generate`. Do not edit.\n';
 
@@ -85,4 +87,26 @@ if (import.meta.main) {
     for (const path of stale) writeFileSync(place(path), files.get(path) ?? '');
     process.stdout.write(stale.length === 0 ? 'Everything is current.\n' : `Written: ${stale.join(', ')}\n`);
   }
+}
+
+/** The page with its tables regenerated. Throws an Error if a marker is missing. */
+function withConditionsTable(page: string): string {
+  const withConditions = withTable(page, 'src/schema/app-deployment-conditions.ts', conditionsTable());
+  return withTable(withConditions, 'src/schema/build.ts', reasonsTable(BUILD_REASONS));
+}
+
+function conditionsTable(): string {
+  const types = Object.entries(CONDITION_TYPES).map(([type, meaning]) => `| ${type} | ${cell(meaning)} |\n`);
+  return `| Condition | True when |\n|---|---|\n${types.join('')}\n${reasonsTable(REASONS)}`;
+}
+
+function reasonsTable(reasons: Readonly<Record<string, { readonly meaning: string; readonly todo: string }>>): string {
+  const rows = Object.entries(reasons).map(
+    ([reason, { meaning, todo }]) => `| ${reason} | ${cell(meaning)} | ${cell(todo)} |\n`,
+  );
+  return `| Reason | What it means | What to do |\n|---|---|---|\n${rows.join('')}`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
 }

@@ -1,22 +1,27 @@
 // Pages of logs: of the pods of a deployment or of one of its revisions, on this cluster or a listener's, and of a build.
 
-import type { BuildContext } from '../builds/http/registry/platform.ts';
+import { type BuildContext, type BuildPlatform, placeOf } from '../builds/http/registry/platform.ts';
 import type { Deployments } from '../deployments/http/repository.ts';
 import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
+import { canBuild } from '../deployments/record/build-source.ts';
+import { logTag } from '../deployments/record/registry-names.ts';
 import { LOGGED_PARTS, unknownPart } from '../deployments/record/unknown-part.ts';
 import type { FairLimiter } from '../lib/controller/fair-limiter.ts';
 import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
 import type { Listeners } from '../listeners/http/repository.ts';
 import type { RequestContext } from '../organization/facade/auth.ts';
+import type { Tenant } from '../organization/facade/authorization.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type BuildStatus, isUnderWay } from '../schema/build.ts';
 import type { Listener } from '../schema/listener.ts';
-import type { LogBudget } from './budget.ts';
-import { readBuildLog } from './build-log.ts';
+import { BUILD_LABEL } from '../schema/meta.ts';
+import { LONGEST_MS, type LogBudget } from './budget.ts';
 import { readTargetLogs } from './kept-lines.ts';
-import { BUILD_WRITERS } from './kept-log.ts';
+import { BUILD_WRITERS, logLayer, readKeptLog } from './kept-log.ts';
 import { makePage } from './lines.ts';
 import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
+import { type PodsToRead, type Reading, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 
 export interface LogNeeds extends BuildContext {
@@ -124,4 +129,47 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
   }
 
   return { ofPods, ofBuild };
+}
+
+interface BuildToRead {
+  /** The facade's own credentials. */
+  readonly kube: KubeClient;
+  readonly platform: BuildPlatform;
+  readonly record: AppDeployment;
+  readonly tenant: Tenant;
+  readonly revision: string;
+  /** What the controller reports of the build. Undefined for a revision that is not built. */
+  readonly status: BuildStatus | undefined;
+}
+
+/** Reads the log of the build that made the revision's image into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
+async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
+  const { kube, status, platform } = build;
+  // Whoever may push to the repository can store there what looks like a log, for any revision.
+  if (status === undefined) return false;
+  // A node may have truncated the log of the pod. The stored log of an ended build is more complete.
+  const made = { ...build, revision: status.builtBy?.toLowerCase() ?? build.revision };
+  const kept = isUnderWay(status) ? undefined : await readKept(made, reading);
+  if (kept !== undefined) return kept;
+  // Where nothing is built, the chart grants no right to logs of builds.
+  if (!canBuild(platform.settings)) return false;
+  return (await readLogs(kube, buildPods(made), reading)) ?? false;
+}
+
+function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
+  return { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
+}
+
+/** Undefined if no log is stored. */
+async function readKept(
+  { platform, record, tenant, revision }: BuildToRead,
+  reading: Reading,
+): Promise<boolean | undefined> {
+  if (platform.registry === undefined) return undefined;
+  const { registry, repository } = placeOf(platform, record, tenant.id);
+  const stop = AbortSignal.any([reading.signal, AbortSignal.timeout(LONGEST_MS)]);
+  const manifest = await registry.client.manifest(repository, logTag(revision), stop);
+  const layer = manifest && logLayer(manifest);
+  const packed = layer && (await registry.client.blob(repository, layer.digest, stop));
+  return packed && readKeptLog(packed, reading, stop);
 }

@@ -6,6 +6,7 @@ import { conditionOf } from '../../schema/conditions.ts';
 import type { StorePart } from '../../schema/meta.ts';
 import { COPIES, holds } from '../../schema/operation-phases.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { rollingBack } from '../record/revision-request.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { checkBackup } from './backup.ts';
@@ -13,15 +14,14 @@ import { type Entry, fail } from './entry.ts';
 import { checkUnmigrated } from './migration.ts';
 import { type ActionFailure, childOf, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
-import { checkPolicy } from './policy.ts';
+import { checkDeployed, checkPolicy, inForce } from './policy.ts';
 import { checkReferences } from './references.ts';
-import { mayRepair } from './repairs.ts';
 import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
 import { checkVerification } from './verification.ts';
 import { checkArchive } from './wal-archive.ts';
-import { checkHeld, checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
+import { checkHeld, checkUnstarted, checkWorkloads, heldRevision, revisionOfStore, servedBefore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
 export interface Preconditions {
@@ -156,5 +156,27 @@ function nothingRuns([failure]: readonly ActionFailure[]): Omit<
     rollout: waiting,
     autoscaling: waiting,
     honored: waiting,
+  };
+}
+
+/** The pods that serve must break no rule themselves, or Davit would make pods that the platform refuses. */
+function mayRepair(observed: Observed, settings: Settings): boolean {
+  const { record, revisions } = observed;
+  const [newest] = revisions;
+  if (newest === undefined) return false;
+  // A pass makes pods of the newest revision, or of the one that serves until the newest can be rolled out.
+  return [newest, heldRevision(observed, newest), servedBefore(observed, newest)].every(
+    (made) => !made || !checkDeployed({ ...observed, record: asItRuns(record, made) }, settings),
+  );
+}
+
+/** The record as it would be if it asked for this revision, at the scale in force. */
+function asItRuns(record: Observed['record'], { spec: made }: AppRevision): Observed['record'] {
+  const spec = rollingBack(record.spec, made);
+  // With the values of its file.
+  const { runtime = {}, resourceSpec = {} } = made.requested;
+  return {
+    ...record,
+    spec: { ...spec, sourceConfig: inForce(record, { ...spec.sourceConfig, runtime, resourceSpec }) },
   };
 }

@@ -40,13 +40,13 @@ import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
 import { imagesOf } from '../../schema/registry-images.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../schema/tracing-project.ts';
+import type { BaseBackup } from '../assess/base-backups.ts';
 import type { Pod } from '../assess/observed.ts';
 import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
-import { slimBaseBackup } from './slim-base-backup.ts';
 import { slimCronJob, slimJob } from './slim-job.ts';
-import { slimSecret, slimTracingProject } from './slim-metadata.ts';
+import { firstLabels, slimMetadata, slimSecret, slimTracingProject } from './slim-metadata.ts';
 import { slimPod } from './slim-pod.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
@@ -67,8 +67,6 @@ const SLIM: Readonly<Partial<Record<string, (object: KubeObject) => KubeObject>>
   [JOBS.kind]: slimJob,
   [CRON_JOBS.kind]: slimCronJob,
 };
-
-type BaseBackup = ReturnType<typeof slimBaseBackup>;
 
 /** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
@@ -280,4 +278,21 @@ function perNamespace<T extends KubeObject>(
  */
 export function childrenNamed({ children }: Caches, namespace: string, name: string): readonly KubeObject[] {
   return [...children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
+}
+
+/** The used part (deployments/assess/base-backups.ts): a Backup has the label file of PostgreSQL and whatever its plugin says. */
+function slimBaseBackup({ apiVersion, kind, metadata, spec, status = {} }: BaseBackup): BaseBackup {
+  const { phase, error, startedAt, stoppedAt } = status;
+  return {
+    apiVersion,
+    kind,
+    metadata: slimMetadata(metadata, firstLabels),
+    ...(spec?.cluster && { spec: { cluster: spec.cluster } }),
+    status: {
+      ...(phase !== undefined && { phase }),
+      ...(error !== undefined && { error: error.slice(0, 1024) }),
+      ...(startedAt !== undefined && { startedAt }),
+      ...(stoppedAt !== undefined && { stoppedAt }),
+    },
+  };
 }

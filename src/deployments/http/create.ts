@@ -1,6 +1,7 @@
 // Creates a record with the caller's token, and the Secret of its values before it; also one that is what another one is.
 
 import { AlreadyExists, Unavailable } from '../../lib/errors.ts';
+import { fromSnake } from '../../lib/http/casing.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
@@ -8,18 +9,27 @@ import type { Caller } from '../../organization/facade/authorization.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { refusal } from '../../organization/facade/errors.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
-import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import {
+  APP_DEPLOYMENTS,
+  type AppDeployment,
+  type AppDeploymentSpec,
+  SecretReference,
+  SourceRevisionConfig,
+} from '../../schema/app-deployment.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER, FINALIZER } from '../../schema/meta.ts';
 import { type CloneRequest, cloneOf } from '../record/clone.ts';
+import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
 import { claimOfCreation } from '../record/requester.ts';
+import { awaitsSource } from '../record/wanted-revision.ts';
 import { needListener } from './listener-rules.ts';
+import { mergedConfig } from './merged-config.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
 import { cachedRevisions, findRecord, type Reading } from './reading.ts';
-import { toResource } from './resource.ts';
 import { restoreFindings } from './restore-origin.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
+import { labelsOf } from './tags.ts';
 
 export type Creating = Checking & Reading & Pick<FacadeContext, 'randomSuffix' | 'gate' | 'log'>;
 
@@ -128,4 +138,36 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
       ? `Choose another name. If the answer to an earlier request was lost, GET /v2/deployments?name=${name} shows what it created.`
       : 'It is being deleted, and its name is free again when it is gone.';
   return new HttpError(409, `A deployment named "${name}" already exists. ${advice}`);
+}
+
+/** The record of a request. `secretName`: the Secret of its values. */
+function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
+  const references = payload.secret_references ?? [];
+  const { tag_value_ids: tags } = payload;
+  const spec: Partial<AppDeploymentSpec> = {
+    source: payload.source,
+    sourceConfig: mergedConfig({}, payload.source_config),
+    sourceRevisionConfig: fromSnake(SourceRevisionConfig, payload.source_revision_config),
+    secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),
+    ...(references.length > 0 && {
+      secretReferences: references.map((one) => fromSnake(SecretReference, one) as SecretReference),
+    }),
+    ...(payload.database_deletion_policy && { databaseDeletionPolicy: payload.database_deletion_policy }),
+  };
+  // Without an image there is no revision yet. The first serial comes with the image.
+  const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
+  // With the controller's finalizer from the start: it saves a write, and no deletion can skip the teardown.
+  const isLookedAfterHere = runsHere({ spec: spec as AppDeploymentSpec });
+  // The API server adds defaults.
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AppDeployment',
+    metadata: {
+      name: payload.name,
+      namespace,
+      ...(isLookedAfterHere && { finalizers: [FINALIZER] }),
+      ...(tags && tags.length > 0 && { labels: labelsOf(tags) }),
+    },
+    spec: { ...spec, revisionSerial } as AppDeploymentSpec,
+  };
 }

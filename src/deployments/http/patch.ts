@@ -13,13 +13,14 @@ import {
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
 import type { DeletionPolicy } from '../../schema/database-names.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import { FIXED_FIELDS } from '../../schema/source-rules.ts';
+import { driverFixedMessage } from '../record/database-driver.ts';
 import { hostOf } from '../record/hostnames.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { otherDriver } from './database.ts';
 import { mergedConfig } from './merged-config.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
@@ -239,4 +240,19 @@ function isAnother(sent: unknown, before: unknown): boolean {
 
 function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** A driver that cannot change because there is data. `before`: the record. */
+function* otherDriver(
+  { metadata: { name }, spec, status }: AppDeployment,
+  asked: DatabaseDriver | undefined,
+): Generator<FieldError> {
+  if (asked === undefined || asked === spec.sourceConfig.database?.driver) return;
+  const has = status?.databaseDriver ?? 'pod';
+  if (asked === has || status?.databaseVolumeUid === undefined) return;
+  yield {
+    loc: ['source_config', 'database', 'driver'],
+    msg: driverFixedMessage(name, has, asked),
+    type: 'frozen_field',
+  };
 }

@@ -1,6 +1,7 @@
 // All rules of a record that the API server does not judge, or does not name exactly: its own (rules.ts), and what it may name of the platform:
 // hosts, Listeners, integrations, templates, and images of the registry.
 
+import { snake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { synced } from '../../organization/facade/caches.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
@@ -9,10 +10,10 @@ import type { AppTemplate } from '../../schema/app-template.ts';
 import { HOSTS_ANNOTATION } from '../../schema/meta.ts';
 import { buildsAnew, codeHostProblem } from '../record/code-host.ts';
 import { claimable, hostOf, mayClaim } from '../record/hostnames.ts';
+import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { listenerFindings } from './listener-rules.ts';
 import { type ImageRegistry, registryFindings } from './registry-rules.ts';
 import { specFindings } from './rules.ts';
-import { catalogueFindings } from './template-rules.ts';
 
 export interface Checking extends Pick<FacadeContext, 'caches' | 'settings'> {
   readonly registry: ImageRegistry | undefined;
@@ -88,4 +89,39 @@ function hostFindings({ caches, settings }: Checking, { metadata, spec }: AppDep
   if (mayClaim(hostOf(customUrl), place, allowed, address)) return [];
   const msg = `this tenant cannot claim this host. It can claim: ${claimable(place, allowed, address)}`;
   return [{ loc: ['body', 'source_config', 'custom_url'], msg, type: 'value_error' }];
+}
+
+/** Maximum number of choices in a message. */
+const NAMED = 10;
+
+/** Checks only new values, because removing a template must not affect deployments that were made from it. `before`: absent for a new one. */
+function* catalogueFindings(
+  before: AppDeploymentSpec | undefined,
+  after: AppDeploymentSpec,
+  templates: () => readonly AppTemplate[],
+): Generator<FieldError> {
+  if (after.source !== 'internal_template') return;
+  const [old, wanted] = [before && templateFields(before), templateFields(after)];
+  const changed = (Object.keys(wanted) as (keyof Offered)[]).filter((field) => wanted[field] !== old?.[field]);
+  if (changed.length === 0) return;
+  const missing = notOffered(wanted, templates()).filter((field) => changed.includes(field));
+  for (const field of missing) {
+    const where = field === 'repoUrl' ? 'source_config' : 'source_revision_config';
+    yield {
+      loc: ['body', where, snake(field)],
+      msg: `no template offers this: ${choices(field, wanted, templates())}`,
+      type: 'value_error',
+    };
+  }
+}
+
+function choices(field: keyof Offered, { repoUrl }: Offered, templates: readonly AppTemplate[]): string {
+  const ofRepository = field === 'repoRef' || field === 'workflowConfigPath';
+  const offers = templates
+    .filter(({ spec }) => !ofRepository || spec.repoUrl === repoUrl)
+    .flatMap(({ spec }) => spec[field] ?? []);
+  const names = [...new Set(offers)].toSorted();
+  if (names.length === 0) return `the catalogue has no ${snake(field)}. Ask the platform team to add a template`;
+  const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : '';
+  return `choose ${names.slice(0, NAMED).join(', ')}${more}`;
 }

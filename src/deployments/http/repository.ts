@@ -7,7 +7,9 @@ import type { Caller, Tenant } from '../../organization/facade/authorization.ts'
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
+import { apiStatus, isLookedAt } from '../record/api-view.ts';
 import type { CloneRequest } from '../record/clone.ts';
 import { makeChanges } from './changes.ts';
 import { type Cloned, cloneRecord, createRecord } from './create.ts';
@@ -15,10 +17,10 @@ import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
 import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
-import { hasReached } from './reached.ts';
 import { cachedRevisions, findRecord, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
+import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { type Asked, startRun } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
@@ -132,4 +134,15 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     patch: (admitted, id, payload, revision, precondition, isDryRun) =>
       change(admitted, id, decidePatch(options, admitted, payload, revision), precondition, isDryRun),
   };
+}
+
+/** `made`: the revisions of the record. */
+function hasReached(wanted: WantedState, record: AppDeployment, made: readonly AppRevision[]): boolean {
+  if (wanted === 'GONE') return false;
+  if (wanted === 'READY') return apiStatus(record) === 'READY';
+  const [latest] = presentRevisions(record, made);
+  // The controller writes the revision's status before the record's, and the answer shows both. A change that makes no revision
+  // is followed too: the number of pods.
+  const isSettled = isLookedAt(record) && conditionOf(record.status?.conditions, 'Reconciling')?.status !== 'True';
+  return latest?.status === 'DEPLOYED' && record.status?.activeRevisionId === latest.id && isSettled;
 }

@@ -3,21 +3,24 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { etagOf, ifMatch, unlessKnown, versionOf } from '../../lib/http/preconditions.ts';
+import type { Auth } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { addWarnings } from '../../organization/facade/field-validation.ts';
 import { failures, UNCHANGED } from '../../organization/facade/openapi.ts';
 import { noteHeld } from '../../organization/facade/request-log.ts';
-import { type App, JsonText } from '../../organization/facade/validation.ts';
+import { type App, JsonText, withRules } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { DatabaseRestore } from '../../schema/database.ts';
+import { restoreBreaches } from '../../schema/spec-rules.ts';
 import { readAliases } from './aliases.ts';
-import { registerClone } from './clone-route.ts';
 import { fileOf } from './deployment-file.ts';
 import { registerEvents } from './events/routes.ts';
 import { registerApplyFile } from './file-route.ts';
-import { type ListedText, listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   CreateDeploymentBody,
+  CreateDeploymentShape,
   DeleteDeployment,
   Deployment,
   DeploymentFileContent,
@@ -252,4 +255,104 @@ function closing({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => controller.abort());
   return controller.signal;
+}
+
+const { at, backup } = DatabaseRestore.shape;
+
+const CloneDeployment = withRules(
+  z
+    .object({ name: CreateDeploymentShape.shape.name, at: at.nullish(), backup: backup.nullish() })
+    .meta({ id: 'CloneDeployment', examples: [{ name: 'shop-2', at: '2026-11-25T12:00:00Z' }] }),
+  [(draft) => Array.from(restoreBreaches(draft), ({ at: loc, message: msg }) => ({ loc, msg, type: 'value_error' }))],
+);
+
+interface CloneRouteOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  readonly presentChanged: PresentChanged;
+}
+
+function registerClone(app: App, { auth, deployments, presentChanged }: CloneRouteOptions): void {
+  app.post('/v2/deployments/:deployment_id/clone', {
+    onRequest: auth.as('create'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'cloneDeployment',
+      summary: 'Create a deployment that is what another one is, with the data of a backup of it',
+      params: DeploymentPath,
+      querystring: ShownSecrets,
+      body: CloneDeployment,
+      response: { 201: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      const { name, at: time, backup: backupName } = request.body;
+      const { deployment_id: id } = request.params;
+      auth.concerns(request, name);
+      const wanted = { name, ...(time && { at: time }), ...(backupName && { backup: backupName }) };
+      const { record, notes } = await deployments.clone(auth.admitted(request), id, wanted);
+      reply.code(201);
+      const warnings = notes.map((msg) => ({ loc: ['body', 'name'], msg, type: 'cloned' }));
+      return presentChanged(request, reply, { record, values: new Map(), warnings });
+    },
+  });
+}
+
+// Caches the JSON of records in lists and its version, for each version of a record and its revisions: serializing a hundred records
+// costs more than the rest of an answer.
+
+interface ListedTextsOptions {
+  readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
+  /** Presents a record of a list. The result is the same for every caller, so it contains no values of secrets. */
+  readonly present: (record: AppDeployment, tenant: Tenant) => object;
+}
+
+interface ListedText {
+  readonly text: Buffer;
+  readonly version: string;
+}
+
+interface Kept extends ListedText {
+  readonly tenantId: string;
+  readonly revisions: readonly AppRevision[];
+}
+
+/** The JSON of a record. It is cached as long as this version of the record is. */
+function makeListedTexts({
+  revisionsOf,
+  present,
+}: ListedTextsOptions): (record: AppDeployment, tenant: Tenant) => ListedText {
+  const texts = new WeakMap<AppDeployment, Kept>();
+  return (record, tenant) => {
+    const revisions = revisionsOf(record);
+    const kept = texts.get(record);
+    if (kept !== undefined && kept.tenantId === tenant.id && areSame(kept.revisions, revisions)) return kept;
+    const text = ownBytes(JSON.stringify(present(record, tenant)));
+    const made = { tenantId: tenant.id, revisions, text, version: versionOf(text) };
+    texts.set(record, made);
+    return made;
+  };
+}
+
+/** Not from Node's shared pool: a cached buffer would keep the whole pool in memory. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
+
+/** Cached objects are not modified: another version is another object. */
+function areSame(a: readonly object[], b: readonly object[]): boolean {
+  return a.length === b.length && a.every((one, index) => one === b[index]);
+}
+
+const [BEGIN, COMMA] = [Buffer.from('{"resources":['), Buffer.from(',')];
+
+/** Up to this many bytes a string is faster, because it is sent in one piece with the headers. A longer string would be copied. */
+const MOST_AS_STRING = 16 * 1024;
+
+/** The answer to a list. `offset` is the beginning of the next page. */
+function listOf(texts: readonly Buffer[], offset: number): Buffer | string {
+  const parts = texts.flatMap((text, index) => (index === 0 ? [text] : [COMMA, text]));
+  const bytes = Buffer.concat([BEGIN, ...parts, Buffer.from(`],"offset":${offset}}`)]);
+  return bytes.length <= MOST_AS_STRING ? bytes.toString() : bytes;
 }

@@ -7,8 +7,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
-import { valuesSecret } from '../record/values-secret.ts';
+import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../schema/meta.ts';
 
 /** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(
@@ -83,4 +82,20 @@ export async function readSecretValues(
     }
   }
   return values;
+}
+
+/** `deployment`: the record's name. `data`: values in base64. */
+function valuesSecret(
+  { namespace = '', name }: ObjectRef,
+  deployment: string,
+  data: Readonly<Record<string, string>>,
+): SecretObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels: { [DEPLOYMENT_LABEL]: deployment, [VARIABLES_LABEL]: '' } },
+    type: 'Opaque',
+    immutable: true,
+    data,
+  };
 }

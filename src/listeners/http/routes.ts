@@ -1,10 +1,12 @@
 // /v2/listeners: HTTP in, one call, HTTP out.
 
 import { z } from 'zod';
+import { createdAt, writtenAt } from '../../lib/kube/write-times.ts';
 import type { Auth } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import type { App } from '../../organization/facade/validation.ts';
-import { LISTENERS } from '../../schema/listener.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { LISTENERS, type Listener } from '../../schema/listener.ts';
 import {
   CreateListener,
   ListenerList,
@@ -13,7 +15,6 @@ import {
   ListListeners,
   PatchListener,
 } from './payloads.ts';
-import { presentListener } from './presenter.ts';
 import type { Listeners } from './repository.ts';
 
 interface ListenerContext {
@@ -111,4 +112,20 @@ function registerListener(app: App, { auth, listeners }: ListenerContext): void 
       return reply.code(204).send();
     },
   });
+}
+
+function presentListener(listener: Listener): ListenerResponse {
+  const { metadata, spec, status } = listener;
+  if (metadata.uid === undefined) throw new TypeError(`Listener ${metadata.name} has no uid`);
+  return {
+    id: metadata.uid,
+    compute_type: 'k8s',
+    compute_id: metadata.name,
+    compute_config: { k8s_namespaces: spec.namespaces ? [...spec.namespaces] : null },
+    created_at: createdAt(listener),
+    updated_at: writtenAt(listener),
+    version: status?.version ?? null,
+    connected: conditionOf(status?.conditions, 'Connected')?.status === 'True',
+    last_seen_at: status?.lastSeenAt ?? null,
+  };
 }

@@ -1,10 +1,11 @@
 // What happens to every request around its handler: its time limit, log line, headers, caller, limits, and the findings of its
 // validation. Hooks run in the order in which they are registered.
 
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Store } from '../../lib/controller/store.ts';
 import { registerTimeLimit } from '../../lib/http/handler-timeout.ts';
-import { UNREAD_LIMITS, type UnreadLimits } from '../../lib/http/unread-answers.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { makeUnreadAnswers, UNREAD_LIMITS, type UnreadLimits } from '../../lib/http/unread-answers.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
 import { LISTENERS } from '../../schema/listener.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -12,14 +13,13 @@ import { type Auth, registerAuth } from './auth.ts';
 import { makeAuthentication } from './authentication.ts';
 import { makeIdentity } from './authorization.ts';
 import type { FacadeCaches } from './caches.ts';
-import { registerCallers } from './callers.ts';
+import { type Callers, registerCallers } from './callers.ts';
 import { registerErrors, registerNotFound } from './errors.ts';
 import { registerFieldValidation } from './field-validation.ts';
 import { registerOpenApi } from './openapi.ts';
 import { makePodReview } from './pod-tokens.ts';
-import { type RateLimit, registerRateLimit } from './rate-limit.ts';
+import { isProbe, type RateLimit, registerRateLimit } from './rate-limit.ts';
 import { type AnswerReport, registerRequestLog } from './request-log.ts';
-import { registerUnreadLimit } from './unread-limit.ts';
 import { refuseFindings } from './validation.ts';
 
 export interface HookOptions {
@@ -93,4 +93,50 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, basePath);
   return { auth, count: limit.count };
+}
+
+// Limits the bytes of answers that wait to be read, for each caller and in total. A connection that is not read is closed only
+// after a time limit, and its answers stay in memory until then.
+
+/** Bytes. Smaller answers, such as errors, are sent also to a caller that has too many unread bytes. */
+const SMALL = 64 * 1024;
+
+/** Counts callers as the rate limit does. Throws HttpError 429 with `Retry-After`. */
+function registerUnreadLimit(app: FastifyInstance, limits: UnreadLimits, { callerOf }: Callers): void {
+  const unread = makeUnreadAnswers(limits, (caller, bytes) =>
+    app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
+  );
+  const isFull = (request: FastifyRequest): boolean => unread.isFull(callerOf(request));
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    const isExempt = isProbe(request) || request.routeOptions.config.countsLater === true;
+    done(!isExempt && isFull(request) ? readFirst(limits) : undefined);
+  });
+
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const bytes = bytesOf(payload);
+    // All requests of a pipeline arrive before the first answer is sent. Only reads are rejected here: the others took effect.
+    if (bytes > SMALL && request.method === 'GET' && isFull(request)) return done(readFirst(limits));
+    if (bytes > 0) {
+      const read = unread.add(callerOf(request), bytes, request.raw.socket);
+      // It is emitted also for an answer that is not sent completely, unlike onResponse.
+      reply.raw.once('close', read);
+    }
+    done(null, payload);
+  });
+}
+
+/** Bytes in memory. A stream buffers only what its reader takes. */
+function bytesOf(payload: unknown): number {
+  if (Buffer.isBuffer(payload)) return payload.length;
+  return typeof payload === 'string' ? 2 * payload.length : 0;
+}
+
+function readFirst({ ofCaller }: UnreadLimits): HttpError {
+  const mebibytes = Math.round(ofCaller / 1024 / 1024);
+  return new HttpError(
+    429,
+    `More than ${mebibytes} MiB of your answers are unread. Read them or close their connections, then try again.`,
+    { 'retry-after': '1' },
+  );
 }

@@ -1,14 +1,17 @@
 // Tokens for agents, as the HTTP API offers them, over the vault, the flows and the OAuth servers. Callers' rights are checked before.
 
 import { randomUUID } from 'node:crypto';
-import type { KubeClient } from '../../lib/kube/client.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { OAUTH_VERIFIER_ACCOUNT_ANNOTATION, OAUTH_VERIFIER_ANNOTATION } from '../../schema/meta.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
-import { providerById } from '../../schema/provider-id.ts';
+import { providerById, providerIdOf } from '../../schema/provider-id.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { providerVerdict } from '../conditions.ts';
 import { type FacadeCaches, synced } from '../facade/caches.ts';
+import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
 import { type Broker, makeBroker } from './broker.ts';
-import { clientReader } from './client-reader.ts';
 import { type Clients, makeClients } from './clients.ts';
 import { type Collector, makeCollector } from './collector.ts';
 import { type Connections, makeConnections } from './connections.ts';
@@ -22,7 +25,6 @@ import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
 import { makeTrail, type Noted, type Trail } from './trail.ts';
 import { makeVault } from './vault.ts';
-import { type Verifier, verifierOf } from './verifier.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface OAuth extends Broker, Connections {
@@ -139,4 +141,55 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
     endWaits: waiting.endAll,
     close: guarded.close,
   };
+}
+
+/** Reads client secrets with the facade's own account. Throws HttpError 424 if the provider cannot be used. */
+function clientReader(
+  kube: KubeClient,
+  { organizationNamespace, codeHosts, oauth }: Settings,
+): (provider: OAuthProvider) => Promise<Client> {
+  const secrets = makeOrganizationSecrets(kube, organizationNamespace);
+  return async (provider) => {
+    const { clientSecretRef } = provider.spec;
+    const secret = clientSecretRef && (await secrets.read(clientSecretRef.name));
+    const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts, oauth });
+    const value = clientSecretRef && textOf(secret, clientSecretRef.key);
+    if (status !== 'True') throw new HttpError(424, `OAuth provider "${providerIdOf(provider)}": ${message}`);
+    if (clientSecretRef !== undefined && value === undefined)
+      throw new HttpError(424, `Secret ${clientSecretRef.name} has no key ${clientSecretRef.key}.`);
+    return { provider, secret: value };
+  };
+}
+
+// The page of a tenant that confirms who a person is, before a token is stored. Annotations of the tenant's namespace, which editors of the
+// tenant cannot change, name it and its account. Pure.
+
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+
+interface Verifier {
+  readonly url: URL;
+  /** Username of the only account that may confirm. */
+  readonly account: string;
+}
+
+/** Undefined if the tenant has none. Throws HttpError 424 if it is no address for browsers or has no account: then nobody gives a token. */
+function verifierOf(namespace: KubeObject | undefined): Verifier | undefined {
+  const { [OAUTH_VERIFIER_ANNOTATION]: text, [OAUTH_VERIFIER_ACCOUNT_ANNOTATION]: account } =
+    namespace?.metadata.annotations ?? {};
+  if (text === undefined) return undefined;
+  const name = namespace?.metadata.name;
+  const url = URL.parse(text);
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOCAL_HOSTS.includes(url.hostname));
+  if (url === null || !isSafe || url.username !== '' || url.password !== '' || url.hash !== '')
+    throw new HttpError(
+      424,
+      `Annotation ${OAUTH_VERIFIER_ANNOTATION} of namespace ${name} must be an https URL without credentials and fragment. Until it is, no person can give a token to this tenant.`,
+    );
+  // Any account with the right of an agent would do otherwise, and each agent has one.
+  if (!account)
+    throw new HttpError(
+      424,
+      `Namespace ${name} has annotation ${OAUTH_VERIFIER_ANNOTATION} and not ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}. Until that names the account of the page, no person can give a token to this tenant: kubectl annotate namespace ${name} ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}=system:serviceaccount:NAMESPACE:NAME`,
+    );
+  return { url, account };
 }

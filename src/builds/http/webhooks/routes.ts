@@ -1,13 +1,16 @@
 // Webhooks of code hosts: a sender that knows the integration's secret reports that a repository was pushed to. The controller then
 // reads the commits from the code host, so a repeated, late or forged delivery cannot cause a wrong state.
 
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LruMap } from 'toad-cache';
 import { repositoryOfUrl } from '../../../deployments/record/code-host.ts';
 import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
+import { stringAt } from '../../../lib/http/json-scan.ts';
 import { retryOnConflict } from '../../../lib/http/merge-patch.ts';
-import { turns } from '../../../lib/http/turns.ts';
+import { type Turns, turns } from '../../../lib/http/turns.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
 import type { FacadeContext } from '../../../organization/facade/collection.ts';
 import { textOf } from '../../../organization/facade/organization-secrets.ts';
@@ -17,7 +20,6 @@ import {
   WEBHOOK_SECRET_KEY,
 } from '../../../schema/code-host-integration.ts';
 import { UUID_PATTERN } from '../../../schema/primitives.ts';
-import { isPush, isSignedBy, repositoryPushed, signatureIn } from './push.ts';
 
 /** GitHub sends at most 25 MB. A push of two thousand commits needs one or two. */
 const LARGEST_BODY = 10 * 1024 * 1024;
@@ -180,4 +182,55 @@ function unsigned(): HttpError {
 
 function tooManyWebhooks(): never {
   throw new HttpError(429, 'Too many webhooks at once. Send it again in 1 s.', { 'retry-after': '1' });
+}
+
+/** Headers with a hexadecimal signature. Gitea and Forgejo send GitHub's too. GitHub's older header uses SHA-1 and is not accepted. */
+const SIGNATURES = { 'x-hub-signature-256': 'sha256=', 'x-gitea-signature': '', 'x-forgejo-signature': '' } as const;
+const EVENTS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event'] as const;
+
+/** The signature of a request: 32 bytes. Undefined if there is none of valid form. */
+function signatureIn(headers: IncomingHttpHeaders): Buffer | undefined {
+  for (const [name, prefix] of Object.entries(SIGNATURES)) {
+    const value = headers[name];
+    if (typeof value !== 'string' || !value.startsWith(prefix)) continue;
+    const digits = value.slice(prefix.length);
+    if (/^[0-9a-f]{64}$/i.test(digits)) return Buffer.from(digits, 'hex');
+  }
+  return undefined;
+}
+
+/** Bytes that are looked at between two questions whether the turn is over. */
+const STEP = 256 * 1024;
+
+/** HMAC-SHA-256 of the body's bytes. */
+async function isSignedBy(secret: string, body: Uint8Array, signature: Uint8Array, turns: Turns): Promise<boolean> {
+  const hmac = createHmac('sha256', secret);
+  for (let at = 0; at < body.length; at += STEP) {
+    const over = turns.over();
+    // oxlint-disable-next-line no-await-in-loop -- one step after the other
+    if (over !== undefined) await over;
+    hmac.update(body.subarray(at, at + STEP));
+  }
+  const expected = hmac.digest();
+  return expected.length === signature.length && timingSafeEqual(expected, signature);
+}
+
+function isPush(headers: IncomingHttpHeaders): boolean {
+  return EVENTS.some((name) => headers[name] === 'push');
+}
+
+const LONGEST_NAME = 512;
+
+/**
+ * OWNER/NAME in lower case. Undefined if the event is not a push. Nothing else of the body is used: the commits are read from the
+ * code host.
+ */
+async function repositoryPushed(body: Uint8Array, turns: Turns): Promise<string | undefined> {
+  for (const name of stringAt(body, ['repository', 'full_name'], STEP)) {
+    if (name !== undefined) return name.length > 0 && name.length <= LONGEST_NAME ? name.toLowerCase() : undefined;
+    const over = turns.over();
+    // oxlint-disable-next-line no-await-in-loop -- one step after the other
+    if (over !== undefined) await over;
+  }
+  return undefined;
 }

@@ -1,6 +1,9 @@
 // GET /v2/platform, for whoever may list deployments in the tenant.
 
+import { Forbidden } from '../../../lib/errors.ts';
 import { OBJECT_STORES, POSTGRES_CLUSTERS } from '../../../lib/kube/api-resources.ts';
+import type { KubeClient, Resource } from '../../../lib/kube/client.ts';
+import { servedResources } from '../../../lib/kube/discovery.ts';
 import type { Tenant } from '../../../organization/facade/authorization.ts';
 import { synced } from '../../../organization/facade/caches.ts';
 import type { FacadeContext } from '../../../organization/facade/collection.ts';
@@ -9,7 +12,6 @@ import type { App } from '../../../organization/facade/validation.ts';
 import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
 import { Platform } from './payloads.ts';
 import { presentPlatform } from './presenter.ts';
-import { makeServedKinds } from './served-kinds.ts';
 
 export interface PlatformNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'caches' | 'kube' | 'now'> {
   /** The integrations that a tenant may use. */
@@ -42,4 +44,37 @@ export function registerPlatform(app: App, needs: PlatformNeeds): void {
       });
     },
   });
+}
+
+interface ServedKinds {
+  /** Throws Unavailable. */
+  has(resource: Resource): Promise<boolean>;
+}
+
+/** So long an answer is taken again, in milliseconds. */
+const KNOWN_MS = 30_000;
+
+function makeServedKinds({ kube, now }: { readonly kube: KubeClient; readonly now: () => Date }): ServedKinds {
+  const known = new Map<string, { readonly until: number; readonly plurals: Promise<ReadonlySet<string>> }>();
+  return {
+    async has(resource) {
+      const key = `${resource.group}/${resource.version}`;
+      const before = known.get(key);
+      const time = now().getTime();
+      const isFresh = before !== undefined && time < before.until;
+      const plurals = isFresh ? before.plurals : servedResources(kube, resource).catch(noneIfForbidden);
+      if (!isFresh) {
+        known.set(key, { until: time + KNOWN_MS, plurals });
+        // A failure is not remembered.
+        plurals.catch(() => known.delete(key));
+      }
+      return (await plurals).has(resource.plural);
+    },
+  };
+}
+
+/** Every service account may ask. What it is refused is not there for its tenants either. */
+function noneIfForbidden(error: unknown): ReadonlySet<string> {
+  if (error instanceof Forbidden) return new Set();
+  throw error;
 }

@@ -6,14 +6,16 @@ import type { Store } from '../../../lib/controller/store.ts';
 import { Unavailable } from '../../../lib/errors.ts';
 import { snake } from '../../../lib/http/casing.ts';
 import type { FieldError } from '../../../lib/http/http-error.ts';
+import { createdAt, writtenAt } from '../../../lib/kube/write-times.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider, refusedHosts } from '../../../schema/oauth-provider.ts';
+import { providerIdOf } from '../../../schema/provider-id.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
 import { addWarnings } from '../../facade/field-validation.ts';
 import { failures } from '../../facade/openapi.ts';
 import { NoParameters } from '../../facade/payload-fields.ts';
 import type { App } from '../../facade/validation.ts';
+import { methodInForce } from './patch.ts';
 import { CreateProvider, OAuthProviderResponse, PatchProvider, ProviderDeleted, ProviderPath } from './payloads.ts';
-import { presentProvider } from './presenter.ts';
 import { makeProviders } from './repository.ts';
 
 export function registerProviders(app: App, context: FacadeContext): void {
@@ -115,4 +117,28 @@ function uidOf(namespace: string, namespaces: Store): string {
   if (uid === undefined)
     throw new Unavailable(`read namespace ${namespace}: it does not exist`, { retryAfterMs: 1000 });
   return uid;
+}
+
+function presentProvider(provider: OAuthProvider, organizationId: string): OAuthProviderResponse {
+  const { metadata, spec } = provider;
+  if (metadata.uid === undefined) throw new TypeError(`OAuthProvider ${metadata.name} has no uid`);
+  return {
+    id: metadata.uid,
+    organization_id: organizationId,
+    provider_id: providerIdOf(provider),
+    name: spec.name,
+    client_id: spec.clientId,
+    auth_url: spec.authUrl,
+    token_url: spec.tokenUrl,
+    ...(spec.issuer !== undefined && { issuer: spec.issuer }),
+    ...(spec.revocationUrl !== undefined && { revocation_url: spec.revocationUrl }),
+    uses_pkce: spec.usesPkce,
+    code_challenge_method: methodInForce(spec),
+    created_at: createdAt(provider),
+    updated_at: writtenAt(provider),
+    provider_type: spec.providerType ?? null,
+    mcp_server_url: spec.mcpServerUrl ?? null,
+    token_endpoint_auth_method: spec.tokenEndpointAuthMethod,
+    is_dynamic_client: spec.isDynamicClient,
+  };
 }
