@@ -31,7 +31,10 @@ import {
   HOST_URL_PATTERN,
   ImageReference,
   integer,
+  listOf,
+  matching,
   ObjectName,
+  oneOf,
   Printable,
   Time,
   text,
@@ -76,33 +79,26 @@ export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
 export const SecretReference = z.object({
   name: VariableName.describe('Name of the environment variable.'),
   secretName: ObjectName.describe('Secret in the same namespace.'),
-  secretKey: z.string().min(1).max(253).regex(new RegExp(SECRET_KEY_PATTERN)).describe('Key in the Secret.'),
+  secretKey: matching(SECRET_KEY_PATTERN, 253, 1).describe('Key in the Secret.'),
 });
 export type SecretReference = z.infer<typeof SecretReference>;
 
-const SecretReferences = z
-  .array(SecretReference)
-  .max(100)
-  .meta({
-    'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': ['name'],
-    ...celRules([
-      { rule: `self.all(s, !(s.name in ${celNames(PLATFORM_VARIABLES)}))`, message: RESERVED_NAMES_MESSAGE },
-    ]),
-  });
+const SecretReferences = listOf(SecretReference, 100).meta({
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+  ...celRules([{ rule: `self.all(s, !(s.name in ${celNames(PLATFORM_VARIABLES)}))`, message: RESERVED_NAMES_MESSAGE }]),
+});
 
 export const SourceConfig = z.object({
   integrationId: Uuid.describe('uid of the code host integration (codehost).').optional(),
-  repoUrl: text(2048)
-    .regex(new RegExp(REPOSITORY_URL_PATTERN))
+  repoUrl: matching(REPOSITORY_URL_PATTERN, 2048)
     .describe('Repository URL, https (codehost, internal_template).')
     .optional(),
   buildOnPush: z
     .boolean()
     .describe('Build on every push to the branch (codehost). A change creates no revision.')
     .optional(),
-  customUrl: text(261)
-    .regex(new RegExp(HOST_URL_PATTERN))
+  customUrl: matching(HOST_URL_PATTERN, 261)
     .describe('Address: https://host or a bare host. A change creates no revision.')
     .optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
@@ -139,11 +135,7 @@ export const SourceConfig = z.object({
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: whole(
     z.object({
-      k8sNamespace: z
-        .string()
-        .min(1)
-        .max(63)
-        .regex(new RegExp(DNS_LABEL_PATTERN))
+      k8sNamespace: matching(DNS_LABEL_PATTERN, 63, 1)
         .describe("Namespace in the listener's cluster, one of those that the Listener lists.")
         .optional(),
     }),
@@ -152,7 +144,7 @@ export const SourceConfig = z.object({
     .optional(),
   installCommand: Printable.max(4096).describe('Command that installs dependencies during a build.').optional(),
   buildCommand: Printable.max(4096).describe('Build command.').optional(),
-  deploymentType: z.enum(DEPLOYMENT_TYPE_INPUTS).describe('Preset of sizes and scale; dev_zero means dev.').optional(),
+  deploymentType: oneOf(DEPLOYMENT_TYPE_INPUTS).describe('Preset of sizes and scale; dev_zero means dev.').optional(),
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 
@@ -162,21 +154,10 @@ const STAYS_INSIDE: CelRule = {
   message: INSIDE_REPOSITORY_MESSAGE,
 };
 
-const RepositoryPath = z
-  .string()
-  .min(1)
-  .max(1024)
-  .regex(new RegExp(REPOSITORY_PATH_PATTERN))
-  .meta(celRules([STAYS_INSIDE]));
+const RepositoryPath = matching(REPOSITORY_PATH_PATTERN, 1024, 1).meta(celRules([STAYS_INSIDE]));
 
 export const SourceRevisionConfig = z.object({
-  repoRef: z
-    .string()
-    .min(1)
-    .max(255)
-    .regex(new RegExp(REF_PATTERN))
-    .describe('Branch, tag or commit (codehost, internal_template).')
-    .optional(),
+  repoRef: matching(REF_PATTERN, 255, 1).describe('Branch, tag or commit (codehost, internal_template).').optional(),
   workflowConfigPath: RepositoryPath.describe('Path of the workflow configuration file in the repository.').optional(),
   davitFile: RepositoryPath.describe(
     'Path of a davit.yaml in the repository. Each new revision reads it at its commit and takes from it what the record does not set (codehost). A file that is missing or not valid fails the revision.',
@@ -184,11 +165,7 @@ export const SourceRevisionConfig = z.object({
   imageUri: ImageReference.describe(
     'Container image (external_docker, internal_docker, internal_template).',
   ).optional(),
-  sourceTarballPath: z
-    .string()
-    .min(1)
-    .max(1024)
-    .regex(/^[A-Za-z0-9._][A-Za-z0-9._/-]*$/)
+  sourceTarballPath: matching(/^[A-Za-z0-9._][A-Za-z0-9._/-]*$/, 1024, 1)
     .meta(celRules([{ rule: `self.matches('${UPLOAD_PATTERN}')`, message: UPLOAD_MESSAGE }]))
     .describe('Uploaded source, as the upload endpoint names it (internal_source).')
     .optional(),
@@ -258,8 +235,7 @@ export const REBUILD_SERIAL_MESSAGE =
 
 export const AppDeploymentSpec = z
   .object({
-    source: z
-      .enum(SOURCES)
+    source: oneOf(SOURCES)
       .meta(celRules([{ rule: 'self == oldSelf', message: 'source cannot be changed after creation' }]))
       .describe('Where the image comes from. Immutable.'),
     sourceConfig: SourceConfig.default({}).describe('Configuration that creates a new revision only for some fields.'),
@@ -281,14 +257,12 @@ export const AppDeploymentSpec = z
     rollbackTo: Uuid.describe(
       'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
     ).optional(),
-    databaseDeletionPolicy: z
-      .enum(DELETION_POLICIES)
+    databaseDeletionPolicy: oneOf(DELETION_POLICIES)
       .describe(
         'Whether deletion of the record deletes the PostgreSQL volume and password. Default: settings.database.deletionPolicy when Davit first sees the record; status.databaseDeletionPolicy has the value in force.',
       )
       .optional(),
-    tracingProjectDeletionPolicy: z
-      .enum(DELETION_POLICIES)
+    tracingProjectDeletionPolicy: oneOf(DELETION_POLICIES)
       .default('Retain')
       .describe('Whether deletion of the record deletes the tracing project.'),
   })
@@ -349,7 +323,7 @@ export const AppDeploymentSpec = z
 export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;
 
 export const AppDeploymentStatus = z.object({
-  state: z.enum(STATES).describe('Status in the HTTP API.').optional(),
+  state: oneOf(STATES).describe('Status in the HTTP API.').optional(),
   stateChangedAt: Time.describe('Time of the last change of state.').optional(),
   stalledReasonSince: Time.describe(
     'Since when Stalled has its present reason, if it was True for another one before. Otherwise lastTransitionTime of Stalled says so.',
@@ -392,12 +366,10 @@ export const AppDeploymentStatus = z.object({
     .meta({ maxProperties: 64 })
     .describe('The named workers of the newest revision.')
     .optional(),
-  databaseDeletionPolicy: z
-    .enum(DELETION_POLICIES)
+  databaseDeletionPolicy: oneOf(DELETION_POLICIES)
     .describe('Whether deletion of the record deletes the PostgreSQL volume and password.')
     .optional(),
-  databaseDeletionDefault: z
-    .enum(DELETION_POLICIES)
+  databaseDeletionDefault: oneOf(DELETION_POLICIES)
     .describe(
       'What databaseDeletionPolicy is while the spec does not set it. It does not change: it comes from the settings with which Davit first saw the record.',
     )
@@ -412,8 +384,7 @@ export const AppDeploymentStatus = z.object({
       'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only an operation makes another.',
     )
     .optional(),
-  databaseDriver: z
-    .enum(DATABASE_DRIVERS)
+  databaseDriver: oneOf(DATABASE_DRIVERS)
     .describe(
       'What runs the own PostgreSQL, which only an operation changes. Absent where it is one pod, or there is none yet.',
     )
@@ -424,9 +395,7 @@ export const AppDeploymentStatus = z.object({
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['driver'] })
     .describe('The drivers that this platform has for the next database. Absent where no database can be moved.')
     .optional(),
-  databasesKept: z
-    .array(DatabaseOfDeployment)
-    .max(MOST_KEPT)
+  databasesKept: listOf(DatabaseOfDeployment, MOST_KEPT)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['number'] })
     .describe(
       'The databases that the deployment does not use any more, and that are kept. Action DeletePrevious of a DatastoreOperation deletes one.',
@@ -435,7 +404,7 @@ export const AppDeploymentStatus = z.object({
   databaseOperation: z
     .object({
       name: text(253).describe('Name of the DatastoreOperation.'),
-      phase: z.enum(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
+      phase: oneOf(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
     })
     .describe(
       'The operation that works now and does more than a backup. All but Patch stop the deployment until they have phase Starting.',

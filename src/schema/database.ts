@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, MOST_LISTED, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
-import { Count, celRules, ImageReference, integer, Time, text } from './primitives.ts';
+import { Count, celRules, ImageReference, integer, listOf, matching, oneOf, Time, text } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
@@ -22,7 +22,7 @@ export const ONE_POD_MESSAGE =
   'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
 /** A person without the superuser's rights cannot make them. Others, such as dblink, would give their owner these rights. */
-export const Extensions = z.array(z.enum(['vector'])).max(1);
+export const Extensions = listOf(oneOf(['vector']), 1);
 
 export const ARCHIVE_DRIVER_MESSAGE =
   'only driver cloudnative-pg has an archive: leave archive out, or set driver to cloudnative-pg';
@@ -95,18 +95,13 @@ export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
 export const DatabaseRestore = whole(
   z
     .object({
-      from: z
-        .string()
-        .min(1)
-        .max(40)
-        .regex(new RegExp(NAME_PATTERN))
-        .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
-      at: text(40)
-        .regex(new RegExp(TIME_PATTERN))
+      from: matching(NAME_PATTERN, 40, 1).describe(
+        'Deployment of the same namespace whose backup it is. It may be deleted by now.',
+      ),
+      at: matching(TIME_PATTERN, 40)
         .describe('Take the newest backup of this time or before. Default: the newest.')
         .optional(),
-      backup: text(64)
-        .regex(new RegExp(BACKUP_NAME_PATTERN))
+      backup: matching(BACKUP_NAME_PATTERN, 64)
         .describe('Take the backup of this name, as the status of its deployment has it.')
         .optional(),
       archive: z
@@ -130,8 +125,7 @@ export const DatabaseRestore = whole(
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
 export const Database = z.object({
-  driver: z
-    .enum(DATABASE_DRIVERS)
+  driver: oneOf(DATABASE_DRIVERS)
     .describe(
       'What runs the own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is made. A change creates a revision.',
     )
@@ -246,7 +240,7 @@ function spread(name: string, most: number): number {
 
 /** A driver that the platform has, for the next database of a record. */
 export const DatabaseOffer = z.object({
-  driver: z.enum(DATABASE_DRIVERS).describe('Driver that a DatastoreOperation can move the database to.'),
+  driver: oneOf(DATABASE_DRIVERS).describe('Driver that a DatastoreOperation can move the database to.'),
   postgresVersion: integer(1, 9999)
     .describe(
       'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it.',
@@ -288,7 +282,7 @@ const PostgresVersion = integer(1, 9999);
 
 /** A backup that the store has. */
 export const StoredBackup = z.object({
-  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)).describe('Its name, by which it can be restored.'),
+  name: matching(BACKUP_NAME_PATTERN, 64).describe('Its name, by which it can be restored.'),
   takenAt: Time.describe('It has the state of this time.'),
   sizeBytes: Count.describe('Its size in the store, in bytes.'),
   number: DatabaseNumber.describe(
@@ -310,7 +304,7 @@ export type StoredBackup = z.infer<typeof StoredBackup>;
 export const DatabaseBackupsStatus = z.object({
   listedAt: Time.describe('When the pod of a backup ended that last listed the store.'),
   count: Count.describe('Number of backups in the store, with those of earlier deployments of the same name.'),
-  newest: z.array(StoredBackup).max(MOST_LISTED).describe('The newest of them, the newest first.'),
+  newest: listOf(StoredBackup, MOST_LISTED).describe('The newest of them, the newest first.'),
 });
 export type DatabaseBackupsStatus = z.infer<typeof DatabaseBackupsStatus>;
 
@@ -375,7 +369,7 @@ const UtcTime = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/);
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
   /** Whoever may create Jobs can report in its place: the status takes no other text for a name. */
-  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
+  name: matching(BACKUP_NAME_PATTERN, 64),
   /** RFC 3339: the dump has the state of this time. */
   takenAt: UtcTime,
   sizeBytes: z.int().min(1),
@@ -385,7 +379,7 @@ export type SentBackup = z.infer<typeof SentBackup>;
 /** What the store has of a deployment, the newest first: name, bytes, and h for one by hand, e for one of an earlier deployment. */
 export const StoredReport = z.object({
   count: Count,
-  newest: z.array(z.tuple([SentBackup.shape.name, Count, z.enum(['', 'h', 'e', 'he'])])).max(MOST_LISTED),
+  newest: listOf(z.tuple([SentBackup.shape.name, Count, oneOf(['', 'h', 'e', 'he'])]), MOST_LISTED),
 });
 export type StoredReport = z.infer<typeof StoredReport>;
 
@@ -404,7 +398,7 @@ export type BackupReport = z.infer<typeof BackupReport>;
 
 /** Termination message of the container that compared a restored backup with its manifest. */
 export const VerificationReport = z.object({
-  name: text(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
+  name: matching(BACKUP_NAME_PATTERN, 64),
   /** RFC 3339: the backup has the state of this time. */
   takenAt: UtcTime,
   /** RFC 3339: when it was compared. */
@@ -418,7 +412,7 @@ export type VerificationReport = z.infer<typeof VerificationReport>;
 
 /** Termination message of the container that loaded a backup, as the database has it. */
 export const LoadedBackup = z.object({
-  from: text(40).regex(new RegExp(NAME_PATTERN)),
+  from: matching(NAME_PATTERN, 40),
   ...SentBackup.shape,
 });
 export type LoadedBackup = z.infer<typeof LoadedBackup>;

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { type OwnObject, ownKind } from './meta.ts';
 import { SECRET_KEY_PATTERN } from './name-patterns.ts';
-import { celRules, flag, ObjectName, ObservedStatus, Printable } from './primitives.ts';
+import { celRules, flag, matching, ObjectName, ObservedStatus, oneOf, Printable } from './primitives.ts';
 
 /** Longest name of an object, which is also a label value, and longest id. */
 export const PROVIDER_ID_MAX_LENGTH = 63;
@@ -13,26 +13,21 @@ export const PROVIDER_NAME_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
 /** Ids in the HTTP API, as people write them. At least one letter or digit: `.` and `..` mean something else in a path. */
 export const PROVIDER_ID_PATTERN = '^[._-]*[A-Za-z0-9][A-Za-z0-9._-]*$';
 
-export const ProviderId = z.string().min(1).max(PROVIDER_ID_MAX_LENGTH).regex(new RegExp(PROVIDER_ID_PATTERN));
+export const ProviderId = matching(PROVIDER_ID_PATTERN, PROVIDER_ID_MAX_LENGTH, 1);
 
 /** Absolute, https, without credentials or fragment. */
 export const HTTPS_URL_PATTERN =
   '^https://(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[1-9][0-9]{0,4})?([/?][^\\s#\\\\\\x00-\\x1f\\x7f]*)?$';
 /** Checks that the pattern cannot express: malformed escapes and ports out of range. */
 export const VALID_URL = "isURL(self) && (url(self).getPort() == '' || int(url(self).getPort()) <= 65535)";
-export const HttpsUrl = z
-  .string()
-  .min(1)
-  .max(2048)
-  .regex(new RegExp(HTTPS_URL_PATTERN))
-  .meta(
-    celRules([
-      {
-        rule: VALID_URL,
-        message: 'must be an absolute https URL without user, password and fragment',
-      },
-    ]),
-  );
+export const HttpsUrl = matching(HTTPS_URL_PATTERN, 2048, 1).meta(
+  celRules([
+    {
+      rule: VALID_URL,
+      message: 'must be an absolute https URL without user, password and fragment',
+    },
+  ]),
+);
 
 export const CODE_CHALLENGE_METHODS = ['S256', 'plain'] as const;
 export const TOKEN_ENDPOINT_AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const;
@@ -42,7 +37,7 @@ export const CLIENT_SECRET_KEY = 'client-secret';
 
 const ClientSecretRef = z.object({
   name: ObjectName.describe('Secret in the same namespace.'),
-  key: z.string().min(1).max(253).regex(new RegExp(SECRET_KEY_PATTERN)).describe('Key in the Secret.'),
+  key: matching(SECRET_KEY_PATTERN, 253, 1).describe('Key in the Secret.'),
 });
 
 export const OAuthProviderSpec = z
@@ -66,14 +61,12 @@ export const OAuthProviderSpec = z
       'Revocation endpoint (RFC 7009). If set, a token is revoked there before it is deleted.',
     ).optional(),
     usesPkce: flag(false).describe('Whether the flow uses PKCE (RFC 7636).'),
-    codeChallengeMethod: z
-      .enum(CODE_CHALLENGE_METHODS)
+    codeChallengeMethod: oneOf(CODE_CHALLENGE_METHODS)
       .describe('How PKCE derives its challenge. S256 if PKCE is used and the field is absent.')
       .optional(),
     providerType: Printable.min(1).max(255).describe('Kind of provider.').optional(),
     mcpServerUrl: HttpsUrl.describe('MCP server to which the provider gives access.').optional(),
-    tokenEndpointAuthMethod: z
-      .enum(TOKEN_ENDPOINT_AUTH_METHODS)
+    tokenEndpointAuthMethod: oneOf(TOKEN_ENDPOINT_AUTH_METHODS)
       .default('client_secret_post')
       .describe('How the client authenticates at the token endpoint.'),
     isDynamicClient: flag(false).describe('Whether the client was registered dynamically (RFC 7591).'),

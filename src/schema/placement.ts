@@ -3,17 +3,16 @@
 import { z } from 'zod';
 import { COMPONENTS, type Component } from './meta.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
-import { integer, text } from './primitives.ts';
+import { integer, listOf, matching, oneOf, text } from './primitives.ts';
 
 const key = z.string().min(1).max(317);
 const word = text(63);
 
 const Toleration = z.object({
   key: key.describe('Key of the taint. If absent with operator Exists: all taints.').optional(),
-  operator: z.enum(['Exists', 'Equal']).describe('How the value is compared.').optional(),
+  operator: oneOf(['Exists', 'Equal']).describe('How the value is compared.').optional(),
   value: word.describe('Value of the taint.').optional(),
-  effect: z
-    .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+  effect: oneOf(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
     .describe('Effect of the taint. If absent: all effects.')
     .optional(),
   tolerationSeconds: integer(0, 31_536_000).describe('How long a NoExecute taint is tolerated, in seconds.').optional(),
@@ -22,42 +21,33 @@ const Toleration = z.object({
 const Spread = z.object({
   topologyKey: key.describe('Label of nodes, such as topology.kubernetes.io/zone.'),
   maxSkew: integer(1, 100).describe('Maximum difference of the number of pods between two domains.'),
-  whenUnsatisfiable: z
-    .enum(['DoNotSchedule', 'ScheduleAnyway'])
-    .describe('Whether a pod that would exceed maxSkew waits or is scheduled anyway.'),
+  whenUnsatisfiable: oneOf(['DoNotSchedule', 'ScheduleAnyway']).describe(
+    'Whether a pod that would exceed maxSkew waits or is scheduled anyway.',
+  ),
 });
 
 export const Placement = z.object({
   nodeSelector: z.record(key, word).meta({ maxProperties: 20 }).describe('Labels that a node must have.').optional(),
-  tolerations: z.array(Toleration).max(20).describe('Tolerated taints, as in a pod.').optional(),
-  topologySpread: z
-    .array(Spread)
-    .max(5)
+  tolerations: listOf(Toleration, 20).describe('Tolerated taints, as in a pod.').optional(),
+  topologySpread: listOf(Spread, 5)
     .describe('How the pods of the part are spread. Davit adds the label selector.')
     .optional(),
-  priorityClassName: z
-    .string()
-    .min(1)
-    .max(253)
-    .regex(new RegExp(DNS_SUBDOMAIN_PATTERN))
-    .describe('PriorityClass of the pods.')
-    .optional(),
+  priorityClassName: matching(DNS_SUBDOMAIN_PATTERN, 253, 1).describe('PriorityClass of the pods.').optional(),
 });
 export type Placement = z.infer<typeof Placement>;
 
 /** Placement as written in the settings: unknown fields are rejected. */
 export const PlacementSetting = z.strictObject({
   ...Placement.shape,
-  tolerations: z.array(z.strictObject(Toleration.shape)).max(20).describe('As in a pod.').optional(),
-  topologySpread: z
-    .array(
-      z.strictObject({
-        ...Spread.shape,
-        maxSkew: Spread.shape.maxSkew.default(1),
-        whenUnsatisfiable: Spread.shape.whenUnsatisfiable.default('ScheduleAnyway'),
-      }),
-    )
-    .max(5)
+  tolerations: listOf(z.strictObject(Toleration.shape), 20).describe('As in a pod.').optional(),
+  topologySpread: listOf(
+    z.strictObject({
+      ...Spread.shape,
+      maxSkew: Spread.shape.maxSkew.default(1),
+      whenUnsatisfiable: Spread.shape.whenUnsatisfiable.default('ScheduleAnyway'),
+    }),
+    5,
+  )
     .describe('How the pods of the part are spread.')
     .optional(),
 });

@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { asArray, asObject, canonicalJson } from '../lib/json-value.ts';
 import { type Breach, type PodPolicy, RESERVED_PREFIXES } from './pod-policy.ts';
+import { listOf } from './primitives.ts';
 
 /**
  * Patterns of keys: `team` is that key, `example.com/` and `io.example.` are all keys with that prefix, `*.example.com/` is
@@ -15,9 +16,7 @@ import { type Breach, type PodPolicy, RESERVED_PREFIXES } from './pod-policy.ts'
 const KEY_PATTERN = /^(\*(\.[A-Za-z0-9-]+)+\/|[A-Za-z0-9][-A-Za-z0-9_.]*(\/([A-Za-z0-9][-A-Za-z0-9_.]*)?)?)$/;
 
 const keys = (description: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
-  z
-    .array(z.string().min(1).max(317).regex(KEY_PATTERN))
-    .max(100)
+  listOf(z.string().min(1).max(317).regex(KEY_PATTERN), 100)
     .default([])
     .describe(
       `${description} team is that key, example.com/ all keys with that prefix, *.example.com/ those of every subdomain.`,
@@ -30,9 +29,7 @@ const refusedKeys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
 export const AllowedReach = z.strictObject({
   labels: allowedKeys('labels'),
   annotations: allowedKeys('annotations'),
-  csiDrivers: z
-    .array(z.string().min(1).max(253))
-    .max(100)
+  csiDrivers: listOf(z.string().min(1).max(253), 100)
     .default([])
     .describe('CSI drivers that records may use in their volumes under the restricted policy.'),
 });

@@ -40,6 +40,20 @@ export function text(most: number): z.ZodString {
   return z.string().max(most);
 }
 
+/** Text that matches a pattern, of at least and at most so many characters. */
+export function matching(pattern: string | RegExp, most: number, least?: number): z.ZodString {
+  const bounded = least === undefined ? text(most) : z.string().min(least).max(most);
+  return bounded.regex(new RegExp(pattern));
+}
+
+export function oneOf<const Name extends string>(names: readonly Name[]): z.ZodEnum<{ [Key in Name]: Key }> {
+  return z.enum(names);
+}
+
+export function listOf<Item extends z.ZodType>(item: Item, most: number): z.ZodArray<Item> {
+  return z.array(item).max(most);
+}
+
 export function flag(unset: boolean): z.ZodDefault<z.ZodBoolean> {
   return z.boolean().default(unset);
 }

@@ -24,7 +24,10 @@ import {
   DNS_LABEL_PATTERN,
   ImageReference,
   integer,
+  listOf,
+  matching,
   ObjectName,
+  oneOf,
   passthrough,
   Quantity,
   text,
@@ -56,7 +59,7 @@ function scale(which: string, of: string): z.ZodInt {
 
 /** Value of a label. */
 export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$';
-const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
+const MountName = matching(DNS_LABEL_PATTERN, 63, 1);
 
 export const VolumeMount = asInPods(
   z
@@ -64,8 +67,7 @@ export const VolumeMount = asInPods(
       name: MountName.describe('Name of the volume.'),
       mountPath: z.string().min(1).max(1024).describe('Path of the mount in the container. Must not contain a colon.'),
       subPath: text(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
-      mountPropagation: z
-        .enum(['None', 'HostToContainer', 'Bidirectional'])
+      mountPropagation: oneOf(['None', 'HostToContainer', 'Bidirectional'])
         .describe('The pod policy rejects Bidirectional.')
         .optional(),
       readOnly: z.boolean().describe('Mounts the volume read-only.').optional(),
@@ -132,7 +134,7 @@ const SecurityContext = z
   .looseObject({
     privileged: z.boolean().describe('The pod policy rejects true.').optional(),
     capabilities: known('Added and dropped capabilities.', {
-      add: z.array(word).max(64).describe('The pod policy rejects this field.').optional(),
+      add: listOf(word, 64).describe('The pod policy rejects this field.').optional(),
     }).optional(),
     procMount: word.describe('The pod policy accepts only Default.').optional(),
     seccompProfile: known('As in a pod.', {
@@ -172,14 +174,12 @@ export const Container = asInPods(
   z.object({
     name: MountName.describe('Name of the container, unique in the pod.'),
     image: ImageReference.describe('Image reference.'),
-    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
-    command: z.array(text(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
-    args: z.array(text(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
+    imagePullPolicy: oneOf(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
+    command: listOf(text(8192), 100).describe("Replaces the image's entrypoint.").optional(),
+    args: listOf(text(8192), 100).describe('Arguments of the entrypoint.').optional(),
     workingDir: text(1024).describe("Working directory. If absent, the image's.").optional(),
-    env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
-    envFrom: z
-      .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
-      .max(20)
+    env: listOf(EnvironmentVariable, 100).meta(mapBy('name')).describe('Environment variables.').optional(),
+    envFrom: listOf(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'), 20)
       .describe('Sources of several variables.')
       .optional(),
     resources: z
@@ -197,15 +197,12 @@ export const Container = asInPods(
       })
       .describe('Requests and limits, as in a pod.')
       .optional(),
-    volumeMounts: z
-      .array(VolumeMount)
-      .max(20)
+    volumeMounts: listOf(VolumeMount, 20)
       .meta(mapBy('mountPath'))
       .describe('Volume mounts of the container.')
       .optional(),
     securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
-    restartPolicy: z
-      .enum(['Always', 'OnFailure', 'Never'])
+    restartPolicy: oneOf(['Always', 'OnFailure', 'Never'])
       .describe('Only Always has an effect: the init container keeps running as a sidecar.')
       .optional(),
   }),
@@ -370,7 +367,7 @@ export const ResourceSpec = z
       .optional(),
     dbMaxConnections: integer(10, 10_000).describe('max_connections of PostgreSQL.').optional(),
     labels: z
-      .record(text(317), text(63).regex(new RegExp(LABEL_VALUE_PATTERN)))
+      .record(text(317), matching(LABEL_VALUE_PATTERN, 63))
       .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_LABEL_PREFIXES)) })
       .describe('Labels of the pods.')
       .optional(),
@@ -382,28 +379,20 @@ export const ResourceSpec = z
     serviceAccountName: ObjectName.describe(
       'Service account of the pods. If absent, the pods get no token.',
     ).optional(),
-    imagePullSecrets: z
-      .array(z.object({ name: ObjectName.describe('Name of a Secret in the same namespace.') }))
-      .max(20)
+    imagePullSecrets: listOf(z.object({ name: ObjectName.describe('Name of a Secret in the same namespace.') }), 20)
       .meta(mapBy('name'))
       .describe('Pull secrets for images.')
       .optional(),
-    volumes: z.array(Volume).max(50).meta(mapBy('name')).describe('Volumes of the pods.').optional(),
-    volumeMounts: z
-      .array(VolumeMount)
-      .max(50)
+    volumes: listOf(Volume, 50).meta(mapBy('name')).describe('Volumes of the pods.').optional(),
+    volumeMounts: listOf(VolumeMount, 50)
       .meta(mapBy('mountPath'))
       .describe('Volume mounts of the main container.')
       .optional(),
-    initContainers: z
-      .array(Container)
-      .max(20)
+    initContainers: listOf(Container, 20)
       .meta(mapBy('name'))
       .describe('Containers that run to completion before the main one.')
       .optional(),
-    sidecars: z
-      .array(Container)
-      .max(20)
+    sidecars: listOf(Container, 20)
       .meta(mapBy('name'))
       .describe('Containers that start before the main one and end after it.')
       .optional(),

@@ -20,7 +20,7 @@ import {
   SECRET_NAME_MESSAGE,
   STORE_VALUES,
 } from './platform-values.ts';
-import { type CelRule, celNames, celRules, text, VariableName } from './primitives.ts';
+import { type CelRule, celNames, celRules, matching, oneOf, VariableName } from './primitives.ts';
 import { OWN_DATABASE_MESSAGE, QueueDepth } from './queue-depth.ts';
 import { HealthPath, Port, RuntimePart } from './runtime-part.ts';
 import { WORKER_CONTAINER_RULES, WORKER_NAME_RULES, Workers } from './workers.ts';
@@ -80,14 +80,12 @@ export const Runtime = z
     healthPath: HealthPath.describe(
       "Path that answers 200 when a pod can serve. If absent, the platform's.",
     ).optional(),
-    database: z
-      .enum(['none'])
+    database: oneOf(['none'])
       .describe(
         'none: the image needs no PostgreSQL, so Davit creates none and sets no URI. A volume that exists is kept.',
       )
       .optional(),
-    redis: z
-      .enum(['none'])
+    redis: oneOf(['none'])
       .describe(
         'none: the image needs no Redis, so Davit creates none and sets no URI. An own Redis loses its content.',
       )
@@ -104,14 +102,13 @@ export const Runtime = z
       'The number of queue workers follows this number, between queueMinScale and queueMaxScale, where the platform has KEDA.',
     ).optional(),
     envNames: z
-      .record(VariableName, z.enum(PLATFORM_VALUES))
+      .record(VariableName, oneOf(PLATFORM_VALUES))
       .meta({ maxProperties: 50 })
       .describe(
         `Names of variables that the image reads, each with the platform's value that it gets besides the usual names: ${PLATFORM_VALUES.join(', ')}.`,
       )
       .optional(),
-    postgresUriScheme: text(63)
-      .regex(new RegExp(POSTGRES_SCHEME_PATTERN))
+    postgresUriScheme: matching(POSTGRES_SCHEME_PATTERN, 63)
       .describe(
         "Scheme of POSTGRES_URI, DATABASE_URI and postgres_uri of the deployment's own PostgreSQL, such as postgres or postgresql+asyncpg. Default: postgresql.",
       )
@@ -123,7 +120,7 @@ export const Runtime = z
       )
       .optional(),
     without: z
-      .array(z.enum(PLATFORM_VARIABLES))
+      .array(oneOf(PLATFORM_VARIABLES))
       .max(PLATFORM_VARIABLES.length)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe("The platform's variables that the image cannot bear. They are not set.")

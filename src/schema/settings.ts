@@ -9,7 +9,18 @@ import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
-import { DNS_LABEL_PATTERN, flag, HOST_PATTERN, ImageReference, integer, ObjectName, text } from './primitives.ts';
+import {
+  DNS_LABEL_PATTERN,
+  flag,
+  HOST_PATTERN,
+  ImageReference,
+  integer,
+  listOf,
+  matching,
+  ObjectName,
+  oneOf,
+  text,
+} from './primitives.ts';
 import { FEWEST_REVISIONS } from './revision-states.ts';
 import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
@@ -21,9 +32,9 @@ const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-
 /** A quantity of Kubernetes that is not negative. */
 const AMOUNT_PATTERN = /^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|[EPTGMk]|[EPTGMK]i|[mun])?$/;
 
-const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
+const namespaceName = matching(DNS_LABEL_PATTERN, 63, 1);
 
-const objectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
+const objectName = matching(DNS_SUBDOMAIN_PATTERN, 253, 1);
 
 /** What one value of an address makes another needed. */
 const NEEDS = [
@@ -43,8 +54,7 @@ const NEEDS = [
 
 const Address = z
   .strictObject({
-    kind: z
-      .enum(['none', 'ingress', 'gateway'])
+    kind: oneOf(['none', 'ingress', 'gateway'])
       .default('none')
       .describe('Kind of object for addresses: Ingress, HTTPRoute of a Gateway, or none.'),
     baseDomain: z
@@ -54,15 +64,12 @@ const Address = z
       .regex(new RegExp(HOST_PATTERN))
       .optional()
       .describe('Domain under which every record gets a host. If absent, only records with a custom_url have one.'),
-    hostPattern: z
-      .enum(['{name}-{namespace}', '{name}.{namespace}'])
+    hostPattern: oneOf(['{name}-{namespace}', '{name}.{namespace}'])
       .default('{name}-{namespace}')
       .describe(
         'First labels of such a host. With a hyphen, one wildcard certificate covers all hosts, and an ambiguous or too long label ends in a digest.',
       ),
-    reservedHosts: z
-      .array(text(253).regex(new RegExp(HOST_PATTERN)))
-      .max(100)
+    reservedHosts: listOf(matching(HOST_PATTERN, 253), 100)
       .default([])
       .describe(
         "Hosts that no record may claim: the platform's own. The chart adds those of its API and its registry.",
@@ -76,8 +83,7 @@ const Address = z
       })
       .optional()
       .describe('Gateway to which routes are attached (kind gateway).'),
-    tls: z
-      .enum(['off', 'default', 'secret', 'issued'])
+    tls: oneOf(['off', 'default', 'secret', 'issued'])
       .default('off')
       .describe(
         "TLS of Ingresses. off: TLS is terminated elsewhere; default: the ingress controller's certificate; secret: tlsSecretName in each tenant's namespace; issued: a Secret per record, filled by an issuer that an annotation names.",
@@ -141,15 +147,8 @@ const RegistryUpkeep = z
 
 /** A host to which Davit sends requests. */
 const OutboundHost = z.strictObject({
-  host: z
-    .string()
-    .min(1)
-    .max(261)
-    .regex(/^[^\s/?#@\\]+$/)
-    .describe('Host of an API, or host:port if the port is not 443.'),
-  addresses: z
-    .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
-    .max(100)
+  host: matching(/^[^\s/?#@\\]+$/, 261, 1).describe('Host of an API, or host:port if the port is not 443.'),
+  addresses: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe('Private addresses and ranges that the host may have.'),
   ca: text(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
@@ -160,9 +159,7 @@ const OAuth = z
     namespace: namespaceName
       .default('davit-oauth')
       .describe("Where people's tokens are kept, sealed. It has no pods, and no tenant has rights there."),
-    hosts: z
-      .array(OutboundHost)
-      .max(100)
+    hosts: listOf(OutboundHost, 100)
       .default([])
       .describe(
         'Hosts of token and revocation endpoints, the only ones of OAuth providers to which Davit sends requests. If empty, agents get no tokens, and the chart grants no rights for them.',
@@ -176,11 +173,10 @@ const Builds = z.strictObject({
     .describe('Where the Jobs that build run. No tenant has rights there.'),
   registry: z
     .strictObject({
-      host: text(261)
-        .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/)
-        .describe('host[:port], as pods, nodes and people reach it.'),
-      repository: text(100)
-        .regex(/^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/)
+      host: matching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/, 261).describe(
+        'host[:port], as pods, nodes and people reach it.',
+      ),
+      repository: matching(/^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, 100)
         .optional()
         .describe('Path before the names of tenants: davit makes HOST/davit/TENANT/NAME.'),
       insecure: flag(false).describe('Plain HTTP. For trials alone.'),
@@ -237,8 +233,7 @@ const Builds = z.strictObject({
     })
     .prefault({})
     .describe("Absent: the package managers' own."),
-  mode: z
-    .enum(['auto', 'userns', 'rootless'])
+  mode: oneOf(['auto', 'userns', 'rootless'])
     .default('auto')
     .describe(
       'How the builder gets its rights: by a user namespace of its pod, or rootless. auto: the first where every node says that it has user namespaces.',
@@ -270,16 +265,12 @@ const Builds = z.strictObject({
   keepFinishedSeconds: integer(0, 604_800)
     .default(3600)
     .describe('So long the Job and the pod of a finished build stay, for people to look at.'),
-  egress: z
-    .array(z.union([z.cidrv4(), z.cidrv6()]))
-    .max(100)
+  egress: listOf(z.union([z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe(
       'Ranges that builds may reach though they are private: of the registry, a mirror, a package index, a DNS server outside of the cluster. Those of codeHosts are added.',
     ),
-  egressExcept: z
-    .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
-    .max(100)
+  egressExcept: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe(
       "Public addresses and ranges that builds may not reach: of the cluster's API server and of its nodes. Of two ranges, here and in egress, the smaller one counts.",
@@ -294,12 +285,13 @@ const ADDRESS_OR_RANGE =
   'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 
 /** http://HOST[:PORT]. The chart says the same of one with a user name. */
-const ProxyUrl = text(512)
-  .regex(/^http:\/\/[^\s/?#]+\/?$/)
-  .refine((url) => !url.includes('@') && URL.parse(url) !== null, {
+const ProxyUrl = matching(/^http:\/\/[^\s/?#]+\/?$/, 512).refine(
+  (url) => !url.includes('@') && URL.parse(url) !== null,
+  {
     error:
       'must be http://HOST:PORT without a user name: instructions of Dockerfiles, which tenants write, get this address',
-  });
+  },
+);
 
 const Proxy = z
   .strictObject({
@@ -321,9 +313,7 @@ const Proxy = z
       .describe(
         "Hosts that are reached directly: example.com with its subdomains, .example.com, an address or a range. Added are the cluster's own names, the API server, the chart's registry, and code hosts with addresses.",
       ),
-    addresses: z
-      .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
-      .max(100)
+    addresses: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
       .default([])
       .describe(
         'Private addresses and ranges that the proxies may have, so that builds may connect to them. Not needed for a proxy that is given by its address.',
@@ -340,14 +330,8 @@ const Backups = z
           .url({ protocol: /^https?$/ })
           .max(512)
           .describe('Address of an S3-compatible store, as pods reach it: https://s3.eu-central-1.amazonaws.com.'),
-        bucket: z
-          .string()
-          .min(3)
-          .max(63)
-          .regex(/^[a-z0-9][a-z0-9.-]*[a-z0-9]$/)
-          .describe('Bucket, which must exist.'),
-        prefix: text(200)
-          .regex(/^[a-zA-Z0-9_-]+(\/[a-zA-Z0-9_-]+)*$/)
+        bucket: matching(/^[a-z0-9][a-z0-9.-]*[a-z0-9]$/, 63, 3).describe('Bucket, which must exist.'),
+        prefix: matching(/^[a-zA-Z0-9_-]+(\/[a-zA-Z0-9_-]+)*$/, 200)
           .default('davit')
           .describe('First part of all keys: backups of tenant T are below PREFIX/T/.'),
         region: z.string().min(1).max(64).default('us-east-1').describe('Region by which requests are signed.'),
@@ -396,8 +380,7 @@ export type BackupSettings = z.infer<typeof Backups>;
 export type BackupStore = NonNullable<BackupSettings['store']>;
 
 export const Settings = z.strictObject({
-  hosting: z
-    .enum(HOSTINGS)
+  hosting: oneOf(HOSTINGS)
     .default('self-hosted')
     .describe(
       'self-hosted accepts only external_docker, cloud the other four sources, both all five. A record with a listener_id counts as self-hosted on a cloud platform.',
@@ -405,16 +388,13 @@ export const Settings = z.strictObject({
   organizationNamespace: namespaceName
     .default('davit-org')
     .describe('Namespace of the kinds that belong to the whole organization.'),
-  namespaces: z
-    .array(namespaceName)
-    .max(500)
+  namespaces: listOf(namespaceName, 500)
     .default([])
     .describe('Tenant namespaces that Davit serves. If empty, all with the tenant label.'),
   paused: flag(false).describe(
     'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
   ),
-  deploymentType: z
-    .enum(DEPLOYMENT_TYPES)
+  deploymentType: oneOf(DEPLOYMENT_TYPES)
     .optional()
     .describe('Preset of sizes and scale for records without a deployment_type. If absent, the preset plain.'),
   sizes: Sizes,
@@ -426,9 +406,7 @@ export const Settings = z.strictObject({
         .describe(
           "Registry, optionally with a path, that replaces the registry of the platform's images: mirror.example/hub.",
         ),
-      pullSecrets: z
-        .array(ObjectName)
-        .max(10)
+      pullSecrets: listOf(ObjectName, 10)
         .default([])
         .describe("Pull secrets in the record's namespace, in addition to those that the record names."),
       postgres: ImageReference.default('docker.io/pgvector/pgvector:0.8.6-pg17-trixie').describe(
@@ -438,8 +416,7 @@ export const Settings = z.strictObject({
         'Image of PostgreSQL for driver cloudnative-pg. Its tag must begin with the major version. Only new records use a new one.',
       ),
       redis: ImageReference.default('docker.io/valkey/valkey:8.1.10-trixie').describe('Image of Redis or Valkey.'),
-      pullPolicy: z
-        .enum(['Always', 'IfNotPresent', 'Never'])
+      pullPolicy: oneOf(['Always', 'IfNotPresent', 'Never'])
         .default('IfNotPresent')
         .describe("Pull policy of the records' and the platform's images."),
     })
@@ -464,8 +441,7 @@ export const Settings = z.strictObject({
       unavailableSeconds: integer(30, 86_400)
         .default(300)
         .describe('A part that was deployed and has no ready pod for this many seconds makes its record Stalled.'),
-      policy: z
-        .enum(POD_POLICIES)
+      policy: oneOf(POD_POLICIES)
         .default('baseline')
         .describe("Pod Security Standard of the records' pods. Davit's own pods are always restricted."),
       allowed: AllowedReach.prefault({}).describe(
@@ -482,14 +458,12 @@ export const Settings = z.strictObject({
       storageClassName: text(253)
         .optional()
         .describe("Storage class of PostgreSQL volumes. If absent, the cluster's default."),
-      driver: z
-        .enum(DATABASE_DRIVERS)
+      driver: oneOf(DATABASE_DRIVERS)
         .default('pod')
         .describe(
           'What runs the own PostgreSQL of a new record that does not name a driver. Existing ones keep theirs.',
         ),
-      deletionPolicy: z
-        .enum(DELETION_POLICIES)
+      deletionPolicy: oneOf(DELETION_POLICIES)
         .default('Retain')
         .describe(
           'What the deletion of a record does with its own PostgreSQL, for records that do not set databaseDeletionPolicy. Each record keeps the value that it began with.',
@@ -504,8 +478,7 @@ export const Settings = z.strictObject({
           enabled: flag(true).describe(
             "Whether records may have driver cloudnative-pg, as soon as the cluster has CloudNativePG's kinds.",
           ),
-          dataDurability: z
-            .enum(DATA_DURABILITIES)
+          dataDurability: oneOf(DATA_DURABILITIES)
             .default('preferred')
             .describe(
               'Whether a commit waits for a replica, where there are two instances or more. required: always; without a replica nothing can be written. preferred: while a replica is there. off: never; a failover may lose what was committed last.',
@@ -602,9 +575,7 @@ export const Settings = z.strictObject({
     })
     .prefault({}),
   builds: Builds.prefault({}).describe('How images are built from sources (docs/builds.md).'),
-  codeHosts: z
-    .array(OutboundHost)
-    .max(100)
+  codeHosts: listOf(OutboundHost, 100)
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),
   oauth: OAuth.prefault({}),
@@ -632,14 +603,15 @@ export const Settings = z.strictObject({
         .max(128)
         .default('')
         .describe('Path under which the API is served in addition to /.'),
-      publicUrl: text(512)
-        .regex(/^(https:\/\/[^\s/?#@\\]+|http:\/\/(localhost|127\.0\.0\.1)(:[0-9]{1,5})?)(\/[a-z0-9-]+)*$/)
+      publicUrl: matching(
+        /^(https:\/\/[^\s/?#@\\]+|http:\/\/(localhost|127\.0\.0\.1)(:[0-9]{1,5})?)(\/[a-z0-9-]+)*$/,
+        512,
+      )
         .optional()
         .describe(
           "Address at which people's browsers reach the API, with its path if it has one and without a slash at the end: https://davit.example.com. Redirect URIs of OAuth providers begin with it. The chart sets it from the API's Ingress.",
         ),
-      podUrl: text(512)
-        .regex(/^https?:\/\/[^\s/?#@\\]+(\/[a-z0-9-]+)*$/)
+      podUrl: matching(/^https?:\/\/[^\s/?#@\\]+(\/[a-z0-9-]+)*$/, 512)
         .optional()
         .describe(
           'Address at which pods of deployments reach the API, for a runtime with api_token: their DAVIT_API_URL. Absent: publicUrl. The chart sets it to the Service of the API. Applies to new revisions.',
@@ -658,9 +630,10 @@ export const Settings = z.strictObject({
         .describe(
           'Maximum requests of one caller per minute at each replica: a page with a deployment asks 90 times. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
         ),
-      trustedProxies: z
-        .array(z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }))
-        .max(100)
+      trustedProxies: listOf(
+        z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }),
+        100,
+      )
         .default([])
         .describe(
           'Addresses and ranges of proxies whose X-Forwarded-For is trusted. Requests with unknown tokens are limited by this address.',

@@ -1,7 +1,7 @@
 // Sign-in on the page against the cluster's OpenID Connect issuer: its setting, and what the page is told of it.
 
 import { z } from 'zod';
-import { text } from './primitives.ts';
+import { listOf, matching, text } from './primitives.ts';
 
 /** https://HOST[:PORT], without a path. */
 const ORIGIN_PATTERN = /^https:\/\/[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/;
@@ -15,14 +15,10 @@ export const Oidc = z
       .describe(
         'The issuer whose ID tokens the API server accepts: issuer.url of its AuthenticationConfiguration, character for character.',
       ),
-    clientId: text(255)
-      .regex(/^[\x21-\x7e]+$/)
-      .describe(
-        'Client id of the page at the issuer, where it is a public client. The API server must list it among its audiences.',
-      ),
-    scopes: z
-      .array(text(100).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
-      .max(20)
+    clientId: matching(/^[\x21-\x7e]+$/, 255).describe(
+      'Client id of the page at the issuer, where it is a public client. The API server must list it among its audiences.',
+    ),
+    scopes: listOf(matching(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 100), 20)
       .refine((scopes) => scopes.includes('openid'), {
         error: 'must contain openid, without which an issuer gives no ID token',
       })
@@ -30,16 +26,10 @@ export const Oidc = z
       .describe(
         'Scopes that the page asks for: those whose claims the API server takes user name and groups from. Some issuers give a refresh token only for offline_access.',
       ),
-    name: z
-      .string()
-      .min(1)
-      .max(40)
-      .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u)
+    name: matching(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, 40, 1)
       .optional()
       .describe('Name of the issuer, as the button of the page says it. If absent, its host.'),
-    origins: z
-      .array(text(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }))
-      .max(5)
+    origins: listOf(text(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }), 5)
       .default([])
       .describe(
         "Origins that the page may ask besides the issuer's own, where the metadata of the issuer names endpoints for tokens on another host.",

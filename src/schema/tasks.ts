@@ -1,7 +1,7 @@
 // Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, integer, Time, text, Uuid } from './primitives.ts';
+import { DNS_LABEL_PATTERN, integer, listOf, matching, oneOf, Time, text, Uuid } from './primitives.ts';
 
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
@@ -21,13 +21,10 @@ const MACROS = 'yearly|annually|monthly|weekly|daily|midnight|hourly|every ([1-9
 /** As Kubernetes reads it, without TZ= and CRON_TZ=. Source: robfig/cron v3, ParseStandard. */
 export const SCHEDULE_PATTERN = `^(@(${MACROS})|${FIELDS.map(steps).join(' +')})$`;
 export const TIME_ZONE_PATTERN = '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$';
-export const Schedule = z.string().min(1).max(100).regex(new RegExp(SCHEDULE_PATTERN));
-export const TimeZone = z
-  .string()
-  .min(1)
-  .max(64)
-  .regex(new RegExp(TIME_ZONE_PATTERN))
-  .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.");
+export const Schedule = matching(SCHEDULE_PATTERN, 100, 1);
+export const TimeZone = matching(TIME_ZONE_PATTERN, 64, 1).describe(
+  "Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.",
+);
 
 const list = (item: string): string => `${item}(,${item})*`;
 const months = (names: string): string =>
@@ -217,12 +214,7 @@ export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;
 const TASK_SECONDS = 3600;
 
 export const Task = z.object({
-  name: z
-    .string()
-    .min(1)
-    .max(40)
-    .regex(new RegExp(DNS_LABEL_PATTERN))
-    .describe('Name of the task, unique in the deployment.'),
+  name: matching(DNS_LABEL_PATTERN, 40, 1).describe('Name of the task, unique in the deployment.'),
   schedule: Schedule.describe(
     'When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only when somebody asks.',
   ).optional(),
@@ -232,8 +224,7 @@ export const Task = z.object({
     .min(1)
     .max(100)
     .describe("Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable."),
-  concurrency: z
-    .enum(CONCURRENCIES)
+  concurrency: oneOf(CONCURRENCIES)
     .describe(
       'What happens when the last run goes on: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
     )
@@ -245,7 +236,7 @@ export const Task = z.object({
 export type Task = z.infer<typeof Task>;
 
 /** Without rules: a snapshot of a record keeps what it has. */
-export const TaskList = z.array(Task).max(20);
+export const TaskList = listOf(Task, 20);
 
 export const Tasks = z
   .array(Task.meta({ 'x-kubernetes-validations': scheduleRules(PACE_OF_TASKS, 'schedule') }))
@@ -266,7 +257,7 @@ export const RUN_STATES = ['Running', 'Succeeded', 'Failed'] as const;
 
 export const TaskRun = z.object({
   job: text(63).describe('Name of its Job.'),
-  state: z.enum(RUN_STATES).describe('How it is, or how it ended.'),
+  state: oneOf(RUN_STATES).describe('How it is, or how it ended.'),
   revisionId: Uuid.describe('Id of the revision whose task it is.').optional(),
   startedAt: Time.describe('When it began.').optional(),
   finishedAt: Time.describe('When it ended.').optional(),
@@ -284,11 +275,9 @@ const { name, schedule, timeZone } = Task.shape;
 
 export const TaskStatus = z.object({
   name: text(40).describe(name.description ?? ''),
-  state: z
-    .enum(TASK_STATES)
-    .describe(
-      'Scheduled: it runs on its schedule. Suspended: no run begins. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
-    ),
+  state: oneOf(TASK_STATES).describe(
+    'Scheduled: it runs on its schedule. Suspended: no run begins. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
+  ),
   message: text(LONGEST_RUN_MESSAGE).describe('Why no run begins, as text for people.').optional(),
   schedule: text(100)
     .describe(schedule.unwrap().description ?? '')
@@ -299,18 +288,13 @@ export const TaskStatus = z.object({
   scheduledSince: Time.describe('Since when its schedule is in force.').optional(),
   lastScheduledAt: Time.describe('When the schedule last began a run.').optional(),
   missedAt: Time.describe('When a run was due that did not begin, if none has begun since.').optional(),
-  runs: z
-    .array(TaskRun)
-    .max(MOST_RUNS)
-    .describe(
-      'Its last runs, newest first, as long as their Jobs exist; a success stays while an earlier failure is shown.',
-    ),
+  runs: listOf(TaskRun, MOST_RUNS).describe(
+    'Its last runs, newest first, as long as their Jobs exist; a success stays while an earlier failure is shown.',
+  ),
 });
 export type TaskStatus = z.infer<typeof TaskStatus>;
 
-export const TaskStatuses = z
-  .array(TaskStatus)
-  .max(20)
+export const TaskStatuses = listOf(TaskStatus, 20)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
   .describe('The tasks of the active revision, with their last runs.');
 

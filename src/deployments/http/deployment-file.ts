@@ -16,7 +16,7 @@ import {
 } from '../../schema/app-deployment.ts';
 import type { Finding } from '../../schema/findings.ts';
 import { DOUBLE_HYPHEN_MESSAGE, IMPOSSIBLE_NAME, IMPOSSIBLE_NAME_MESSAGE } from '../../schema/name-patterns.ts';
-import { VariableName } from '../../schema/primitives.ts';
+import { listOf, oneOf, VariableName } from '../../schema/primitives.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
 import { ruleBreaches } from '../../schema/spec-rules.ts';
 import { EMPTY_MAPS } from '../record/canonical.ts';
@@ -38,16 +38,13 @@ const {
 export const DeploymentFile = z
   .object({
     name: name.describe(`${name.description ?? ''} If absent, the name of the folder.`).nullish(),
-    source: z
-      .enum(SOURCES)
+    source: oneOf(SOURCES)
       .describe(`Where the image comes from. If absent, ${DEFAULT_SOURCE}: the folder is uploaded and built.`)
       .nullish(),
     ...REVISION_CONFIG,
     ...CONFIG,
     listener_config: CONFIG.listener_config.describe(SourceConfig.shape.listenerConfig.description ?? ''),
-    secrets: z
-      .array(VariableName)
-      .max(MOST_SECRETS)
+    secrets: listOf(VariableName, MOST_SECRETS)
       .describe('Names of the secret variables that the deployment needs. A file never has their values.')
       .nullish(),
     secret_references,

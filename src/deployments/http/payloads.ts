@@ -24,7 +24,15 @@ import { DELETION_POLICIES } from '../../schema/database-names.ts';
 import { DatabaseOfDeployment } from '../../schema/datastore-operation.ts';
 import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
-import { HOST_URL_OR_EMPTY_PATTERN, integer, text, Uuid, VariableName } from '../../schema/primitives.ts';
+import {
+  HOST_URL_OR_EMPTY_PATTERN,
+  integer,
+  listOf,
+  matching,
+  oneOf,
+  Uuid,
+  VariableName,
+} from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
@@ -32,12 +40,9 @@ import { Tasks } from '../../schema/tasks.ts';
 import { payload, response } from './components.ts';
 import { variableRules } from './rules.ts';
 
-const Name = z
-  .string()
-  .min(1)
-  .max(NAME_MAX_LENGTH)
-  .regex(new RegExp(NAME_PATTERN))
-  .describe('Lower-case letters, digits and single hyphens, beginning with a letter. Cannot be changed.');
+const Name = matching(NAME_PATTERN, NAME_MAX_LENGTH, 1).describe(
+  'Lower-case letters, digits and single hyphens, beginning with a letter. Cannot be changed.',
+);
 
 const Secret = z.object({
   name: VariableName.describe('Environment variable.'),
@@ -91,16 +96,13 @@ const SourceRevisionConfigPayload = z
 /** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
 
-const Tags = z
-  .array(Uuid)
-  .max(50)
-  .describe('Ids of tags, for the filter tag_value_ids of the list. A tag is any UUID; it has no other meaning here.');
+const Tags = listOf(Uuid, 50).describe(
+  'Ids of tags, for the filter tag_value_ids of the list. A tag is any UUID; it has no other meaning here.',
+);
 
-const DatabaseDeletionPolicy = z
-  .enum(DELETION_POLICIES)
-  .describe(
-    'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.',
-  );
+const DatabaseDeletionPolicy = oneOf(DELETION_POLICIES).describe(
+  'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.',
+);
 
 export const CreateDeploymentShape = z
   .object({
@@ -114,9 +116,7 @@ export const CreateDeploymentShape = z
       .array(Secret, requiredField('send "secrets": [] for none'))
       .max(MOST_SECRETS)
       .describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
-    secret_references: z
-      .array(SecretReferencePayload)
-      .max(100)
+    secret_references: listOf(SecretReferencePayload, 100)
       .nullish()
       .describe('Environment variables from Secrets of the tenant (external_docker).'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
@@ -160,12 +160,11 @@ const PatchResourceSpecPayload = z.object({ ...ResourceSpecPayload.shape, ...lim
 const PatchDeploymentShape = z
   .object({
     name: z.string().nullish().describe('Cannot be changed. The same value is not a change.'),
-    source: z.enum(SOURCES).nullish().describe('Cannot be changed. The same value is not a change.'),
-    revision_source: z.enum(SOURCES).nullish().describe('The same, as published clients send it.'),
+    source: oneOf(SOURCES).nullish().describe('Cannot be changed. The same value is not a change.'),
+    revision_source: oneOf(SOURCES).nullish().describe('The same, as published clients send it.'),
     source_config: SourceConfigPayload.extend({
       resource_spec: PatchResourceSpecPayload.nullish(),
-      custom_url: text(261)
-        .regex(new RegExp(HOST_URL_OR_EMPTY_PATTERN))
+      custom_url: matching(HOST_URL_OR_EMPTY_PATTERN, 261)
         .describe('Address: https://host or a bare host. "" removes it. Needs no new revision.')
         .nullish(),
       install_command: SourceConfig.shape.installCommand
@@ -195,22 +194,17 @@ const PatchDeploymentShape = z
     })
       .meta({ id: 'SourceRevisionConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),
-    secrets: z
-      .array(SecretPatchPayload)
-      .max(MOST_SECRETS)
+    secrets: listOf(SecretPatchPayload, MOST_SECRETS)
       .nullish()
       .describe(
         'Replaces the whole set, or is merged into it (secrets_mode). The answer names what was removed, in warnings. An empty list changes nothing.',
       ),
-    secrets_mode: z
-      .enum(['replace', 'merge'])
+    secrets_mode: oneOf(['replace', 'merge'])
       .nullish()
       .describe(
         'replace: secrets is the whole set. merge: variables that secrets does not name stay, and null as a value removes one. Default: replace.',
       ),
-    secret_references: z
-      .array(SecretReferencePayload)
-      .max(100)
+    secret_references: listOf(SecretReferencePayload, 100)
       .nullish()
       .describe('Replaces the whole set (external_docker). An empty list removes all.'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
@@ -293,11 +287,11 @@ export const ListDeployments = z.strictObject({
   ...paging,
   name_contains: once(z.string().optional()).describe('Part of the name. An empty text matches every name.'),
   name: textFilter('The whole name.'),
-  status: once(z.enum(STATES)).optional().describe('Status.'),
+  status: once(oneOf(STATES)).optional().describe('Status.'),
   remote_reconciled: once(z.boolean(), flag).optional().describe('true: deployments of a listener. false: the others.'),
   tag_value_ids: uuidList('Ids separated by commas. Matches deployments with any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image, or its digest with sha256: before it."),
-  deployment_type: once(z.enum(DEPLOYMENT_TYPES), (value) => (value === 'dev_zero' ? 'dev' : value))
+  deployment_type: once(oneOf(DEPLOYMENT_TYPES), (value) => (value === 'dev_zero' ? 'dev' : value))
     .optional()
     .describe('Deployment type. An unset type does not match. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
@@ -313,7 +307,7 @@ export const MOST_WAIT_SECONDS = 300;
 
 /** The query of every request whose answer is one deployment. */
 export const ShownSecrets = z.object({
-  secrets: once(z.enum(['values', 'names']))
+  secrets: once(oneOf(['values', 'names']))
     .default('values')
     .meta({
       default: 'values',
@@ -324,7 +318,7 @@ export const ShownSecrets = z.object({
 export type ShownSecrets = z.output<typeof ShownSecrets>;
 
 export const GetDeployment = ShownSecrets.extend({
-  wait: once(z.enum(WANTED_STATES))
+  wait: once(oneOf(WANTED_STATES))
     .optional()
     .describe(
       'Wait until the deployment has this state, or until `timeout`. READY: its status. DEPLOYED: the status of its latest revision. GONE: it was deleted, and the answer is 404.',
@@ -378,7 +372,7 @@ export const SourceConfigResponse = z
         'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while there is none: see conditions.',
       ),
     resource_spec: ResourceSpecResponse,
-    deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
+    deployment_type: oneOf(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })
   .meta({ id: 'SourceConfig' });
 
@@ -477,7 +471,7 @@ function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: 
 const Condition = z
   .object({
     type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
-    status: z.enum(['True', 'False', 'Unknown']),
+    status: oneOf(['True', 'False', 'Unknown']),
     reason: z.string().describe('A code for programs. docs/reference.md lists them.'),
     message: z.string(),
     last_transition_time: time.describe('When its status last changed.'),
@@ -489,7 +483,7 @@ export const Deployment = z
     id,
     tenant_id: id.describe("The tenant's id, for X-Tenant-Id."),
     name: z.string(),
-    source: z.enum(SOURCES),
+    source: oneOf(SOURCES),
     source_config: SourceConfigResponse,
     source_revision_config: SourceRevisionConfigResponse.describe('The values of the latest revision.'),
     secrets: z
@@ -497,9 +491,9 @@ export const Deployment = z
       .describe('Environment variables. Values are "" in lists, and in answers to callers who may not read them.'),
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     database_deletion_policy: DatabaseDeletionPolicy,
-    tracing_project_deletion_policy: z
-      .enum(DELETION_POLICIES)
-      .describe('Whether its tracing project is deleted with the deployment.'),
+    tracing_project_deletion_policy: oneOf(DELETION_POLICIES).describe(
+      'Whether its tracing project is deleted with the deployment.',
+    ),
     database_claim: z
       .string()
       .nullable()
@@ -520,13 +514,10 @@ export const Deployment = z
       .describe(
         'Username of who wrote its present values, its scale included. null where the write did not tell, with kubectl, Helm or a GitOps tool, and while it is being deleted: the audit log of the API server has that user.',
       ),
-    status: z
-      .enum(STATES)
-      .describe(
-        'READY: the active revision serves, and its own stores answer; external ones answered when its pods started. AWAITING_DATABASE: an own PostgreSQL or Redis does not answer, or nothing serves and the pods wait for an external one. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
-      ),
-    phase: z
-      .enum(REVISION_STATES)
+    status: oneOf(STATES).describe(
+      'READY: the active revision serves, and its own stores answer; external ones answered when its pods started. AWAITING_DATABASE: an own PostgreSQL or Redis does not answer, or nothing serves and the pods wait for an external one. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
+    ),
+    phase: oneOf(REVISION_STATES)
       .nullable()
       .describe(
         'State of the latest revision: BUILDING, DEPLOYING, DEPLOYED, BUILD_FAILED, ... null without an image or source.',

@@ -4,21 +4,16 @@ import { z } from 'zod';
 import { paging } from '../../deployments/http/payloads.ts';
 import { id, time } from '../../organization/facade/payload-fields.ts';
 import { ListenerSpec } from '../../schema/listener.ts';
-import { DNS_LABEL_PATTERN, Uuid } from '../../schema/primitives.ts';
+import { DNS_LABEL_PATTERN, listOf, matching, oneOf, Uuid } from '../../schema/primitives.ts';
 
 const COMPUTE_TYPES = ['k8s'] as const;
 
-const computeType = z.enum(COMPUTE_TYPES).describe('Kind of compute. Cannot be changed.');
-const computeId = z
-  .string()
-  .min(1)
-  .max(63)
-  .regex(new RegExp(DNS_LABEL_PATTERN))
-  .describe('Name of the Listener, unique in the tenant: a DNS label. Cannot be changed.');
+const computeType = oneOf(COMPUTE_TYPES).describe('Kind of compute. Cannot be changed.');
+const computeId = matching(DNS_LABEL_PATTERN, 63, 1).describe(
+  'Name of the Listener, unique in the tenant: a DNS label. Cannot be changed.',
+);
 const { element } = ListenerSpec.shape.namespaces.unwrap();
-const k8sNamespaces = z
-  .array(element)
-  .max(500)
+const k8sNamespaces = listOf(element, 500)
   .refine((names) => new Set(names).size === names.length, 'must not contain a namespace twice')
   .nullish();
 const computeConfig = z.object({
@@ -60,7 +55,7 @@ export const ListListeners = z.strictObject(paging);
 export const ListenerResponse = z
   .object({
     id,
-    compute_type: z.enum(COMPUTE_TYPES),
+    compute_type: oneOf(COMPUTE_TYPES),
     compute_id: z.string().describe('Name of the Listener.'),
     compute_config: z.object({ k8s_namespaces: z.array(z.string()).nullable() }),
     created_at: time,

@@ -141,8 +141,10 @@ function expressionsIn(file: string): Expression[] {
   const made = (node: ESTree.NewExpression | ESTree.CallExpression): void => {
     const { callee, arguments: given, start } = node;
     const [source, flags] = given;
-    if (callee.type !== 'Identifier' || callee.name !== 'RegExp' || source === undefined) return;
-    add(start, textOf(source, file), flags ? textOf(flags, file) : '');
+    if (callee.type !== 'Identifier' || source === undefined) return;
+    // Schemas make theirs with `matching` (schema/primitives.ts), whose other arguments are bounds.
+    if (callee.name === 'matching') add(start, textOf(source, file), '');
+    if (callee.name === 'RegExp') add(start, textOf(source, file), flags ? textOf(flags, file) : '');
   };
   new Visitor({
     Literal(node) {

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { ProviderId } from '../../../schema/oauth-provider.ts';
-import { Printable, Uuid } from '../../../schema/primitives.ts';
+import { listOf, oneOf, Printable, Uuid } from '../../../schema/primitives.ts';
 import { id, time } from '../../facade/payload-fields.ts';
 import { TokenEvent } from '../../oauth/trail.ts';
 
@@ -20,7 +20,7 @@ const scope = z
 export const Authenticate = z
   .object({
     provider: providerId,
-    scopes: z.array(scope).max(100).describe('Scopes that the token must have.'),
+    scopes: listOf(scope, 100).describe('Scopes that the token must have.'),
     user_id: userId.nullish(),
     agent_id: Printable.min(1)
       .max(256)
@@ -47,11 +47,9 @@ const text = (description: string): z.ZodNullable<z.ZodString> => z.string().nul
 
 export const Authenticated = z
   .object({
-    status: z
-      .enum(['completed', 'pending', 'connection_required', 'token_expired'])
-      .describe(
-        'completed: token is set. Otherwise the person has to open url: there is no token yet (pending), there is one that may not be used here, such as with other scopes or after a change of the provider (connection_required), or it has expired (token_expired).',
-      ),
+    status: oneOf(['completed', 'pending', 'connection_required', 'token_expired']).describe(
+      'completed: token is set. Otherwise the person has to open url: there is no token yet (pending), there is one that may not be used here, such as with other scopes or after a change of the provider (connection_required), or it has expired (token_expired).',
+    ),
     url: text('Page on which the person consents. It ends after ten minutes.'),
     auth_id: text('For GET /v2/auth/wait/{auth_id}. It opens the page: treat it as a secret.'),
     token: text('Access token.'),
@@ -81,11 +79,9 @@ export const WaitQuery = z.object({
 });
 export const Waited = z
   .object({
-    status: z
-      .enum(['completed', 'timeout', 'not_found'])
-      .describe(
-        'not_found: there is no such authorization, it was refused or has ended, or another account or deployment asked for its agent.',
-      ),
+    status: oneOf(['completed', 'timeout', 'not_found']).describe(
+      'not_found: there is no such authorization, it was refused or has ended, or another account or deployment asked for its agent.',
+    ),
     token: text('Access token, if completed.'),
   })
   .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });
@@ -108,11 +104,9 @@ export const Confirm = z
   });
 export const Confirmed = z
   .object({
-    status: z
-      .enum(['confirmed', 'wrong_person'])
-      .describe(
-        'confirmed: lead the browser of the person to url, where the token is stored. wrong_person: the agent asked for another person; nothing is stored.',
-      ),
+    status: oneOf(['confirmed', 'wrong_person']).describe(
+      'confirmed: lead the browser of the person to url, where the token is stored. wrong_person: the agent asked for another person; nothing is stored.',
+    ),
     url: text('Where the browser has to go that has consented. It is good once, and in that browser alone.'),
     message: z.string().describe('What to show to the person, as text: it quotes names that people have chosen.'),
   })
