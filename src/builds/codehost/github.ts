@@ -2,7 +2,7 @@
 // count against a secondary rate limit.
 
 import { createAppAuth } from '@octokit/auth-app';
-import { Octokit } from '@octokit/core';
+import { Octokit, type OctokitOptions } from '@octokit/core';
 import { paginateRest } from '@octokit/plugin-paginate-rest';
 import { CodeHostFailed } from '../../lib/errors.ts';
 import { codeHostFailure, type Session } from './listing-session.ts';
@@ -23,10 +23,7 @@ const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 /** All repositories that the account can see. Throws CodeHostFailed. */
 export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session: Session): Promise<Listed> {
   const octokit = new PaginatingOctokit({
-    baseUrl: apiUrl,
-    userAgent: 'davit',
-    log: silent,
-    request: { fetch: fetchWith(session) },
+    ...optionsOf(apiUrl, session),
     ...('token' in credentials ? { auth: credentials.token } : { authStrategy: createAppAuth, auth: credentials }),
   });
   const route = 'token' in credentials ? 'GET /user/repos' : 'GET /installation/repositories';
@@ -39,6 +36,10 @@ export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session
   return listed;
 }
 
+function optionsOf(baseUrl: string, session: Session): OctokitOptions {
+  return { baseUrl, userAgent: 'davit', log: silent, request: { fetch: fetchWith(session) } };
+}
+
 /**
  * Returns a token that may read the repository. For an App, it is limited to this repository and expires within an
  * hour. Otherwise it is the integration's own token. Throws CodeHostFailed.
@@ -49,14 +50,7 @@ export async function gitHubToken(
   session: Session,
 ): Promise<string> {
   if ('token' in credentials) return credentials.token;
-  const octokit = new Octokit({
-    baseUrl: apiUrl,
-    userAgent: 'davit',
-    log: silent,
-    request: { fetch: fetchWith(session) },
-    authStrategy: createAppAuth,
-    auth: credentials,
-  });
+  const octokit = new Octokit({ ...optionsOf(apiUrl, session), authStrategy: createAppAuth, auth: credentials });
   try {
     const { token } = (await octokit.auth({
       type: 'installation',

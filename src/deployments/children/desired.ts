@@ -18,9 +18,8 @@ import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeObjectStores, makeScheduledBackup } from './database/wal-archive.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
-import { makeRedisService } from './redis/service.ts';
 import { makeAddress } from './routing.ts';
-import { makeService } from './service.ts';
+import { makeRedisService, makeService } from './service.ts';
 
 /**
  * All children that are applied, in the order of a first start, without the password Secrets, which are created once

@@ -23,7 +23,7 @@ import type { NamesSecrets } from '../record/secret-references.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
-import { REDIS_PORT } from './redis/service.ts';
+import { REDIS_PORT } from './service.ts';
 import { type DatabasePlace, databasePlace, redisHost } from './store-hosts.ts';
 
 /**

@@ -22,7 +22,7 @@ import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
-import { REDIS_PORT } from './redis/service.ts';
+import { REDIS_PORT } from './service.ts';
 
 export type NetworkPolicy = Manifest<INetworkPolicy>;
 type IngressRule = NonNullable<NonNullable<INetworkPolicy['spec']>['ingress']>[number];

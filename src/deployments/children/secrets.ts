@@ -8,7 +8,7 @@ import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
 import { redisConf } from './redis/redis-conf.ts';
-import { REDIS_PORT } from './redis/service.ts';
+import { REDIS_PORT } from './service.ts';
 import { postgresHost, redisHost } from './store-hosts.ts';
 
 export interface Secret extends KubeObject {

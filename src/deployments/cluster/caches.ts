@@ -185,35 +185,15 @@ export function makeCaches(options: CacheOptions): Caches {
   if (addresses) children.set(addresses.resource.kind, addresses);
   const ofOthers = cachesOfOthers(options);
   for (const cache of ofOthers.all) children.set(cache.resource.kind, cache);
+  const own = { records, revisions, operations, tracingProjects, namespaces, pods, templates, listeners };
+  const { baseBackups } = ofOthers.caches;
   const all = [
-    records,
-    revisions,
-    operations,
-    tracingProjects,
-    namespaces,
-    pods,
+    ...Object.values(own),
     ...children.values(),
-    ...(ofOthers.caches.baseBackups ? [ofOthers.caches.baseBackups] : []),
-    templates,
-    listeners,
+    ...(baseBackups ? [baseBackups] : []),
     ...organization.all,
   ] as unknown as Reflector<KubeObject>[];
-  return {
-    ...organization,
-    records,
-    revisions,
-    operations,
-    tracingProjects,
-    namespaces,
-    pods,
-    secrets,
-    addresses,
-    ...ofOthers.caches,
-    children,
-    templates,
-    listeners,
-    all,
-  };
+  return { ...organization, ...own, secrets, addresses, ...ofOthers.caches, children, all };
 }
 
 /**

@@ -127,44 +127,34 @@ function hasRoom({ metadata }: Listener, caches: Caches, perTenant: number): boo
   return caches.listeners.list(metadata.namespace).filter(isBefore).length < perTenant;
 }
 
-function surplus({ metadata, status }: Listener, perTenant: number): Contact {
-  return {
-    connected: {
-      type: 'Connected',
-      status: 'False',
-      reason: 'TooManyListeners',
-      message: `Namespace ${metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or have settings.listeners.perTenant raised.`,
-    },
-    clusterId: status?.clusterId,
-    silentInMs: undefined,
-  };
+function disconnected({ status }: Listener, reason: string, message: string): Contact {
+  const connected = { type: 'Connected', status: 'False', reason, message } as const;
+  return { connected, clusterId: status?.clusterId, silentInMs: undefined };
+}
+
+function surplus(listener: Listener, perTenant: number): Contact {
+  return disconnected(
+    listener,
+    'TooManyListeners',
+    `Namespace ${listener.metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or have settings.listeners.perTenant raised.`,
+  );
 }
 
 /** The namespace may take long, or be held by somebody's finalizer: nothing can report in there meanwhile. */
-function leaving(namespace: string, { status }: Listener): Contact {
-  return {
-    connected: {
-      type: 'Connected',
-      status: 'False',
-      reason: 'Deleting',
-      message: `The Listener is being deleted, and waits for its namespace ${namespace} to go. What holds the namespace is in its conditions: kubectl get namespace ${namespace} -o yaml.`,
-    },
-    clusterId: status?.clusterId,
-    silentInMs: undefined,
-  };
+function leaving(namespace: string, listener: Listener): Contact {
+  return disconnected(
+    listener,
+    'Deleting',
+    `The Listener is being deleted, and waits for its namespace ${namespace} to go. What holds the namespace is in its conditions: kubectl get namespace ${namespace} -o yaml.`,
+  );
 }
 
-function foreign(namespace: string, { status }: Listener): Contact {
-  return {
-    connected: {
-      type: 'Connected',
-      status: 'False',
-      reason: 'NameConflict',
-      message: `Namespace ${namespace} was not made for this Listener. Delete it, or delete the Listener and create it again.`,
-    },
-    clusterId: status?.clusterId,
-    silentInMs: undefined,
-  };
+function foreign(namespace: string, listener: Listener): Contact {
+  return disconnected(
+    listener,
+    'NameConflict',
+    `Namespace ${namespace} was not made for this Listener. Delete it, or delete the Listener and create it again.`,
+  );
 }
 
 async function ensureFinalizer(listener: Listener, home: Cluster): Promise<void> {

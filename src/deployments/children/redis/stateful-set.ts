@@ -10,7 +10,7 @@ import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
-import { REDIS_PORT } from './service.ts';
+import { REDIS_PORT } from '../service.ts';
 
 /** The rest of the limit is for buffers and for the copy during a rewrite of the append-only file. */
 const DATA_SHARE_OF_MEMORY = 0.75;

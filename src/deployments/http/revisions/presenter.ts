@@ -123,46 +123,50 @@ function presentChanges(changes: readonly FieldChange[]): RevisionDiff['changes'
 
 /** The revision that the record requests, from the record's fields. */
 function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: string): Revision {
-  const time = updatedAt(record);
-  return {
+  return unmade(record, own, {
     id,
-    name: expectedName(record, own, id),
-    created_at: time,
-    updated_at: time,
+    time: updatedAt(record),
     status: 'CREATING',
     status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
     requested_by: revisionRequesterOf(record, own) ?? null,
-    source: record.spec.source,
-    source_revision_config: {
-      ...toSnake(SourceRevisionConfig, record.spec.sourceRevisionConfig),
-      repo_commit_sha: null,
-    },
-    ...NOTHING_MADE,
-  };
+    config: record.spec.sourceRevisionConfig,
+  });
 }
 
 /** A revision that a later write replaced before the controller created it. Its values are not stored. */
 function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: number): Revision {
   const newer = own.findLast((revision) => (revision.spec.revisionSerial ?? 0) > serial);
   const time = newer === undefined ? updatedAt(record) : createdAt(newer);
-  const id = serialRevisionId(record.metadata.uid ?? '', serial);
-  return {
-    id,
-    name: expectedName(record, own, id),
-    created_at: time,
-    updated_at: time,
+  return unmade(record, own, {
+    id: serialRevisionId(record.metadata.uid ?? '', serial),
+    time,
     status: 'SKIPPED',
     status_message: 'A newer revision replaced this one before the controller created it.',
     requested_by: null,
-    source: record.spec.source,
-    source_revision_config: { ...toSnake(SourceRevisionConfig, {}), repo_commit_sha: null },
-    ...NOTHING_MADE,
-  };
+    config: {},
+  });
 }
 
-/** The name that the controller gives it. */
-function expectedName({ metadata }: AppDeployment, own: readonly AppRevision[], id: string): string {
-  return revisionName(metadata.name, id, (name) => own.some((one) => one.metadata.name === name));
+interface Unmade extends Pick<Revision, 'id' | 'status' | 'status_message' | 'requested_by'> {
+  readonly time: string;
+  readonly config: SourceRevisionConfig;
+}
+
+function unmade(
+  { metadata, spec: { source } }: AppDeployment,
+  own: readonly AppRevision[],
+  { time, config, ...rest }: Unmade,
+): Revision {
+  return {
+    ...rest,
+    // As the controller will name it.
+    name: revisionName(metadata.name, rest.id, (name) => own.some((one) => one.metadata.name === name)),
+    created_at: time,
+    updated_at: time,
+    source,
+    source_revision_config: { ...toSnake(SourceRevisionConfig, config), repo_commit_sha: null },
+    ...NOTHING_MADE,
+  };
 }
 
 /** Earlier serials without a revision, down to the first whose revision may have been deleted. */
