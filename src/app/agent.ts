@@ -24,8 +24,7 @@ import { makePage } from '../logs/lines.ts';
 import { DeployLogsQuery } from '../logs/payloads.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
 import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
-import { type HubAccess, openHubAccess } from './hub-access.ts';
-import { renewToken } from './hub-token.ts';
+import { type HubAccess, openHubAccess, renewToken } from './hub-access.ts';
 
 export interface ListenerOptions {
   readonly local: KubeClient;

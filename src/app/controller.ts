@@ -8,8 +8,8 @@ import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
 import { operations } from '../databases/controller.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
 import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
-import { fairClient } from '../lib/controller/clients/fair.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
+import { fairClient } from '../lib/controller/clients/wrap-client.ts';
 import { systemClock } from '../lib/controller/clock.ts';
 import {
   type ControllerDefinition,

@@ -5,7 +5,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { canBuild } from '../deployments/record/build-source.ts';
 import { type Checks, startHealthServer } from '../lib/controller/health.ts';
-import { addProcessMetrics } from '../lib/controller/process-metrics.ts';
+import { addProcessMetrics } from '../lib/controller/metrics.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
 import { makeKubeClient } from '../lib/kube/http-client.ts';

@@ -9,7 +9,7 @@ import { usesRegistry } from '../deployments/record/build-source.ts';
 import { PULL_SECRET } from '../deployments/record/names.ts';
 import { imageIn, type RegistrySettings, tenantRepositories } from '../deployments/record/registry-names.ts';
 import { imagesOfRevision } from '../deployments/record/revision-image.ts';
-import { abortable } from '../lib/controller/clients/abortable.ts';
+import { abortable } from '../lib/controller/clients/wrap-client.ts';
 import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { endAll } from '../lib/controller/store.ts';

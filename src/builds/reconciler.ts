@@ -2,7 +2,7 @@
 // builds' namespace.
 
 import { buildName } from '../deployments/record/names.ts';
-import { abortable } from '../lib/controller/clients/abortable.ts';
+import { abortable } from '../lib/controller/clients/wrap-client.ts';
 import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { refOf } from '../lib/controller/keys.ts';

@@ -2,7 +2,7 @@
 // provider names. Decided on the caches and confirmed by a live list before a delete, because a cache may not contain a new
 // record yet.
 
-import { abortable } from '../lib/controller/clients/abortable.ts';
+import { abortable } from '../lib/controller/clients/wrap-client.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { keyOf, refOf } from '../lib/controller/keys.ts';
 import type { Reflector } from '../lib/controller/reflector.ts';

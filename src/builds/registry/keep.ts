@@ -7,7 +7,7 @@ import {
   probeRepository,
   type RegistrySettings,
 } from '../../deployments/record/registry-names.ts';
-import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/wrap-client.ts';
 import { RegistryFailed } from '../../lib/errors.ts';
 import { NAMESPACES } from '../../lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../lib/kube/client.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { IMAGE_NAMED } from '../../deployments/cluster/caches.ts';
 import { deploymentIn } from '../../deployments/record/registry-names.ts';
 import { revisionsOf } from '../../deployments/record/revisions.ts';
-import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/wrap-client.ts';
 import { type RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';

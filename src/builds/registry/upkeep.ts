@@ -2,7 +2,7 @@
 // gets a tag (keep.ts), and then the registry's pod is replaced by one that collects before it serves (collection.ts).
 
 import type { Caches } from '../../deployments/cluster/caches.ts';
-import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/wrap-client.ts';
 import { type Clock, sleep } from '../../lib/controller/clock.ts';
 import { RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
 import { CONFIG_MAPS, PODS } from '../../lib/kube/api-resources.ts';

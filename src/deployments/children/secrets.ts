@@ -7,7 +7,6 @@ import { accessOf, driverOf, type MadeFor, SUPERUSER_PASSWORD_KEY } from '../rec
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
-import { redisConf } from './redis/redis-conf.ts';
 import { REDIS_PORT } from './service.ts';
 import { postgresHost, redisHost } from './store-hosts.ts';
 
@@ -59,4 +58,23 @@ export function redisSecret(record: AppDeployment, password: string): Secret {
       'redis.conf': redisConf(password),
     },
   };
+}
+
+/**
+ * Text of redis.conf. The data is the state of the queue. It is in an append-only file on the pod's scratch space: a restarted
+ * container loses at most a second, and a replaced pod starts empty. Source of the quoting: "redis.conf", strings in double
+ * quotes.
+ */
+export function redisConf(password: string): string {
+  const quoted = `"${password.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;
+  return `${[
+    'bind * -::*',
+    'port 6379',
+    'protected-mode no',
+    'dir /data',
+    'save ""',
+    'appendonly yes',
+    'appendfsync everysec',
+    `requirepass ${quoted}`,
+  ].join('\n')}\n`;
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redisConf } from './redis/redis-conf.ts';
+import { redisConf } from './secrets.ts';
 import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from './wait-scripts.ts';
 
 const PASSWORD = `p@ss:w/ö%'"$\\n &?#`;

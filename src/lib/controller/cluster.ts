@@ -2,7 +2,7 @@
 
 import type { ResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../kube/client.ts';
-import { abortable } from './clients/abortable.ts';
+import { abortable } from './clients/wrap-client.ts';
 import type { Reflector } from './reflector.ts';
 
 export interface CacheSet {

@@ -1,7 +1,7 @@
 // The metrics of a process for Prometheus. docs/monitoring.md lists them. No label names a tenant, a record or a user, so the
 // number of series is bounded by the tables of kinds, routes and errors.
 
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
 
@@ -179,4 +179,24 @@ function makeRequestMetrics(
     requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
     codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
   };
+}
+
+// Metrics of the process itself: version, CPU, memory, event loop and garbage collection, under the names that Prometheus clients
+// for Node.js share.
+
+/** Interval of the event loop's samples. The default of 10 ms would wake an idle process a hundred times a second. */
+const LAG_RESOLUTION_MS = 100;
+
+/** Adds the metrics to `registry`. `command` is the command that the process runs. Call it once in a process. */
+export function addProcessMetrics(
+  registry: Registry,
+  { command, version }: { command: string; version: string },
+): void {
+  new Gauge({
+    name: 'davit_build_info',
+    help: 'Always 1; the labels say what runs',
+    labelNames: ['command', 'version'],
+    registers: [registry],
+  }).set({ command, version }, 1);
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
 }

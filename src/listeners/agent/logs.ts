@@ -1,6 +1,6 @@
 // Answers requests of the hub for log lines of the deployments that this cluster runs for it.
 
-import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/wrap-client.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import type { Reflector } from '../../lib/controller/reflector.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';

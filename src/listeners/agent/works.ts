@@ -4,16 +4,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
 import { hasDrifted } from '../../deployments/plan/drift.ts';
 import { revisionsOf } from '../../deployments/record/revisions.ts';
-import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/wrap-client.ts';
 import { placeOf } from '../../lib/controller/cluster.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import type { KubeClient, KubeObject, SecretObject } from '../../lib/kube/client.ts';
 import { applyOrReplace } from '../../lib/kube/immutable-secret.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import {
   APPLIED_ANNOTATION,
@@ -50,11 +49,6 @@ export interface AgentOptions {
   readonly clusterId: string;
   readonly listenerId: string;
   readonly epoch: () => number;
-}
-
-interface Secret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-  readonly immutable?: boolean;
 }
 
 /** Reconciles one work, by its name. */
@@ -191,12 +185,12 @@ async function copySecret(
   { name, copy, version }: SecretToCopy,
   { hub, local, caches, namespace }: Clusters,
 ): Promise<'copied' | { readonly of: string | undefined }> {
-  const original = await hub.get<Secret>(SECRETS, { namespace, name: copy });
+  const original = await hub.get<SecretObject>(SECRETS, { namespace, name: copy });
   const place = { namespace: work.spec.namespace, name };
   const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
   const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
   if (there !== undefined && owner !== work.metadata.name) return { of: owner };
-  const secret: Secret & { type: string } = {
+  const secret: SecretObject & { type: string } = {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {

@@ -8,19 +8,13 @@ import { holdsValuesOf } from '../../deployments/record/names.ts';
 import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { SecretObject } from '../../lib/kube/client.ts';
 import { applyOrReplace } from '../../lib/kube/immutable-secret.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import { FIELD_MANAGER, LISTENER_COPY_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
 import { crossingSecrets, makeCopy, makeWork, pausedWork } from './objects.ts';
-
-interface Secret extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
-}
 
 export interface WorkTarget {
   readonly listener: Listener;
@@ -74,7 +68,7 @@ async function writeWork(wanted: ListenerWork, uid: string | undefined, home: Cl
 
 async function copySecret(record: AppDeployment, listener: Listener, name: string, home: Cluster): Promise<void> {
   const secret = await home.client
-    .get<Secret>(SECRETS, { namespace: namespaceOf(record), name })
+    .get<SecretObject>(SECRETS, { namespace: namespaceOf(record), name })
     .catch(undefinedIfNotFound);
   if (secret === undefined) return;
   const mayNameUnread = holdsValuesOf(record.metadata.name, name);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anOAuthProvider } from '../../../test/support/builders.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
-import { boundTo } from './binding.ts';
 import { type KeyRing, newestKey, parseKeyRing, ROTATED_AFTER_MS, rotatedKeyRing } from './key-ring.ts';
 import { agentSlot, idOf, ownerLabel, type Subject } from './names.ts';
-import { open, seal } from './sealing.ts';
+import { boundTo, open, seal } from './sealing.ts';
 
 let drawn = 0;
 const random = (bytes: number): Buffer => Buffer.alloc(bytes, (drawn += 1));

@@ -2,7 +2,9 @@
 // moved, or whose provider has changed, stays closed.
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import { type KeyRing, newestKey } from './key-ring.ts';
+import type { EntryKind, Subject } from './names.ts';
 import { secretKeyOf } from './secret-keys.ts';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -44,4 +46,25 @@ export function open(ring: KeyRing, sealed: string, boundTo: string): Opened {
 
 function additional(keyId: string, boundTo: string): Buffer {
   return Buffer.from(JSON.stringify([VERSION, keyId, boundTo]));
+}
+
+// What a sealed value is bound to: whose it is, and the client and addresses for which it was given. A change of one of them, or a
+// provider that was deleted and made again under its name, leaves the value closed, so it is sent nowhere.
+
+/** Additional data of the seal of one entry. */
+export function boundTo(kind: EntryKind, id: string, subject: Subject, { metadata, spec }: OAuthProvider): string {
+  const { tenant, tenantId, provider, user, slot } = subject;
+  const { clientId, issuer, authUrl, tokenUrl, revocationUrl, mcpServerUrl } = spec;
+  const whose = [tenant, tenantId, provider, user, slot];
+  const from = [
+    metadata.name,
+    metadata.uid ?? '',
+    clientId,
+    issuer ?? '',
+    authUrl,
+    tokenUrl,
+    revocationUrl ?? '',
+    mcpServerUrl ?? '',
+  ];
+  return JSON.stringify([kind, id, whose, from]);
 }

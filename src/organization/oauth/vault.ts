@@ -16,10 +16,9 @@ import {
 } from '../../schema/meta.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import { asOurs } from '../facade/organization-secrets.ts';
-import { boundTo } from './binding.ts';
 import type { ReadKeys } from './keys.ts';
 import { type EntryKind, entryName, ownerLabel, type Subject } from './names.ts';
-import { open, seal } from './sealing.ts';
+import { boundTo, open, seal } from './sealing.ts';
 
 const Annotation = z.object({
   subject: z.object({

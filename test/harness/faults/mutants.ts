@@ -609,7 +609,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'oauth',
   ),
   'a token is not bound to its token endpoint': bug(
-    'src/organization/oauth/binding.ts',
+    'src/organization/oauth/sealing.ts',
     "    authUrl,\n    tokenUrl,\n    revocationUrl ?? '',",
     "    authUrl,\n    revocationUrl ?? '',",
     'oauth',

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { makeAllMetrics } from '../../../src/app/metrics.ts';
-import { addProcessMetrics } from '../../../src/lib/controller/process-metrics.ts';
+import { addProcessMetrics } from '../../../src/lib/controller/metrics.ts';
 import { isFailure, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../../../src/schema/build.ts';
 import { customResourceDefinitions } from '../../../src/schema/crd.ts';

@@ -133,7 +133,6 @@ const PURE = [
   'organization/conditions.ts',
   'organization/http/oauth-tokens/html.ts',
   'organization/http/oauth-tokens/presenter.ts',
-  'organization/oauth/binding.ts',
   'organization/oauth/key-ring.ts',
   'organization/oauth/names.ts',
   'organization/oauth/quirks.ts',

@@ -143,7 +143,7 @@ function expressionsIn(file: string): Expression[] {
     const [source, flags] = given;
     if (callee.type !== 'Identifier' || source === undefined) return;
     // Schemas make theirs with `matching` (schema/primitives.ts), whose other arguments are bounds.
-    if (callee.name === 'matching') add(start, textOf(source, file), '');
+    if (callee.name === 'matching' && source.type !== 'Literal') add(start, textOf(source, file), '');
     if (callee.name === 'RegExp') add(start, textOf(source, file), flags ? textOf(flags, file) : '');
   };
   new Visitor({

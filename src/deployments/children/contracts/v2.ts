@@ -4,10 +4,9 @@
 import { makePostgresCluster } from '../database/cluster.ts';
 import { makePostgresStatefulSet } from '../database/stateful-set.ts';
 import { envFor } from '../env.ts';
-import { makeMigration } from '../migration.ts';
 import { probesFor } from '../probes.ts';
 import { makeRedisStatefulSet } from '../redis/stateful-set.ts';
-import { makeTask } from '../task.ts';
+import { makeMigration, makeTask } from '../task.ts';
 import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from '../wait-scripts.ts';
 import { makeWorkload } from '../workload.ts';
 import type { PodContract, PodParts } from './contract.ts';

@@ -1,6 +1,7 @@
 // Wraps every request of a client. Only this file knows the verbs and which of them write.
 
 import type { KubeClient } from '../../kube/client.ts';
+import type { FairLimiter } from '../fair-limiter.ts';
 
 /** Options that abort a request. Reads ignore `isStillWanted`. */
 export interface Abandonable {
@@ -57,4 +58,14 @@ export function wrapClient(client: KubeClient, around: Around): KubeClient {
       write(ref, options, (given) => client.jsonPatch(resource, ref, patch, given)),
     remove: (resource, ref, options) => write(ref, options, (given) => client.remove(resource, ref, given)),
   };
+}
+
+/** The same client, whose requests wait for their turn at `gate`. */
+export function fairClient(client: KubeClient, gate: FairLimiter): KubeClient {
+  return wrapClient(client, ({ namespace, signal }, send) => gate.run(namespace, send, signal));
+}
+
+/** The same client; `signal` aborts every request. A watch has its own signal. */
+export function abortable(client: KubeClient, signal: AbortSignal): KubeClient {
+  return wrapClient(client, (_, send) => send({ signal }));
 }

@@ -4,7 +4,7 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { type AllMetrics, makeAllMetrics } from '../../../../src/app/metrics.ts';
 import type { RegistryHealth } from '../../../../src/builds/registry/metrics.ts';
-import { addProcessMetrics } from '../../../../src/lib/controller/process-metrics.ts';
+import { addProcessMetrics } from '../../../../src/lib/controller/metrics.ts';
 import { Unavailable } from '../../../../src/lib/errors.ts';
 import { censusOf } from '../../../../src/monitoring/census.ts';
 import type { Census } from '../../../../src/monitoring/metrics.ts';
