@@ -122,6 +122,12 @@ describe("the record's own store", () => {
       want: 'fail NotAnswering',
     },
     {
+      name: 'was not needed before',
+      set: silent,
+      before: said('RedisReady', 'True', 'NotNeeded'),
+      want: 'fail Starting',
+    },
+    {
       name: 'only the other one answered before',
       set: silent,
       before: said('DatabaseReady', 'True', 'Answering'),

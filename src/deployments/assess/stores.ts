@@ -15,6 +15,7 @@ import {
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../schema/meta.ts';
+import type { Condition } from '../../schema/primitives.ts';
 import { doesWithout } from '../../schema/runtime.ts';
 import { quoted } from '../../schema/text.ts';
 import { databaseNumberIn } from '../record/names.ts';
@@ -288,8 +289,7 @@ function clusterReady({ observed, what }: Seen): Entry | undefined {
 
 function clusterStopped({ observed, condition, what, name }: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
-  const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  if (!answered) return undefined;
+  if (!hasAnswered(before)) return undefined;
   const { namespace } = observed.record.metadata;
   return fail(
     'NotAnswering',
@@ -380,8 +380,12 @@ function replacesPods({ metadata, status = {} }: Workload, pods: readonly Pod[])
 
 function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
-  const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  return answered ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
+  return hasAnswered(before) ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
+}
+
+/** NotNeeded is True too, and says nothing of a store that the record has only now. */
+function hasAnswered(before: Condition | undefined): boolean {
+  return (before?.status === 'True' && before.reason !== 'NotNeeded') || before?.reason === 'NotAnswering';
 }
 
 /** The running pods still need a volume of their own. The rollout that replaces them does not, so the record is not Stalled by it. */
