@@ -48,7 +48,7 @@ export async function makeOwnFacade({
     remember,
     forget,
     beforeEach: freshen,
-    settings: { ...settings, http: { ...settings.http, basePath: '', requestsPerMinute: 0 } },
+    settings: { ...settings, http: { ...settings.http, basePath: '' } },
     codeHosts: { repositories: () => Promise.reject(new Error('only davit-api has the credentials of code hosts')) },
     gate: { run: (_group, write) => write() },
     log: SILENT,

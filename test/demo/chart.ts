@@ -7,6 +7,8 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 
 const definitions = join(import.meta.dirname, '../../crds');
 const SETTINGS = 'settings.yaml';
+/** For kubectl davit. */
+const PUBLISHED = 'settings.json';
 
 interface Manifest {
   readonly data?: Record<string, string>;
@@ -17,9 +19,12 @@ export async function renderedChart(images: Readonly<Record<string, string>>): P
   const chart = await readFile(join(import.meta.dirname, 'chart.yaml'), 'utf8');
   const objects = parseAllDocuments(chart).map((document) => document.toJS() as Manifest);
   for (const { data } of objects) {
-    if (data?.[SETTINGS] === undefined) continue;
-    const settings = parse(data[SETTINGS]) as { readonly images: object };
-    data[SETTINGS] = stringify({ ...settings, images: { ...settings.images, ...images } });
+    for (const file of [SETTINGS, PUBLISHED]) {
+      if (data?.[file] === undefined) continue;
+      const settings = parse(data[file]) as { readonly images: object };
+      const write = file === PUBLISHED ? JSON.stringify : stringify;
+      data[file] = write({ ...settings, images: { ...settings.images, ...images } });
+    }
   }
   const files = (await readdir(definitions)).toSorted();
   const kinds = await Promise.all(files.map((name) => readFile(join(definitions, name), 'utf8')));

@@ -111,6 +111,7 @@ function checkValue(definition: FlagDefinition, value: Value): void {
 }
 
 function checkText({ name, choices, isNumber, least = 0, most, value: shown }: FlagDefinition, value: string): void {
+  if (value === '') throw new Misuse(`--${name} is empty. Give it a value, or leave it out.`);
   const unit = shown === 'SECONDS' ? ' of seconds' : '';
   if (isNumber && !/^\d+$/.test(value)) throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
   if (isNumber && Number(value) < least) throw new Misuse(`--${name} must be at least ${least}, not ${value}.`);

@@ -151,6 +151,7 @@ describe('a command line', () => {
     ],
     ['a time that is none', ['clone', 'shop', '--to', 'b', '--at', 'noon'], /^--at must be a time such as /],
     ['a port that is none', ['open', 'shop', '--port', '65536'], /^--port must be at most 65535, not 65536\.$/],
+    ['a value that is empty', ['rollback', 'shop', '--to', ''], /^--to is empty\. Give it a value, or leave it out\.$/],
     ['help for an unknown command', ['help', 'fly'], /^Unknown command "fly"\./],
   ])('is refused with exit code 2 for %s', async (_what, args, words) => {
     expect(await runCli(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [], out: '' });

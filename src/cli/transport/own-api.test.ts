@@ -3,6 +3,8 @@
 import { expect, it } from 'vitest';
 import { aRecord } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
+import { Forbidden, Unauthorized } from '../../lib/errors.ts';
+import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';
 
 /** Verb and kind of each read, without what every command reads: the settings and who asks. */
 async function readsOf(args: readonly string[]): Promise<string[]> {
@@ -29,4 +31,28 @@ it('a change also reads what it may name', async () => {
 
 it('the platform is shown without a deployment being read', async () => {
   expect(await readsOf(['platform'])).toEqual(['get Namespace', ...OFFERED]);
+});
+
+it.each([
+  ['{', 'has no JSON'],
+  ['[]', 'has no settings of this version'],
+  ['{"limits":5}', 'has no settings of this version'],
+])('settings that are %s are refused in a sentence', async (text, why) => {
+  const cli = makeOwnCli();
+  const ref = { namespace: 'davit-system', name: 'davit-platform' };
+  await cli.kube.mergePatch(CONFIG_MAPS, ref, { data: { 'settings.json': text } }, { fieldManager: 'test' });
+  await expect(cli.api()).rejects.toThrow(`ConfigMap davit-platform in namespace davit-system ${why}. Use `);
+});
+
+it.each([
+  [
+    new Forbidden('refused', { serverMessage: 'User "ed" cannot impersonate resource "users"' }),
+    'User "ed" cannot impersonate resource "users". Leave out --as, or ask for the right to impersonate that user.',
+  ],
+  [new Forbidden('refused', { serverMessage: 'no' }), /^Davit is not installed in namespace davit-system: /],
+  [new Unauthorized('refused', { serverMessage: 'Unauthorized' }), /^The Kubernetes API server does not know the cred/],
+])('a refusal of the API server is told: %s', async (refusal, words) => {
+  const cli = makeOwnCli();
+  cli.kube.failOn(() => refusal);
+  await expect(cli.api()).rejects.toThrow(words);
 });

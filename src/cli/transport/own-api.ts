@@ -1,7 +1,7 @@
 // Davit's HTTP API in this process: its own routes, with the kubeconfig's credentials. It needs no address, no token, and no davit-api
 // that runs.
 
-import { Forbidden, NotFound, ServerError } from '../../lib/errors.ts';
+import { Forbidden, NotFound, ServerError, Unauthorized } from '../../lib/errors.ts';
 import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 import { Settings } from '../../schema/settings.ts';
@@ -17,6 +17,8 @@ export interface OwnApiOptions {
 
 /** What the chart publishes of the settings. */
 const PUBLISHED = 'davit-platform';
+/** The API server's words to a caller of --as. */
+const IMPERSONATION = / cannot impersonate /;
 
 /** Throws Failure where Davit is not installed. */
 export async function makeOwnApi({ kube, namespace, davitNamespace }: OwnApiOptions): Promise<HttpApi> {
@@ -40,13 +42,30 @@ async function readSettings(kube: KubeClient, davitNamespace: string): Promise<S
   const ref = { namespace: davitNamespace, name: PUBLISHED };
   try {
     const { data } = await kube.get<ConfigMapObject>(CONFIG_MAPS, ref);
-    return Settings.parse(JSON.parse(data?.['settings.json'] ?? '{}'));
+    return settingsIn(data?.['settings.json'] ?? '{}', davitNamespace);
   } catch (error) {
+    if (error instanceof Unauthorized)
+      throw new Failure(
+        'The Kubernetes API server does not know the credentials of the kubeconfig, or they have expired. Renew them, or name another context with --context.',
+      );
+    if (error instanceof Forbidden && IMPERSONATION.test(error.serverMessage ?? ''))
+      throw new Failure(`${error.serverMessage}. Leave out --as, or ask for the right to impersonate that user.`);
     if (error instanceof NotFound || error instanceof Forbidden)
       throw new Failure(
         `Davit is not installed in namespace ${davitNamespace}: ConfigMap ${PUBLISHED}, which its chart creates for kubectl davit, cannot be read there. If Davit is in another namespace, name it with --davit-namespace.`,
       );
     if (error instanceof ServerError) throw new Failure(error.serverMessage ?? error.message);
     throw error;
+  }
+}
+
+function settingsIn(text: string, davitNamespace: string): Settings {
+  try {
+    return Settings.parse(JSON.parse(text));
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'no JSON' : 'no settings of this version';
+    throw new Failure(
+      `ConfigMap ${PUBLISHED} in namespace ${davitNamespace} has ${why}. Use the kubectl davit of the installed version. helm upgrade with the chart of that version writes the ConfigMap again.`,
+    );
   }
 }
