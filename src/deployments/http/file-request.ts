@@ -179,6 +179,11 @@ export function changesOfAnswers(before: Deployment, after: Deployment): Applied
   return objectChanges(comparable(before), comparable(after)).map((one) => ({ from: null, to: null, ...one }));
 }
 
-function comparable({ source_config: config, source_revision_config: revision }: Deployment): object {
-  return asObject(withoutNull({ workflow_config_path: revision.workflow_config_path, ...config }));
+function comparable({
+  source_config: config,
+  source_revision_config: revision,
+  secret_references: references,
+}: Deployment): object {
+  const { workflow_config_path } = revision;
+  return asObject(withoutNull({ workflow_config_path, secret_references: references, ...config }));
 }

@@ -99,7 +99,9 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   /** A caller may have the right to write but not to read. Only a caller who may read learns that the right to write is missing. */
   async function standingOf(caller: Caller, { verb, nameIn }: Asked, place: Place): Promise<Standing> {
     if (await allowed(caller, verb, place)) return 'may';
-    if (verb === 'get' || verb === 'list' || !(await allowed(caller, 'list', shownIn(place)))) return 'nobody';
+    const shown = shownIn(place);
+    const isTheSame = shown === place && (verb === 'get' || verb === 'list');
+    if (isTheSame || !(await allowed(caller, 'list', shown))) return 'nobody';
     const name = nameIn?.(place.namespace);
     return name !== undefined && (await allowed(caller, verb, { ...place, name })) ? 'may' : 'looks';
   }

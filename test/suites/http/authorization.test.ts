@@ -128,6 +128,16 @@ describe('the right', () => {
     expect((await facade.call('GET', '/v2/deployments/not-a-uuid')).status).toBe(403);
   });
 
+  it('to read objects that are not Davit’s own is named to whoever may list the deployments', async () => {
+    facade.kube.allow(({ resource }) => resource === 'appdeployments');
+    expect((await facade.call('GET', '/v2/retained-databases')).body.detail).toMatch(
+      /^You cannot list resource "persistentvolumeclaims" in API group "" in the namespace "team-a"\./,
+    );
+    facade.clock.ms += 60_000;
+    facade.kube.allow(() => false);
+    expect((await facade.call('GET', '/v2/retained-databases')).body.detail).toMatch(/X-Tenant-Id/);
+  });
+
   it('may be limited to one record', async () => {
     const [one, other] = ['one', 'other'].map((name) => facade.seed({ metadata: { name } }).metadata.uid ?? '');
     facade.kube.allow(({ verb, name }) => verb === 'list' || name === 'one');

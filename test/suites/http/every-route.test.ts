@@ -331,7 +331,9 @@ describe.each(ofTenants)('$name', (route) => {
       const kinds = facade.kube.writes.slice(asked).map(({ kind }) => kind);
       const right = ['SelfSubjectAccessReview'];
       const isRead = route.operation.responses['200'] !== undefined && route.method === 'GET';
-      expect(kinds.slice(1)).toEqual(isRead || route.path.includes('_logs') ? right : [...right, ...right]);
+      // What is not Davit's own is asked about twice: the second answer decides in which words it is refused.
+      const isOnce = (isRead && route.path !== '/v2/retained-databases') || route.path.includes('_logs');
+      expect(kinds.slice(1)).toEqual(isOnce ? right : [...right, ...right]);
     }
     facade.kube.allow(() => true);
   });

@@ -281,6 +281,21 @@ describe('what is wrong with a file has the same sentence at each door:', () => 
     await own.app.close();
   });
 
+  it('names references to Secrets that come, change and go among its changes', async () => {
+    const withReferences = async (...names: string[]): Promise<unknown> => {
+      const references = names.map((one) => ({ name: 'S', secret_name: one, secret_key: 'key' }));
+      const file = JSON.stringify({ name: 'shop', secret_references: references });
+      const { changes } = (await apply({ file }, '?dry_run=true')).body;
+      expect((await apply({ file })).body.changes).toEqual(changes);
+      return changes;
+    };
+    await apply({ file: `name: shop\n${IMAGE}` });
+    const field = 'secret_references[S].secret_name';
+    expect(await withReferences('one')).toContainEqual({ field, kind: 'added', from: null, to: 'one' });
+    expect(await withReferences('other')).toContainEqual({ field, kind: 'changed', from: 'one', to: 'other' });
+    expect(await withReferences()).toContainEqual({ field, kind: 'removed', from: 'other', to: null });
+  });
+
   it('a file that somebody sends who may only read', async () => {
     facade.kube.know((token) => token);
     facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');

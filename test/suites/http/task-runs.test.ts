@@ -211,6 +211,16 @@ describe('a run of a task now', () => {
     expect(jobs()).toEqual([]);
   });
 
+  it('of a command needs a program', async () => {
+    seedServer();
+    const answer = await facade.call('POST', `/v2/deployments/${id}/runs`, { command: ['', 'x'] });
+    expect([answer.status, answer.body.detail]).toMatchObject([
+      422,
+      [{ loc: ['body', 'command', 0], msg: 'must begin with the name of a program' }],
+    ]);
+    expect(jobs()).toEqual([]);
+  });
+
   it('is refused, in words that name the right, to whoever uses the tenant and may not create Jobs', async () => {
     seedServer();
     facade.kube.allow(({ resource }) => resource === 'appdeployments');

@@ -54,7 +54,9 @@ export const RunTaskBody = z
 
 export const RunCommandBody = z
   .object({
-    command: Task.shape.command.describe('The command with its arguments. No shell reads it.'),
+    command: Task.shape.command
+      .refine(([program]) => program !== '', { error: 'must begin with the name of a program', path: [0] })
+      .describe('The command with its arguments. No shell reads it.'),
     timeout_seconds: timeout.describe('Seconds after which it is ended. Default: 3600.'),
   })
   .meta({ id: 'RunCommand', examples: [{ command: ['python', 'manage.py', 'clearsessions'] }] });
