@@ -189,12 +189,17 @@ export function tell(
   report(result);
 }
 
-/** A command that a sentence suggests, without flags that select a cluster. */
-const SUGGESTED = new RegExp(`${PROGRAM} [a-z]+(?= |$)(?![^\\n]* --(?:namespace|context|kubeconfig)=)`, 'gm');
+/** A command that a sentence suggests, without flags that select a cluster, but for the -n of a condition's message. */
+const SUGGESTED = new RegExp(
+  `${PROGRAM} [a-z]+(?= |$)(?![^\\n]* --(?:namespace|context|kubeconfig)=)(?=(?:(?!\\. )[^\\n])*( -n )|)`,
+  'gm',
+);
 
 /** The sentence, whose commands reach what the caller reached. `suggested`: as Context has it. */
 export function withFlags(sentence: string, suggested: string): string {
-  return suggested === '' ? sentence : sentence.replaceAll(SUGGESTED, (command) => `${command}${suggested}`);
+  if (suggested === '') return sentence;
+  const others = suggested.replace(/ --namespace=\S*/, '');
+  return sentence.replaceAll(SUGGESTED, (command, own) => `${command}${own === undefined ? suggested : others}`);
 }
 
 /** Prints `value` as JSON if --output asks for it, otherwise the lines. */

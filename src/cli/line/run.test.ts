@@ -10,6 +10,7 @@ import { COMMANDS } from '../commands/commands.ts';
 import { complete } from '../commands/completion.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
+import { withFlags } from './command.ts';
 import { programName } from './program.ts';
 
 const SHOWN = COMMANDS.filter(({ isHidden }) => !isHidden);
@@ -173,6 +174,18 @@ describe('a command line', () => {
       expect.objectContaining({ server: 'https://b', token: 'y', namespace: undefined }),
     ]);
   });
+});
+
+it.each([
+  ['To see: kubectl davit status a', 'To see: kubectl davit status --namespace=b --context=c a'],
+  ['Its log: kubectl davit logs a -n b', 'Its log: kubectl davit logs --context=c a -n b'],
+  [
+    'kubectl davit logs a -n b. To wait: kubectl davit wait a',
+    'kubectl davit logs --context=c a -n b. To wait: kubectl davit wait --namespace=b --context=c a',
+  ],
+  ['To wait: kubectl davit wait a --namespace=b', 'To wait: kubectl davit wait a --namespace=b'],
+])('a suggested command has the namespace once: %s', (sentence, said) => {
+  expect(withFlags(sentence, ' --namespace=b --context=c')).toBe(said);
 });
 
 describe('exit codes', () => {
