@@ -3,11 +3,19 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord } from '../../../test/support/builders.ts';
 import { fileErrors, fileFrom } from '../../../test/support/deployment-files.ts';
-import { fileOf } from './deployment-file.ts';
+import { fileOf, withoutNull } from './deployment-file.ts';
 
 function errorsOf(text: string): string[] {
   return fileErrors(text).map((line) => line.replace(/^davit\.yaml:/, ''));
 }
+
+it('what is compared has no null in elements of lists either', () => {
+  const task = { name: 'hello', command: ['true'] };
+  expect(withoutNull({ tasks: [{ ...task, time_zone: null, concurrency: null }], env: [] })).toEqual({
+    tasks: [task],
+    env: [],
+  });
+});
 
 describe('a file that is right', () => {
   it('is read as it is written', () => {

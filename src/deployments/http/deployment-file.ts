@@ -213,8 +213,9 @@ export function withoutUnset(value: unknown): unknown {
   return Object.fromEntries(kept.filter(([, inner]) => isSet(inner) && !isEmpty(inner)));
 }
 
-/** The same of an answer, with empty objects where one asks for something: `database: {backup: {}}`. */
+/** The same of an answer and of the elements of its lists, with empty objects where one asks for something: `database: {backup: {}}`. */
 export function withoutNull(value: unknown, field = ''): unknown {
+  if (Array.isArray(value)) return value.map((one: unknown) => withoutNull(one));
   if (!isObject(value)) return value;
   const kept = Object.entries(value).map(([key, inner]) => [key, withoutNull(inner, key)] as const);
   const fields = Object.fromEntries(kept.filter(([, inner]) => isSet(inner)));
