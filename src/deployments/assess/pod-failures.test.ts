@@ -52,6 +52,16 @@ it.each([
 });
 
 it.each([
+  [{}, 'Read its log.'],
+  [{ 'davit.dev/task': 'clean' }, 'Read its log, and deploy a corrected revision.'],
+])('the advice on a command that failed is for a task or for who typed it: %j', (labels, advice) => {
+  const state = { terminated: { exitCode: 3, reason: 'Error', message: 'no table' } };
+  const { metadata, ...pod } = aPod('task', REVISION, { main: [{ name: 'davit-task', image: 'x:1', state }] });
+  const labeled = { ...pod, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+  expect(podFailure([labeled])?.message).toBe(`The command failed (Error, exit code 3): no table. ${advice}`);
+});
+
+it.each([
   [
     'server',
     '160Mi',

@@ -8,6 +8,7 @@ import {
   REVISION_LABEL,
   STORE_PARTS,
   TASK_CONTAINER,
+  TASK_LABEL,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../schema/meta.ts';
@@ -88,12 +89,18 @@ export function living(pods: readonly Pod[]): readonly Pod[] {
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-function containersOf(pods: readonly Pod[]): readonly ContainerStatus[] {
-  return pods.flatMap(({ spec, status }) =>
+interface Container extends ContainerStatus {
+  /** It runs a command that somebody typed, which no revision has. */
+  readonly isTyped: boolean;
+}
+
+function containersOf(pods: readonly Pod[]): readonly Container[] {
+  return pods.flatMap(({ metadata, spec, status }) =>
     [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map((container) => {
       const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
       const resources = container.resources ?? all.find(({ name }) => name === container.name)?.resources;
-      return resources ? { ...container, resources } : container;
+      const isTyped = container.name === TASK_CONTAINER && metadata.labels?.[TASK_LABEL] === undefined;
+      return { ...container, isTyped, ...(resources && { resources }) };
     }),
   );
 }
@@ -139,7 +146,7 @@ function adviceOnProgram(words: string): string | undefined {
   );
 }
 
-function crashTrouble(container: ContainerStatus): Trouble | undefined {
+function crashTrouble(container: Container): Trouble | undefined {
   const ended =
     container.state?.terminated ??
     (container.state?.running && container.ready && !container.unsettled ? undefined : container.lastState?.terminated);
@@ -151,7 +158,7 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   if (container.name === DATABASE && /no space left on device/i.test(ended.message ?? ''))
     return { reason: 'VolumeFull', message: `${containerEnded(container.name)}: ${words}. ${VOLUME_FULL}` };
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-  const advice = adviceOnEnd(container.name, ended.reason, words);
+  const advice = adviceOnEnd(container, ended.reason, words);
   return {
     reason: 'ContainerCrashed',
     message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}${container.unsettled ? ' It is running again; Davit waits to see whether it stays up.' : ''}`,
@@ -184,13 +191,13 @@ export const VOLUME_FULL =
   'Its volume is full. Raise db_storage_gi in source_config.resource_spec; PostgreSQL starts again when the volume has grown, which its storage class must allow.';
 
 /** What helps. No revision changes what Davit's own work on the database does, nor the program of a store. */
-function adviceOnEnd(name: string, reason: string | undefined, words: string): string | undefined {
+function adviceOnEnd({ name, isTyped }: Container, reason: string | undefined, words: string): string | undefined {
   const isOwn = isDatabaseStep(name);
   if (reason === 'OOMKilled' && isOwn) return 'It reached the limit of its memory.';
   // A container that has started wrote its words itself.
   const known = reason === 'StartError' && !isOwn ? adviceOnProgram(words) : adviceOnProcessor(words);
   if (known !== undefined || isOwn) return known;
-  return STORES.has(name) ? 'Read its log.' : 'Read its log, and deploy a corrected revision.';
+  return isTyped || STORES.has(name) ? 'Read its log.' : 'Read its log, and deploy a corrected revision.';
 }
 
 /** Davit's own containers wait for stores, and may exit until these answer. */
