@@ -491,6 +491,15 @@ describe('exec', () => {
     });
   });
 
+  it('exec says so where a pod ends or is kept', async () => {
+    const spec = { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } };
+    const kubectl = answering({ [RECORDS]: aRecord(spec), pods: { items: [pod('x', {}, 'False')] } });
+    const { err } = await runCli(['exec', 'shop', '--', 'ls'], { kubectl });
+    expect(err).toBe(
+      'shop is scaled to zero, so no pod of server runs. To start it: kubectl davit scale shop server=1',
+    );
+  });
+
   it('exec names the parts where it is asked for none of them', async () => {
     const spec = { sourceConfig: { runtime: { workers: { mailer: {} } } } };
     const ran = await runCli(['exec', 'shop', '--component', 'nope', '--', 'ls'], {

@@ -50,12 +50,10 @@ async function readyPod(kubectl: Kubectl, name: string, component: string): Prom
   const [newest] = readyPods(pods);
   if (newest) return newest.metadata.name;
   // A deployment or a worker that is not there has no pods either.
-  if (pods.length === 0) {
-    const record = await readRecord(kubectl, name);
-    const none = isScaledToZero(record) ? zeroSentence(name, component) : undefined;
-    const sentence = unknownPart(record, component, COMPONENTS) ?? none;
-    if (sentence !== undefined) throw new Failure(sentence);
-  }
+  const record = await readRecord(kubectl, name);
+  const none = isScaledToZero(record) ? zeroSentence(name, component) : undefined;
+  const sentence = unknownPart(record, component, COMPONENTS) ?? none;
+  if (sentence !== undefined) throw new Failure(sentence);
   const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
   throw new Failure(`${why} See: ${PROGRAM} status ${name}`);
 }

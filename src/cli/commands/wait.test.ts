@@ -276,19 +276,25 @@ describe('a record that was read with kubectl', () => {
 
 describe('open', () => {
   const kubectl =
-    (pods: readonly object[], conditions = zero.conditions): Kubectl =>
+    (pods: readonly object[], conditions = rolling.conditions, spec = {}): Kubectl =>
     async ([, resource]) =>
-      JSON.stringify(resource === RECORDS ? aRecord({}, { conditions }) : { items: pods });
+      JSON.stringify(resource === RECORDS ? aRecord(spec, { conditions }) : { items: pods });
   const READY_POD = { conditions: [{ type: 'Ready', status: 'True' }] };
 
   it.each([
-    { is: 'scaled to zero', look: zero, hint: 'To start one: kubectl davit scale shop server=1' },
     { is: 'starting', look: rolling, hint: 'To wait for one: kubectl davit wait shop' },
     { is: 'stalled', look: secret, hint: 'What is wrong: kubectl davit status shop' },
   ])('says at once that no pod is ready, and what to do: $is', async ({ look, hint }) => {
     const failing = needReadyPod(kubectl([], look.conditions), 'shop');
     await expect(failing).rejects.toThrow(/^No pod of shop is ready\. .* it is\.\n/);
     await expect(failing).rejects.toThrow(hint);
+  });
+
+  it('says that it is scaled to zero in the words of logs and exec', async () => {
+    const spec = { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } };
+    await expect(needReadyPod(kubectl([], zero.conditions, spec), 'shop')).rejects.toThrow(
+      /^shop is scaled to zero, so no pod of server runs\. To start it: kubectl davit scale shop server=1$/,
+    );
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../deployments/assess/observed.ts';
 import { judgedAgainWithinMs } from '../../deployments/assess/retry.ts';
 import type { Deployment } from '../../deployments/http/payloads.ts';
+import { isScaledToZero } from '../../deployments/record/revisions.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../../schema/meta.ts';
@@ -20,7 +21,7 @@ import {
 } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { withShortIds } from '../line/short-ids.ts';
-import { commandToStart } from '../text/scaled-to-zero.ts';
+import { commandToStart, zeroSentence } from '../text/scaled-to-zero.ts';
 import { type HttpApi, Refused } from '../transport/http-api.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from '../transport/kubectl.ts';
 import { listOf, readRecord, readyPods } from '../transport/records.ts';
@@ -295,13 +296,15 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
   const record = await readRecord(kubectl, name);
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
   if (readyPods(pods).length > 0) return;
+  const zero = isScaledToZero(record) ? zeroSentence(name, 'server') : undefined;
+  if (zero !== undefined) throw new Failure(zero);
   const { is, words } = verdictOn(judged(record));
   throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }
 
-/** A deployment that is ready without pods is scaled to zero. */
+/** A deployment that is ready without pods was scaled a moment ago. */
 const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
-  ready: (name) => `To start one: ${commandToStart(name)}`,
+  ready: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
 };
