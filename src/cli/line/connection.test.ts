@@ -146,7 +146,10 @@ describe('the token', () => {
   it('cannot be of somebody else', async () => {
     // oxlint-disable-next-line no-await-in-loop -- two tokens
     for (const token of [undefined, 'given'])
-      expect((await reach({ ...SERVER, token, impersonated: 'bob' })).error).toMatch(/^--as works only with kubectl\./);
+      expect((await reach({ ...SERVER, token, impersonated: 'bob' })).error).toMatch(
+        /^--as works only with kubectl\..* Without --server and DAVIT_SERVER it works with the kubeconfig/,
+      );
+    expect((await reach({ impersonated: 'bob' })).error).toMatch(/^--as works only with kubectl\..* with --token\.$/);
   });
 
   it('is missing with no kubeconfig, and with an address where there is no kubectl', async () => {

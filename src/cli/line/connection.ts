@@ -37,10 +37,13 @@ const CREDENTIALS_MS = 120_000;
 
 /** The port that is forwarded lasts as long as the program. */
 export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connection> {
-  if (options.impersonated !== undefined)
+  if (options.impersonated !== undefined) {
+    const other =
+      ' Without --server and DAVIT_SERVER it works with the kubeconfig, but not for deploy FOLDER and logs --build.';
     throw new Misuse(
-      "--as works only with kubectl. Davit's HTTP API knows the user by the token: leave out --as, and give a token of that user with --token.",
+      `--as works only with kubectl. Davit's HTTP API knows the user by the token: leave out --as, and give a token of that user with --token.${options.server === undefined ? '' : other}`,
     );
+  }
   const kubeconfig = await readKubeconfig(cluster.kubectl, options);
   const namespace = options.namespace ?? kubeconfig.namespace;
   const token = options.token ?? (await tokenOf(kubeconfig, options));
