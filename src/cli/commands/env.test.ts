@@ -69,6 +69,12 @@ describe('env', () => {
     });
   });
 
+  it('set refuses a name that is given twice', async () => {
+    const { ran, written } = await env(['set', 'A=1', 'B=1', 'A=2']);
+    expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(/^A is set twice\.$/m) });
+    expect(written).toEqual([]);
+  });
+
   it('set reads a file, and words win over it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'davit-env-'));
     const file = join(folder, 'shop.env');

@@ -12,11 +12,14 @@ export async function variablesFrom(file: string | undefined, words: readonly st
 
 /** The variables of words such as KEY=VALUE. Throws Misuse. */
 function variablesOf(words: readonly string[]): PlainVariable[] {
+  const names = new Set<string>();
   return words.map((word) => {
     const at = word.indexOf('=');
     if (at < 1) throw new Misuse(`"${word}" sets no variable. Write KEY=VALUE; KEY= sets an empty value.`);
     const name = word.slice(0, at);
     needVariableName(name);
+    if (names.has(name)) throw new Misuse(`${name} is set twice.`);
+    names.add(name);
     return { name, value: word.slice(at + 1) };
   });
 }
