@@ -35,7 +35,7 @@ export function integer(least: number, most: number): z.ZodInt {
   return z.int().min(least).max(most);
 }
 
-/** Of at most so many characters. */
+/** `most` counts characters. */
 export function text(most: number): z.ZodString {
   return z.string().max(most);
 }
