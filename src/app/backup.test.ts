@@ -39,7 +39,6 @@ async function send(
   const folder = mkdtempSync(join(tmpdir(), 'davit-backup-'));
   const file = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   file('dump', `dump of ${takenAt}`);
-  file('parts', `0 0 ${`dump of ${takenAt}`.length} 0 app\n`);
   file('taken-at', `${takenAt}\n`);
   file('server-version', '170004\n');
   for (const [name, text] of Object.entries(there)) file(name, text);
@@ -114,11 +113,6 @@ it('two of one second are two backups', async () => {
 });
 
 describe('is no backup', () => {
-  it('with parts that are not the whole dump', async () => {
-    const { code, message } = await send('2026-02-02T02:00:00Z', {}, { parts: '0 0 27 0 app\n' });
-    expect([code, message, keys()]).toEqual([1, 'The dump has 28 bytes, and its parts 27.', []]);
-  });
-
   it('without a manifest, if the store does not take it', async () => {
     s3.fault = (request) => (request.startsWith('PUT') && request.includes('manifest') ? 403 : undefined);
     const { code, message } = await send('2026-02-02T02:00:00Z');
@@ -289,44 +283,6 @@ describe('fetch', () => {
     expect(await fetched('--uid=u2')).toMatchObject({ code: 4, dump: undefined });
   });
 
-  it('says where each part is, and has passwords for the deployment itself alone', async () => {
-    const parts = { dump: '12roles456789', parts: '0 0 1 1 further db\n0 0 0 1 app\n', 'role-parts': '2 5 5\n' };
-    await send('2026-02-04T02:00:00Z', { uid: 'u1' }, { ...parts, extensions: 'hstore\nhstore\n' });
-    const manifest = [...s3.objects].findLast(([key]) => key.endsWith('manifest.json'))?.[1].toString();
-    expect(JSON.parse(manifest ?? '')).toMatchObject({ roles: { count: 2 }, extensions: ['hstore'] });
-    const placed = async (...more: readonly string[]): Promise<string[]> => {
-      const { folder } = await reading({ 'server-version': '170006\n' }, more);
-      return ['further', 'own', 'roles'].map((name) => readFileSync(join(folder, name), 'utf8'));
-    };
-    const others = ['0 0 0 1 1 further db\n', '2 0 0 0 1 app\n'];
-    expect(await placed('--into=u1')).toEqual([...others, '3 5 5\n']);
-    expect(await placed('--into=u2')).toEqual([...others, '3 5 0\n']);
-    expect(await placed()).toEqual([...others, '3 5 0\n']);
-    expect(await fetched('--cluster=app')).toMatchObject({
-      code: 4,
-      dump: undefined,
-      message: expect.stringMatching(
-        /^Backup \S+ has 1 further database and 1 further role, and a Cluster gets/,
-      ) as string,
-    });
-  });
-
-  it('takes a dump of an earlier version as one archive', async () => {
-    const [key = '', text = ''] = [...s3.objects].findLast(([name]) => name.endsWith('manifest.json')) ?? [];
-    const {
-      databases: _parts,
-      extensions: _extensions,
-      ...manifest
-    } = JSON.parse(String(text)) as Record<string, unknown>;
-    s3.objects.set(key, Buffer.from(JSON.stringify(manifest)));
-    const { code, folder } = await reading({ 'server-version': '170006\n' }, ['--cluster=app']);
-    expect([code, readFileSync(join(folder, 'own'), 'utf8'), existsSync(join(folder, 'roles'))]).toEqual([
-      0,
-      '0 0 0 28 0 \n',
-      false,
-    ]);
-  });
-
   it('tries again what the store refuses now', async () => {
     s3.fault = () => 403;
     expect((await fetched()).code).toBe(1);
@@ -334,8 +290,7 @@ describe('fetch', () => {
 });
 
 describe('compare', () => {
-  const CONTENTS = `{"database": ""}
-{"table": "public.a", "rows": "3", "sum": "7"}
+  const CONTENTS = `{"table": "public.a", "rows": "3", "sum": "7"}
 {"largeObjects": "0", "sum": "0"}
 {"objects": "tables", "count": "1"}
 `;

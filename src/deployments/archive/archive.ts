@@ -6,7 +6,6 @@ import { BACKUP_NAME_PATTERN, MOST_LISTED, timeOfBackup } from '../../schema/dat
 import { NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
-import { bytesOf, DumpParts } from './parts.ts';
 import { tooOldFor } from './postgres-major.ts';
 
 /** Whose backups they are. */
@@ -32,11 +31,8 @@ export const ArchiveManifest = z.object({
   /** Number of the database among those of the deployment. */
   number: z.int().min(0).optional(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** uid of the namespace. */
-  tenant: z.string().max(64).optional(),
-  ...DumpParts.shape,
   /** What the database had, where verification is on. */
-  contents: z.array(Contents).optional().catch(undefined),
+  contents: Contents.optional(),
   /** Why they are missing, although verification is on. */
   contentsProblem: z.string().max(512).optional(),
 });
@@ -125,8 +121,6 @@ export function unfitness(
     return `Backup ${name} is of PostgreSQL ${old.needs}, and the database has version ${old.has}, which is older. Create the deployment with an image of PostgreSQL ${old.needs} or newer.`;
   if (stored !== manifest.sizeBytes)
     return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
-  if (manifest.databases && bytesOf(manifest) !== manifest.sizeBytes)
-    return `The manifest of backup ${name} is damaged: its parts have ${bytesOf(manifest)} of ${manifest.sizeBytes} bytes.`;
   return undefined;
 }
 

@@ -3,31 +3,25 @@
 import { describe, expect, it } from 'vitest';
 import { type Contents, contentsOf, missingContents, rowsOf, toldDifferences } from './contents.ts';
 
-const LINES = `{"database" : ""}
-{"sequence" : "public.s", "value" : "7"}
+const LINES = `{"sequence" : "public.s", "value" : "7"}
 {"sequence" : "public.s", "value" : "12"}
 {"table" : "public.orders", "rows" : "5000", "sum" : "-282238852622781939256"}
 {"table" : "public.\\"a\\nb\\"", "rows" : "0", "sum" : "0"}
 {"largeObjects" : "1", "sum" : "9"}
 {"objects" : "indexes", "count" : "2"}
 `;
-const OTHER = `{"database" : "other"}
-{"table" : "public.t", "rows" : "3", "sum" : "1"}
-{"largeObjects" : "0", "sum" : "0"}
-`;
-const [DUMPED] = contentsOf(LINES) ?? [];
+const DUMPED = contentsOf(LINES);
 
 function changed(change: (contents: Contents) => void): readonly string[] {
   if (DUMPED === undefined) throw new Error('the lines are not read');
   const restored = structuredClone(DUMPED);
   for (const sequence of restored.sequences) sequence.least = sequence.most;
   change(restored);
-  return missingContents([DUMPED], [restored]);
+  return missingContents(DUMPED, restored);
 }
 
 it('reads the lines, with both values of a sequence', () => {
   expect(DUMPED).toEqual({
-    database: '',
     tables: [
       { name: 'public.orders', rows: '5000', sum: '-282238852622781939256' },
       { name: 'public."a\nb"', rows: '0', sum: '0' },
@@ -36,23 +30,12 @@ it('reads the lines, with both values of a sequence', () => {
     largeObjects: { count: '1', sum: '9' },
     objects: [{ kind: 'indexes', count: '2' }],
   });
-  expect(DUMPED && rowsOf([DUMPED])).toBe(5000);
-});
-
-it('reads those of several databases, and says which one differs', () => {
-  const both = contentsOf(`${OTHER}${LINES}`) ?? [];
-  expect([both.map(({ database }) => database), rowsOf(both)]).toEqual([['other', ''], 5003]);
-  expect(missingContents(both, contentsOf(LINES) ?? [])).toEqual(['database other is missing']);
-  expect(missingContents(both, contentsOf(`${OTHER.replace('"3"', '"2"')}${LINES}`) ?? [])).toEqual([
-    'in database other, table public.t has 2 of 3 rows',
-  ]);
+  expect(DUMPED && rowsOf(DUMPED)).toBe(5000);
 });
 
 it.each([
   ['nothing', ''],
   ['lines that end before the last ones', LINES.slice(0, LINES.indexOf('{"large'))],
-  ['those of a database that end before the last ones', `${OTHER.slice(0, OTHER.indexOf('{"large'))}${LINES}`],
-  ['lines that name no database', LINES.slice(LINES.indexOf('\n') + 1)],
   ['a line that ends early', LINES.slice(0, -10)],
   ['a line of something else', `${LINES}ERROR`],
   ['rows that are no number', LINES.replace('"5000"', '"many"')],

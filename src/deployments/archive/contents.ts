@@ -8,10 +8,8 @@ const Count = z.string().regex(/^\d{1,18}$/);
 const Sum = z.string().regex(/^-?\d{1,40}$/);
 const Name = z.string().min(1).max(512);
 
-/** What a database had. Names are those of SQL, with quotation marks where they need them. */
+/** Names are those of SQL, with quotation marks where they need them. */
 export const Contents = z.object({
-  /** Its name. Empty for the one that the application uses, which a restored deployment may have under another name. */
-  database: z.string().max(512),
   tables: z.array(z.object({ name: Name, rows: Count, sum: Sum })),
   /** Values before and after the dump. */
   sequences: z.array(z.object({ name: Name, least: Sum, most: Sum })),
@@ -22,31 +20,22 @@ export const Contents = z.object({
 export type Contents = z.infer<typeof Contents>;
 
 const Line = z.union([
-  z.object({ database: z.string().max(512) }),
   z.object({ table: Name, rows: Count, sum: Sum }),
   z.object({ sequence: Name, value: Sum }),
   z.object({ largeObjects: Count, sum: Sum }),
   z.object({ objects: z.string().min(1).max(64), count: Count }),
 ]);
 
-/** What all databases had. Undefined if a line is not as it should be, or the last ones of a database are missing. */
-export function contentsOf(text: string): Contents[] | undefined {
-  const [head = '', ...all] = text.split(/^(?=\{"database")/m);
-  const parsed = (head === '' ? all : [head, ...all]).map(contentsOfOne);
-  return parsed.length > 0 && parsed.every((one) => one !== undefined) ? parsed : undefined;
-}
-
-function contentsOfOne(text: string): Contents | undefined {
+/** Undefined if a line is not as it should be, or the last ones are missing. */
+export function contentsOf(text: string): Contents | undefined {
   const tables: Contents['tables'] = [];
   const sequences = new Map<string, { least: string; most: string }>();
   const objects: Contents['objects'] = [];
   let largeObjects: Contents['largeObjects'] | undefined;
-  let database: string | undefined;
   for (const one of text.split('\n').filter((line) => line !== '')) {
     const line = Line.safeParse(jsonOf(one)).data;
     if (line === undefined) return undefined;
-    if ('database' in line) ({ database } = line);
-    else if ('table' in line) tables.push({ name: line.table, rows: line.rows, sum: line.sum });
+    if ('table' in line) tables.push({ name: line.table, rows: line.rows, sum: line.sum });
     else if ('sequence' in line) {
       const { least, most } = sequences.get(line.sequence) ?? { least: line.value, most: line.value };
       const isLess = BigInt(line.value) < BigInt(least);
@@ -55,39 +44,25 @@ function contentsOfOne(text: string): Contents | undefined {
     } else if ('largeObjects' in line) largeObjects = { count: line.largeObjects, sum: line.sum };
     else objects.push({ kind: line.objects, count: line.count });
   }
-  if (database === undefined || largeObjects === undefined) return undefined;
-  return {
-    database,
-    tables,
-    sequences: [...sequences].map(([name, range]) => ({ name, ...range })),
-    largeObjects,
-    objects,
-  };
+  return (
+    largeObjects && {
+      tables,
+      sequences: [...sequences].map(([name, range]) => ({ name, ...range })),
+      largeObjects,
+      objects,
+    }
+  );
 }
 
-/** Number of rows of all tables of all databases. */
-export function rowsOf(all: readonly Contents[]): number {
-  return all.reduce((sum, { tables }) => tables.reduce((rows, one) => rows + Number(one.rows), sum), 0);
-}
-
-/** Number of tables of all databases. */
-export function tablesOf(all: readonly Contents[]): number {
-  return all.reduce((sum, { tables }) => sum + tables.length, 0);
+/** Number of rows of all tables. */
+export function rowsOf({ tables }: Contents): number {
+  return tables.reduce((sum, { rows }) => sum + Number(rows), 0);
 }
 
 const MOST_TOLD = 3;
 
-/** What restored databases do not have as the dumped ones had it, for people, without values of rows. Empty if they have all of it. */
-export function missingContents(dumped: readonly Contents[], restored: readonly Contents[]): readonly string[] {
-  return paired(dumped, restored, ({ database }) => database).flatMap(([name, had, has]) => {
-    if (had === undefined) return [`database ${name} is there, which the manifest does not have`];
-    if (has === undefined) return [`database ${name} is missing`];
-    const missing = missingInOne(had, has);
-    return name === '' ? missing : missing.map((one) => `in database ${name}, ${one}`);
-  });
-}
-
-function missingInOne(dumped: Contents, restored: Contents): readonly string[] {
+/** What a restored database does not have as the dumped one had it, for people, without values of rows. Empty if it has all of it. */
+export function missingContents(dumped: Contents, restored: Contents): readonly string[] {
   return [
     ...paired(dumped.tables, restored.tables, ({ name }) => name).flatMap(([name, had, has]) =>
       tableDifference(name, had, has),

@@ -17,11 +17,7 @@ import {
   type Owner,
   unfitness,
 } from './archive.ts';
-import { fileText } from './file-text.ts';
-import { furtherWords } from './further-databases.ts';
-import { writeParts } from './part-files.ts';
-import { countsOf } from './parts.ts';
-import { digestOf } from './send.ts';
+import { digestOf, fileText } from './send.ts';
 
 export interface Fetching extends Asked {
   /** The deployment whose backup is fetched, of any of its lives. */
@@ -30,10 +26,6 @@ export interface Fetching extends Asked {
   readonly uid?: string | undefined;
   /** Name of a backup that was complete before, so that it or a newer one must be there. */
   readonly known?: string | undefined;
-  /** uid of the record that is restored: no other one gets the passwords of roles. */
-  readonly into?: string | undefined;
-  /** The only database that a restored Cluster has; it gets no roles. Absent for a server. */
-  readonly cluster?: string | undefined;
   /** Folder with `server-version`, which gets `dump`, `manifest`, and `fetched`: a LoadedBackup. */
   readonly folder: string;
 }
@@ -50,8 +42,7 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
   const loaded = LoadedBackup.array().safeParse([jsonOf(await fileText(join(folder, 'loaded')))]).data?.[0];
   if (loaded !== undefined) return loaded;
   const manifest = await fetchChosen(store, fetching);
-  const { name, takenAt, sizeBytes, uid } = manifest;
-  await writeParts(folder, manifest, uid === fetching.into);
+  const { name, takenAt, sizeBytes } = manifest;
   await writeFile(join(folder, 'manifest'), JSON.stringify(manifest));
   await writeFile(join(folder, 'fetched'), JSON.stringify({ from: from.deployment, name, takenAt, sizeBytes }));
   return manifest;
@@ -59,7 +50,7 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
 
 async function fetchChosen(
   store: ObjectStore,
-  { from, uid, known, folder, cluster, ...asked }: Fetching,
+  { from, uid, known, folder, ...asked }: Fetching,
 ): Promise<ArchiveManifest> {
   const objects = await store.list(folderOf(from));
   const keys = objects.map(({ key }) => key);
@@ -76,9 +67,6 @@ async function fetchChosen(
   const stored = await store.sizeOf(dumpKey(owner, name));
   const unfit = unfitness(found, manifest, { stored, serverVersion });
   if (unfit !== undefined) throw new Unusable(unfit);
-  const isOwned = manifest.databases?.at(-1)?.name === cluster;
-  const further = cluster === undefined ? undefined : furtherWords(countsOf(manifest), isOwned);
-  if (further !== undefined) throw new Unusable(`Backup ${name} has ${further}`);
   const file = join(folder, 'dump');
   await store.download(dumpKey(owner, name), file);
   if ((await digestOf(file)) !== manifest.sha256) {

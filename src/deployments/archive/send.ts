@@ -17,15 +17,12 @@ import {
   storedAmong,
 } from './archive.ts';
 import { contentsOf } from './contents.ts';
-import { fileText } from './file-text.ts';
-import { partsIn } from './part-files.ts';
-import { countsOf } from './parts.ts';
 import { majorOf } from './postgres-major.ts';
 import { expiredKeys, type Retention } from './retention.ts';
 
 export interface Sending {
   readonly owner: Owner;
-  /** Folder with `dump`, `parts`, `taken-at` and `server-version`, and what else a dump has (parts.ts); with verification, also `contents` or `contents-problem`. */
+  /** Folder with `dump`, `taken-at` and `server-version`; where verification is on, also `contents` or `contents-problem`. */
   readonly folder: string;
   /** What is left of the backups afterwards. */
   readonly retention: Retention;
@@ -33,8 +30,6 @@ export interface Sending {
   readonly isByHand: boolean;
   /** Number of the database among those of the deployment. */
   readonly number?: number | undefined;
-  /** uid of the namespace. */
-  readonly tenant?: string | undefined;
   /** Eight hex digits. */
   readonly random: string;
   readonly now: () => Date;
@@ -47,13 +42,12 @@ export interface Sending {
  * nobody heard of, and whatever people have deleted.
  */
 export async function sendBackup(store: ObjectStore, sending: Sending): Promise<BackupReport> {
-  const { owner, folder, random, isByHand, number, tenant } = sending;
+  const { owner, folder, random, isByHand, number } = sending;
   const file = join(folder, 'dump');
   const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
   const { size: sizeBytes } = await stat(file);
   if (sizeBytes === 0) throw new Error('The dump is empty.');
-  const parts = await partsIn(folder, sizeBytes);
   const name = archiveName(takenAt, random);
   const [dump, described] = [dumpKey(owner, name), manifestKey(owner, name)];
   for (const key of [dump, described]) {
@@ -81,8 +75,6 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     serverVersion,
     sizeBytes,
     sha256,
-    ...parts,
-    ...(tenant !== undefined && { tenant }),
     ...(number !== undefined && { number }),
   };
   const text = textOfManifest(manifest, await contentsIn(folder));
@@ -95,7 +87,6 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     takenAt,
     sizeBytes,
     postgresVersion: majorOf(serverVersion),
-    ...countsOf(parts),
     ...(number !== undefined && { number }),
     ...(isByHand && { byHand: true }),
     ...(left && { stored: left }),
@@ -141,6 +132,15 @@ function textOfManifest(manifest: ArchiveManifest, counted: Counted): string {
   const write = (more: Counted): string => `${JSON.stringify({ ...manifest, ...more }, undefined, 1)}\n`;
   const text = write(counted);
   return text.length <= MOST_MANIFEST ? text : write({ contentsProblem: 'the database has too many tables' });
+}
+
+/** Undefined for a file that is not there. */
+export async function fileText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    return undefined;
+  }
 }
 
 /** SHA-256 of a file, in hex. */

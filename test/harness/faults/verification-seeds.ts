@@ -56,10 +56,9 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
       },
       {
         file: 'src/deployments/children/database/load-scripts.ts',
-        from: 'pg_restore -f - --single',
-        to: 'pg_restore -f - --clean --if-exists --single',
+        from: 'OWN_WORDS}${EMPTY}pg_restore -w',
+        to: 'OWN_WORDS}pg_restore --clean --if-exists -w',
       },
-      { file: 'src/deployments/children/database/load-scripts.ts', from: '      empty\n', to: '' },
     ],
     cut: 'nothing',
     violation: /the live database has changed/,

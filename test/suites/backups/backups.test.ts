@@ -3,11 +3,10 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkScript, loadScript, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
+import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
-import { WHOLE_SERVER } from '../../support/whole-server.ts';
 import { READY_MS, ROWS, type Stage, SUM, say, startStage } from './stage.ts';
 
 const machine = await realPods(say);
@@ -100,7 +99,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     });
     expect(report.sizeBytes).toBe(dump.length);
     // The magic bytes of pg_dump's custom format.
-    expect(dump.includes('PGDMP')).toBe(true);
+    expect(dump.subarray(0, 5).toString()).toBe('PGDMP');
     expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/BACKUP/);
   }, 400_000);
 
@@ -303,66 +302,33 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
           '-c',
           `mkdir -p /tmp/cuts; cd /tmp/cuts; ${script}`,
         );
-      const load = loadScript(false);
-      const check = checkScript(false);
       const relations = (): Promise<string> => shell('psql -X -Atc "$OWN_RELATIONS"').then((text) => text.trim());
       const loaded = { from: 'shop', name: '20260201T020000Z-0000000a', takenAt: '2026-02-01T02:00:00Z', sizeBytes: 1 };
       const size = Number(
         await shell(
-          `pg_dump -d app -F custom --no-owner -f whole; printf '%s' '${JSON.stringify(loaded)}' > fetched; : > further; wc -c < whole`,
+          `pg_dump -d app -F custom --no-owner -f whole; printf '%s' '${JSON.stringify(loaded)}' > fetched; wc -c < whole`,
         ),
       );
-      await shell(`echo '0 0 0 ${size} 0 app' > own`);
       for (let cut = 1; cut <= 10; cut += 1) {
         // oxlint-disable-next-line no-await-in-loop -- one cut after the other
         await expect(
-          shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${load}`),
+          shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${LOAD_ONCE}`),
           `cut ${cut}`,
         ).rejects.toThrow(/was not loaded|ERROR|pg_restore: error/);
         // oxlint-disable-next-line no-await-in-loop -- as above
         expect(await relations(), `cut ${cut}`).toBe('0');
       }
-      await shell(`cp whole dump; ${load}`);
+      await shell(`cp whole dump; ${LOAD_ONCE}`);
       const count = await relations();
       expect(count).not.toBe('0');
-      expect(JSON.parse(await shell(`${check}`).then(() => shell('cat loaded')))).toEqual(loaded);
-      await shell(`rm dump; ${load}`);
-      await expect(shell(`rm loaded; ${check}`, 'u2')).rejects.toThrow(/The database is not empty/);
-      await expect(shell(load, 'u2')).rejects.toThrow(/The database is not empty/);
+      expect(JSON.parse(await shell(`${CHECK_ONCE}`).then(() => shell('cat loaded')))).toEqual(loaded);
+      await shell(`rm dump; ${LOAD_ONCE}`);
+      await expect(shell(`rm loaded; ${CHECK_ONCE}`, 'u2')).rejects.toThrow(/The database is not empty/);
+      await expect(shell(LOAD_ONCE, 'u2')).rejects.toThrow(/The database is not empty/);
       expect(await relations()).toBe(count);
       await admin('drop database cuts');
     }, 600_000);
   });
-
-  it('of a server with three databases and four roles lose nothing of it', async () => {
-    const admin = (pod: string, script: string): Promise<string> =>
-      kubectl('exec', pod, '--', 'env', 'PGUSER=postgres', 'PGHOST=/var/run/postgresql', 'sh', '-c', script);
-    const described = (pod: string): Promise<string> =>
-      admin(
-        pod,
-        `pg_dumpall -g --no-role-passwords | grep -v -E '^--|restrict ' | sort
-for name in app reports 'odd name*' postgres; do PGDATABASE=$name pg_dump -C -s | grep -v -E 'restrict |COMMENT ON DATABASE|^--|^$'; done
-for name in app reports 'odd name*'; do PGDATABASE=$name psql -X -A -t -c 'select extname, extowner::regrole from pg_extension order by 1'; done
-psql -X -A -t -c "select rolname, rolpassword from pg_authid where rolname in ('reader', 'owner of reports')"
-psql -X -A -t -d app -c 'select count(*), md5(string_agg(body, id::text order by id)) from s.docs'; psql -X -A -t -d reports -c 'select sum(n) from big'`,
-      );
-    await apply(record('server', { keep: 2, verify: true }));
-    await says('Ready', 'True', 'Serving', 'server');
-    await admin(
-      'server--postgres-0',
-      `psql -X -q -o /dev/null -v ON_ERROR_STOP=1 -d app << 'END'\n${WHOLE_SERVER}END\n`,
-    );
-    const before = await described('server--postgres-0');
-    expect(await plugin('backup', 'server')).toMatch(/is in the store/);
-    expect(await plugin('backups', 'server')).toContain('4 databases, 4 roles');
-    await kubectl('create', 'job', '--from=cronjob/server---verify', 'verification-of-server');
-    await says('BackupVerified', 'True', 'Verified', 'server');
-    const { name = '' } = await reported('server');
-    await plugin('database', 'restore', 'server', '--backup', name, '--yes');
-    expect(await described('server---pg1-0')).toBe(before);
-    await says('Ready', 'True', 'Serving', 'server');
-    await kubectl('delete', 'appd', 'server', '--timeout=180s');
-  }, 900_000);
 
   it('a wrong key is told with the words of the store, and a right one ends it', async () => {
     await stage.putCredentials('wrong');

@@ -7,7 +7,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeS3 } from '../../support/fake-s3.ts';
-import { type LocalPostgres, startLocalPostgres } from '../../support/local-postgres.ts';
+import { startLocalPostgres } from '../../support/local-postgres.ts';
 import {
   ACCESS_KEY,
   type Accident,
@@ -73,22 +73,13 @@ const json = (world: World, change: (manifest: Record<string, unknown>) => void)
   world.s3.objects.set(world.manifest, Buffer.from(JSON.stringify(manifest)));
 };
 
-/** With what its manifest says corrected, as somebody could who may write to the store. `parts`: those of another manifest. */
-function replaceDump(world: World, content: Buffer, parts?: Record<string, unknown>): void {
+/** With the size and the digest of its manifest corrected, as somebody could who may write to the store. */
+function replaceDump(world: World, content: Buffer): void {
   world.s3.objects.set(world.dump, content);
   json(world, (manifest) => {
-    const all = [{ name: 'live', create: 0, before: 0, archive: content.length, after: 0 }];
-    if (parts !== undefined) Object.assign(manifest, { databases: parts['databases'], roles: parts['roles'] });
-    else if (manifest['sizeBytes'] !== content.length) Object.assign(manifest, { databases: all, roles: undefined });
     manifest['sizeBytes'] = content.length;
     manifest['sha256'] = createHash('sha256').update(content).digest('hex');
   });
-}
-
-function replaceByOlder(world: World): void {
-  const of = (file: string): Buffer =>
-    [...world.objects].find(([key]) => key.includes(world.older) && key.endsWith(file))?.[1] ?? Buffer.alloc(0);
-  replaceDump(world, of('/dump'), JSON.parse(String(of('/manifest.json'))) as Record<string, unknown>);
 }
 
 const killAfter =
@@ -105,12 +96,13 @@ const endSessions =
   (world: World, step: string): NonNullable<Accident['during']> =>
   (name, child) => {
     if (name !== step) return;
-    const timer = setTimeout(() => {
-      for (const { shell } of [world.postgres, world.own])
-        shell(
+    const timer = setTimeout(
+      () =>
+        world.postgres.shell(
           `psql -X -q -A -t -c "select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres' and pid <> pg_backend_pid()" > /dev/null`,
-        );
-    }, world.random(300));
+        ),
+      world.random(300),
+    );
     child.once('exit', () => clearTimeout(timer));
   };
 
@@ -147,7 +139,8 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
     return {};
   },
   'an older dump is in its place': (world) => {
-    replaceByOlder(world);
+    const other = [...world.objects].find(([key]) => key.includes(world.older) && key.endsWith('/dump'));
+    replaceDump(world, other?.[1] ?? Buffer.alloc(0));
     return {};
   },
   'a byte of the manifest is another': (world) => {
@@ -173,7 +166,7 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
   },
   'a count of the manifest is another': (world) => {
     json(world, (manifest) => {
-      const [{ tables = [] } = {}] = manifest['contents'] as { tables?: { rows: string; sum: string }[] }[];
+      const { tables } = manifest['contents'] as { tables: { rows: string; sum: string }[] };
       const table = tables[world.random(tables.length)];
       if (table === undefined) throw new Error('no tables');
       if (world.random(2) === 0) tables.splice(tables.indexOf(table), 1);
@@ -186,7 +179,8 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
     return {};
   },
   'an older dump is in its place, and the manifest has no counts': (world) => {
-    replaceByOlder(world);
+    const other = [...world.objects].find(([key]) => key.includes(world.older) && key.endsWith('/dump'));
+    replaceDump(world, other?.[1] ?? Buffer.alloc(0));
     json(world, (manifest) => delete manifest['contents']);
     return {};
   },
@@ -266,15 +260,14 @@ const WRITES = [
 const HARMLESS = ['nothing', 'the store is away for a moment', 'people write while it dumps'];
 
 async function makeWorld(random: World['random']): Promise<World & { readonly stop: () => Promise<void> }> {
-  const [postgres, own] = [await startLocalPostgres(), await startLocalPostgres()];
-  if (postgres === undefined || own === undefined) throw new Error('PostgreSQL is not installed');
+  const postgres = await startLocalPostgres();
+  if (postgres === undefined) throw new Error('PostgreSQL is not installed');
   const s3 = await startFakeS3(BUCKET_NAME, ACCESS_KEY);
   const stop = async (): Promise<void> => {
     await s3.close();
     await postgres.stop();
-    await own.stop();
   };
-  const place = { postgres, own, s3 };
+  const place = { postgres, s3 };
   const life = { uid: 'u2', keep: 2 };
   const sql = (text: string): void =>
     void postgres.shell(`psql -X -q -d live -v ON_ERROR_STOP=1 > /dev/null`, {}, text);
@@ -303,7 +296,7 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
     newest,
     older,
     random,
-    live: wholeOf(postgres, 'live'),
+    live: wholeOf(place, 'live'),
     stop,
   };
 }
@@ -317,13 +310,18 @@ function addOtherLife(objects: Map<string, Buffer>, keyOf: (file: string) => str
   objects.set(`${key}/manifest.json`, Buffer.from(JSON.stringify({ ...manifest, uid: 'u1', name, takenAt })));
 }
 
-const wholeOf = ({ shell }: LocalPostgres, database: string): string => shell(WHOLE, { PGDATABASE: database });
+const wholeOf = ({ postgres }: Place, database: string): string => postgres.shell(WHOLE, { PGDATABASE: database });
 
 /** What a verification claims, held against what its pod restored and against what was dumped. */
-function wrongClaim(world: World, { verified }: Verified, known: string, dumped: string | undefined): string[] {
+function wrongClaim(
+  world: World,
+  { verified, database }: Verified,
+  known: string,
+  dumped: string | undefined,
+): string[] {
   if (verified === undefined) return [];
   if (verified.name < known) return [`${verified.name} is verified, and ${known} is not there`];
-  if (dumped !== undefined && wholeOf(world.own, 'app') !== dumped)
+  if (dumped !== undefined && wholeOf(world, database) !== dumped)
     return [`${verified.name} is verified, and what was restored is something else`];
   return [];
 }
@@ -341,7 +339,7 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
     const before = world.live;
     const sent = await backUp(world, world.life, backingUp);
     known = sent?.name ?? known;
-    world.live = wholeOf(world.postgres, 'live');
+    world.live = wholeOf(world, 'live');
     dumpedNow = world.live === before ? before : undefined;
     for (const [key, content] of world.objects)
       if (!key.includes(`/${world.life.uid}/`) && s3.objects.get(key)?.equals(content) !== true)
@@ -357,13 +355,14 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
   // What its own pod did not report may be whole all the same: the store refused to show it.
   const dumped = verified.verified?.name === world.newest ? ofNewest : dumpedNow;
   wrong.push(...wrongClaim(world, verified, known, dumped));
-  const live = wholeOf(world.postgres, 'live');
+  const live = wholeOf(world, 'live');
   if (live !== world.live) wrong.push('the live database has changed');
   world.live = live;
   if (there.size !== s3.objects.size || [...there].some(([key, content]) => s3.objects.get(key) !== content))
     wrong.push('a verification has changed the store');
   const isVerified = verified.verified !== undefined;
   if (HARMLESS.includes(name) && !isVerified) wrong.push(`a whole backup is not verified: ${verified.words}`);
+  world.postgres.shell(`dropdb --force ${verified.database}`);
   return { verified: isVerified, wrong: wrong.map((one) => `${name}: ${one}`) };
 }
 
@@ -384,9 +383,9 @@ export async function cutAtRandom(count: number, seed: number, only?: string): P
   const violations: string[] = [];
   try {
     // What the newest backup has.
-    const { verified, words } = await verify(world, world.life);
-    if (verified === undefined) throw new Error(`a backup without a cut is not verified: ${words}`);
-    const ofNewest = wholeOf(world.own, 'app');
+    const { verified, database } = await verify(world, world.life);
+    if (verified === undefined) throw new Error('a backup without a cut is not verified');
+    const ofNewest = wholeOf(world, database);
     const names = only === undefined ? Object.keys(CUTS) : [only];
     for (let index = 0; index < count; index += 1) {
       const name = names[index % names.length] ?? '';

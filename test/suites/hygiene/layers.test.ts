@@ -86,8 +86,6 @@ const PURE = [
   'deployments/record/',
   'deployments/archive/archive.ts',
   'deployments/archive/contents.ts',
-  'deployments/archive/further-databases.ts',
-  'deployments/archive/parts.ts',
   'deployments/archive/postgres-major.ts',
   'deployments/archive/retention.ts',
   'deployments/assess/',

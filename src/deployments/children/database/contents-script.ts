@@ -68,37 +68,37 @@ union all select 'functions' from pg_proc p join pg_namespace n on n.oid = p.pro
 `;
 
 const BEGIN = 'begin transaction isolation level repeatable read, read only;\n';
-/** Empty for the database that the application uses, whatever its name. */
-const DATABASE = `select json_build_object('database', case when current_database() = :'main' then '' else current_database() end);
-`;
-export const PSQL = `psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE}`;
+const PSQL = `psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE}`;
 
 /**
- * Lines of sh around a dump: they add to \`contents\` what is in its snapshot. \`dump\` is the command, which leaves \`dumping\` when it has begun.
- * Where it cannot be counted, \`contents-problem\` says why: that must not keep a backup from being made.
+ * Lines of sh around a dump: they write \`dump\`, and \`contents\` of the same snapshot. \`dump\` is the command, which must not end the
+ * script. Without \`contents\`, \`contents-problem\` says why: that must not keep a backup from being made.
  */
-export function contentsBeside(dump: string): string {
-  return `  rm -f contents-whole
-  ${PSQL} -v main="$main" > /dev/null 2>> contents-problem << 'END_OF_SQL' || true
+export function dumpWithContents(dump: string): string {
+  return `${PSQL} > /dev/null 2> contents-problem << 'END_OF_SQL' || true
 ${SETTINGS}${BEGIN}${LOCKS}select pg_export_snapshot() as snapshot
 \\gset
 \\setenv DAVIT_SNAPSHOT :snapshot
-\\o contents-one
-${DATABASE}${SEQUENCES}\\! ${dump}
+\\o contents
+${SEQUENCES}\\! ${dump} --snapshot="$DAVIT_SNAPSHOT" < /dev/null 2> problem; echo $? > dumped
 ${SEQUENCES}${TABLES}${LARGE_OBJECTS}${OBJECTS}commit;
 \\o
 \\! : > contents-whole
 END_OF_SQL
-  if [ ! -e contents-whole ]; then : > uncounted; else cat contents-one >> contents || : > uncounted; fi
-  if [ -e uncounted ]; then rm -f contents; fi
-  if [ ! -e dumping ]; then
-    ${dump}
-  fi
+if [ ! -e contents-whole ]; then rm -f contents; fi
+code=0
+if [ -e dumped ]; then
+  code=$(cat dumped)
+else
+  rm -f dump
+  ${dump} 2> problem || code=$?
+fi
+if [ "$code" != 0 ]; then own_words "$code"; fi
 `;
 }
 
-/** Lines of sh that add to \`contents\` what the database has. */
-export const CONTENTS = `${PSQL} -v main="$main" >> contents << 'END_OF_SQL'
-${SETTINGS}${BEGIN}${DATABASE}${SEQUENCES}${TABLES}${LARGE_OBJECTS}${OBJECTS}commit;
+/** Lines of sh that write \`contents\` of the database. */
+export const CONTENTS = `${PSQL} > contents << 'END_OF_SQL'
+${SETTINGS}${BEGIN}${SEQUENCES}${TABLES}${LARGE_OBJECTS}${OBJECTS}commit;
 END_OF_SQL
 `;

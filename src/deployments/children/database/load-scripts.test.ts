@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startLocalPostgres } from '../../../../test/support/local-postgres.ts';
-import { dumpScript } from './dump-scripts.ts';
-import { loadScript, OWN_RELATIONS } from './load-scripts.ts';
+import { DUMP } from './backup.ts';
+import { LOAD, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
 
 const postgres = await startLocalPostgres();
 const folders: string[] = [];
@@ -14,12 +14,6 @@ afterAll(async () => {
   await postgres?.stop();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
-
-/** One database, as that of a Cluster; that of a server is in whole-server.test.ts. */
-const DUMP = dumpScript({ isWhole: false, isCounted: false });
-const LOAD = loadScript(false);
-/** What a fetch leaves, for a dump of one database. */
-const FETCHED = `printf '0 %s\\n' "$(cat parts)" > own; : > further; printf '{"name":"b"}' > fetched`;
 
 /** Names a row in what PostgreSQL adds to the error: a check that reads another table, which is not loaded yet. */
 const BROKEN_CHECK = `create table lim(n int); insert into lim values (100);
@@ -59,26 +53,29 @@ describe.skipIf(!postgres)(
       }
     };
 
-    describe('a load', () => {
+    describe.each([
+      ['a backup that is verified', LOAD],
+      ['a deployment that begins with a backup', LOAD_ONCE],
+    ])('%s', (_name, load) => {
       it.each([
         ['row', BROKEN_CHECK, '', /COPY failed for table "(public\.)?users": the log of the database has the error/],
         ['key', BROKEN_INDEX, SAME, /ERROR: {2}could not create unique index "users_email"/],
       ])('says the error, and not the %s that it is about', (_what, schema, after, error) => {
         sql('origin', `${schema}\n${ROWS}\n${after}`);
-        run('origin', `${DUMP}${FETCHED}`);
-        const said = words('copy', LOAD);
+        run('origin', `${DUMP}printf '{"name":"b"}' > fetched`);
+        const said = words('copy', load);
         expect(said).toMatch(error);
         expect(said).not.toMatch(/private\.example|4111|CONTEXT|DETAIL|QUERY/);
         expect(run('copy', 'psql -X -A -t -c "$OWN_RELATIONS"').trim()).toBe('0');
       });
     });
 
-    it('a row that names a role is not quoted as the role that is missing', () => {
+    it.each([LOAD, LOAD_ONCE])('a row that names a role is not quoted as the role that is missing', (load) => {
       const role = '"ada@private.example"';
       sql('origin', `create role ${role}; create table users(email regrole); insert into users values ('${role}');`);
-      run('origin', `${DUMP}${FETCHED}`);
+      run('origin', `${DUMP}printf '{"name":"b"}' > fetched`);
       sql('origin', `drop role ${role}`);
-      const said = words('copy', LOAD);
+      const said = words('copy', load);
       expect(said).toMatch(/COPY failed for table "(public\.)?users": the log of the database has the error/);
       expect(said).not.toContain('private');
     });
@@ -101,7 +98,7 @@ chmod +x bin/pg_dump; PATH=$PWD/bin:$PATH; `;
     });
 
     it('a program that is not there is told by the shell', () => {
-      const only = `mkdir bin; for one in sed psql date sleep cat stat rm; do ln -s "$(command -v $one)" bin/$one; done; PATH=$PWD/bin; `;
+      const only = `mkdir bin; for one in sed psql date sleep cat; do ln -s "$(command -v $one)" bin/$one; done; PATH=$PWD/bin; `;
       expect(words('origin', `${only}${DUMP}`)).toMatch(/pg_dump: (command )?not found/);
     });
   },

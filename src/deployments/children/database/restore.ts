@@ -10,7 +10,6 @@ import {
   RESTORE_CONTAINER,
   RESTORE_REQUEST_ANNOTATION,
 } from '../../../schema/meta.ts';
-import { driverOf } from '../../record/database-driver.ts';
 import { databaseNames, databaseNumberOf, restoreIdOf, restoreOf } from '../../record/database-move.ts';
 import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
@@ -19,8 +18,8 @@ import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
-import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod, restoredInto } from './job-pod.ts';
-import { checkScript, loadScript, OWN_RELATIONS } from './load-scripts.ts';
+import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
+import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
 
 /** About five minutes: a store that is away for a moment, or a key that is being replaced. */
 const RETRIES = 5;
@@ -45,7 +44,6 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
   const job = restored(inputs);
   if (!job) return undefined;
   const { record, revision, settings } = inputs;
-  const isWhole = driverOf(job.postgres) === 'pod';
   const labels = commonLabels(record, RESTORE);
   const meta = ownedMeta(record, databaseNames(record, revision).restore, RESTORE);
   const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: restoreIdOf(record, revision) }];
@@ -66,15 +64,10 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
         metadata: { labels },
         spec: jobPod(job, {
           initContainers: [
-            inWholeDatabase(job, CHECK_CONTAINER, checkScript(isWhole), env),
-            inStore(job, FETCH_CONTAINER, [
-              'fetch',
-              ...fetchOptionsOf(job.restore),
-              ...ofThisLife(inputs),
-              ...restoredInto(job),
-            ]),
+            inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env),
+            inStore(job, FETCH_CONTAINER, ['fetch', ...fetchOptionsOf(job.restore), ...ofThisLife(inputs)]),
           ],
-          containers: [inWholeDatabase(job, RESTORE_CONTAINER, loadScript(isWhole), env)],
+          containers: [inDatabase(job, RESTORE_CONTAINER, LOAD_ONCE, env)],
         }),
       },
     },

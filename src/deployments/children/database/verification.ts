@@ -11,7 +11,6 @@ import {
   VERIFY,
 } from '../../../schema/meta.ts';
 import { databaseAsked } from '../../record/backup-default.ts';
-import { driverOf } from '../../record/database-driver.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
@@ -26,10 +25,8 @@ import {
   jobPod,
   ownServer,
   ownServerVolumes,
-  prepareScript,
-  restoredInto,
 } from './job-pod.ts';
-import { COUNT, checkScript, loadScript, OWN_RELATIONS } from './load-scripts.ts';
+import { CHECK_EMPTY, LOAD_AND_COUNT, OWN_RELATIONS } from './load-scripts.ts';
 
 /** Undefined if nothing is to be verified. */
 export function verificationPlan({
@@ -48,24 +45,20 @@ export function makeVerification(inputs: Inputs): Manifest<ICronJob> | undefined
   if (!postgres || !plan || !means) return undefined;
   const job: DatabaseJob = { inputs, postgres, means };
   const { name } = record.metadata;
-  const { extensions = [] } = postgres;
-  const isWhole = driverOf(postgres) === 'pod';
-  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];
   const known = record.status?.databaseBackup?.name;
   const pod = jobPod(
     job,
     {
       initContainers: [
         ownServer(job),
-        inOwnServer(job, CHECK_CONTAINER, `${prepareScript(extensions)}${checkScript(isWhole)}`, env),
+        inOwnServer(job, CHECK_CONTAINER, CHECK_EMPTY, [OWN_RELATIONS]),
         inStore(job, FETCH_CONTAINER, [
           'fetch',
           `--deployment=${name}`,
           `--uid=${uidOf(record)}`,
           ...(known === undefined ? [] : [`--known=${known}`]),
-          ...restoredInto(job),
         ]),
-        inOwnServer(job, RESTORE_CONTAINER, `${loadScript(isWhole)}${COUNT}`, env),
+        inOwnServer(job, RESTORE_CONTAINER, LOAD_AND_COUNT, [OWN_RELATIONS]),
       ],
       containers: [inFolder(job, COMPARE_CONTAINER, ['compare'])],
     },
