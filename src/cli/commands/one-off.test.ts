@@ -79,6 +79,8 @@ function become(cli: OwnCli, { conditions = [], state, log }: Next): void {
   cli.kube.seed(JOBS, { ...job, status } as KubeObject);
   if (state === undefined) return;
   if (log !== undefined) cli.kube.texts.set('/api/v1/namespaces/team/pods/p/log?container=davit-task', log);
+  // What programs read has none of it.
+  cli.kube.texts.set('/api/v1/namespaces/team/pods/p/log?container=wait', '2026-01-01T00:00:00Z PostgreSQL answers\n');
   const ofPod = { ...job.metadata.labels, 'batch.kubernetes.io/job-name': job.metadata.name };
   const ended = 'terminated' in state;
   cli.kube.seed(PODS, {
@@ -87,6 +89,15 @@ function become(cli: OwnCli, { conditions = [], state, log }: Next): void {
     metadata: { name: 'p', namespace: 'team', labels: ofPod },
     status: {
       phase: ended ? 'Failed' : 'Running',
+      ...(log !== undefined && {
+        initContainerStatuses: [
+          {
+            name: 'wait',
+            state: { terminated: { exitCode: 0, finishedAt: '2026-01-01T00:00:00Z' } },
+            containerID: 'w',
+          },
+        ],
+      }),
       containerStatuses: [{ name: 'davit-task', state, ...(log !== undefined && { containerID: 'x' }) }],
     },
   } as KubeObject);

@@ -2,6 +2,7 @@
 // task counts as one of the task's runs. It is deleted with the deployment.
 
 import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deployments/http/task-runs/payloads.ts';
+import { TASK_CONTAINER } from '../../schema/meta.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { shown } from '../text/terminal.ts';
@@ -98,7 +99,8 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
     for (let isRest = run.pod !== null; isRest; ) {
       // oxlint-disable-next-line no-await-in-loop -- the run was read before its log, which is whole when the run has ended
       const lines = await more();
-      for (const { message } of lines) write(shown(message, terminal));
+      // Init containers are Davit's or the record's: programs read what the command prints.
+      for (const { container, message } of lines) if (container === TASK_CONTAINER) write(shown(message, terminal));
       // A read has a limit.
       isRest = hasEnded && lines.length > 0;
     }
