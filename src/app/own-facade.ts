@@ -49,6 +49,7 @@ export async function makeOwnFacade({
     forget,
     beforeEach: freshen,
     settings: { ...settings, http: { ...settings.http, basePath: '' } },
+    isUnlimited: true,
     codeHosts: { repositories: () => Promise.reject(new Error('only davit-api has the credentials of code hosts')) },
     gate: { run: (_group, write) => write() },
     log: SILENT,
