@@ -33,6 +33,7 @@ export const POD_METRICS = namespaced('metrics.k8s.io', 'v1', 'PodMetrics', 'pod
 /** What metrics servers for Kubernetes before 1.37 serve. */
 export const POD_METRICS_V1BETA1 = namespaced('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 export const SECRETS = namespaced('', 'v1', 'Secret');
+// Applied by its kind alone, for the namespace of builds.
 namespaced('', 'v1', 'ResourceQuota');
 export const CONFIG_MAPS = namespaced('', 'v1', 'ConfigMap');
 export const SERVICES = namespaced('', 'v1', 'Service');

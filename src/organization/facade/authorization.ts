@@ -100,8 +100,8 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   async function standingOf(caller: Caller, { verb, nameIn }: Asked, place: Place): Promise<Standing> {
     if (await allowed(caller, verb, place)) return 'may';
     const shown = shownIn(place);
-    const isTheSame = shown === place && (verb === 'get' || verb === 'list');
-    if (isTheSame || !(await allowed(caller, 'list', shown))) return 'nobody';
+    const isRefusedAlready = shown === place && (verb === 'get' || verb === 'list');
+    if (isRefusedAlready || !(await allowed(caller, 'list', shown))) return 'nobody';
     const name = nameIn?.(place.namespace);
     return name !== undefined && (await allowed(caller, verb, { ...place, name })) ? 'may' : 'looks';
   }
