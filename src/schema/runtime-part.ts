@@ -87,10 +87,10 @@ export const RuntimePart = z
     ),
     args: args.describe('Arguments of the entrypoint. $(NAME) is replaced as in command.'),
     port: Port.describe(
-      'Port that this part listens on, for its probes and PORT. If absent, that of the runtime.',
+      'Port that this part listens on, for its probes and PORT. Default: the port of the runtime.',
     ).optional(),
     healthPath: HealthPath.describe(
-      'Path that answers 200 when a pod of this part can serve. If absent, that of the runtime.',
+      'Path that answers 200 when a pod of this part can serve. Default: the health path of the runtime.',
     ).optional(),
     healthCommand: z
       .array(text(8192))

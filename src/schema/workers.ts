@@ -47,7 +47,7 @@ export const RuntimeWorker = z
     singleton: z
       .boolean()
       .describe(
-        'true: two of its pods never run at the same time. A new pod starts only after the old one has ended, so there is none in between.',
+        'true: two of its pods never run at the same time. A new pod starts only after the old one has ended, so no pod runs in between.',
       )
       .optional(),
     cpu: executorCpu.unwrap().describe('CPU requested by a pod, in cores (may be fractional).').optional(),

@@ -369,7 +369,7 @@ export const SourceConfigResponse = z
       .string()
       .nullable()
       .describe(
-        'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while there is none: see conditions.',
+        'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while the deployment has no address. The conditions say why.',
       ),
     resource_spec: ResourceSpecResponse,
     deployment_type: oneOf(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
