@@ -59,6 +59,51 @@ it.each([
   expect(said({ kills, trace: aTrace({ eventLists }) })).toHaveLength(storms ? 1 : 0);
 });
 
+const LEADER_STOPPED = {
+  workload: 'create',
+  fault: { kind: 'leader-stopped', at: 'create/apply services shop#1' },
+} as const;
+
+it.each([
+  { reason: 'at once', releases: [1300], nextAt: 1500, log: '', violations: [] },
+  { reason: 'after a long drain', releases: [3000], nextAt: 3200, log: '', violations: [] },
+  {
+    reason: 'that nobody takes for long',
+    releases: [1300],
+    nextAt: 2900,
+    log: '',
+    violations: ['I5 one writer: took 1600 ms from the release until another held the lease'],
+  },
+  {
+    reason: 'never',
+    releases: [],
+    nextAt: 2000,
+    log: '{"lost":false,"msg":"No longer leading"}',
+    violations: ['I5 one writer: the leader that was asked to stop did not give its lease back'],
+  },
+  {
+    reason: 'never, since it was lost to time',
+    releases: [],
+    nextAt: 3900,
+    log: '{"lost":true,"msg":"No longer leading"}',
+    violations: [],
+  },
+  {
+    reason: 'after the longest takeover',
+    releases: [5900],
+    nextAt: 6000,
+    log: '',
+    violations: ['I5 one writer: took 5000 ms until another held the lease'],
+  },
+])('a leader that is stopped gives its lease back $reason', ({ releases, nextAt, log, violations }) => {
+  const holders = [
+    { actor: 'a', at: 0 },
+    { actor: 'b', at: nextAt },
+  ] as const;
+  const trace = aTrace({ firedAt: 1000, holders: [...holders], releases });
+  expect(said({ plan: LEADER_STOPPED, trace, said: [{ where: 'the log', text: log }] })).toEqual(violations);
+});
+
 function sighting(kind: string, name: string, rest: Partial<Sighting> & { readonly object?: Partial<Seen> }): Sighting {
   const metadata = { name, uid: `${kind}-${name}`, ...rest.object?.metadata };
   return { kind, version: 1n, gone: false, at: 0, ...rest, object: { ...rest.object, metadata } as Seen };

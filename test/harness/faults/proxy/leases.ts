@@ -20,7 +20,8 @@ export function makeLeases(state: ProxyState): (exchange: Exchange) => Promise<v
     if (request.method !== 'GET' && answered.status < 300) {
       trace.renewedAt = arrived;
       const term = termIn(body);
-      if (term !== undefined && term !== lastTerm) {
+      if (term === undefined) trace.releases.push(arrived);
+      else if (term !== lastTerm) {
         lastTerm = term;
         trace.holders.push({ actor, at: arrived });
       }

@@ -33,6 +33,8 @@ export interface Trace {
   renewedAt: number;
   /** Who held the lease, one after the other, and from when on. */
   readonly holders: { readonly actor: Actor; readonly at: number }[];
+  /** When the lease was given back. */
+  readonly releases: number[];
   /** Writes that came when the lease was another's, or had not been renewed for its whole duration. */
   readonly withoutLease: string[];
   fired: boolean;
@@ -53,6 +55,7 @@ export function emptyTrace(): Trace {
     lastWriteAt: 0,
     renewedAt: 0,
     holders: [],
+    releases: [],
     withoutLease: [],
     fired: false,
     firedAt: undefined,
