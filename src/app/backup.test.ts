@@ -1,9 +1,9 @@
 // `davit backup send`: what is in the store afterwards, and what the termination message says.
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FakeS3, startFakeS3 } from '../../test/support/fake-s3.ts';
 import { BackupReport } from '../schema/database.ts';
@@ -39,9 +39,13 @@ async function send(
   const folder = mkdtempSync(join(tmpdir(), 'davit-backup-'));
   const file = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   file('dump', `dump of ${takenAt}`);
+  file('about', '{"extensions": []}\n');
   file('taken-at', `${takenAt}\n`);
   file('server-version', '170004\n');
-  for (const [name, text] of Object.entries(there)) file(name, text);
+  for (const [name, text] of Object.entries(there)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    file(name, text);
+  }
   file('accessKeyId', 'key\n');
   file('secretAccessKey', 'secret\n');
   file('log', '');
@@ -92,7 +96,13 @@ it('puts the dump and then its manifest into the store, and says so', async () =
     deployment: 'shop',
     uid: 'u1',
     serverVersion: 170_004,
-    sha256: createHash('sha256').update('dump of 2026-02-02T02:00:00Z').digest('hex'),
+    files: [
+      {
+        name: 'dump',
+        sizeBytes: 28,
+        sha256: createHash('sha256').update('dump of 2026-02-02T02:00:00Z').digest('hex'),
+      },
+    ],
   });
 });
 
@@ -113,6 +123,11 @@ it('two of one second are two backups', async () => {
 });
 
 describe('is no backup', () => {
+  it('without what the server says of itself', async () => {
+    const { code, message } = await send('2026-02-02T02:00:00Z', {}, { about: '' });
+    expect([code, message, keys()]).toEqual([1, expect.stringContaining('invalid'), []]);
+  });
+
   it('without a manifest, if the store does not take it', async () => {
     s3.fault = (request) => (request.startsWith('PUT') && request.includes('manifest') ? 403 : undefined);
     const { code, message } = await send('2026-02-02T02:00:00Z');
@@ -243,7 +258,7 @@ describe('fetch', () => {
 
   it.each([
     ['with another content', /does not have the SHA-256/, (content: Buffer) => Buffer.from(content).fill(0)],
-    ['that is shorter', /is damaged: its dump has 27 of 28 bytes/, (content: Buffer) => content.subarray(1)],
+    ['that is shorter', /is damaged: its file dump has 27 of 28 bytes/, (content: Buffer) => content.subarray(1)],
   ])('leaves nothing of a dump %s', async (_what, words, change) => {
     for (const [key, content] of s3.objects) if (key.endsWith('/dump')) s3.objects.set(key, change(content));
     const { code, message, dump } = await fetched();
@@ -281,6 +296,40 @@ describe('fetch', () => {
       ) as string,
     });
     expect(await fetched('--uid=u2')).toMatchObject({ code: 4, dump: undefined });
+  });
+
+  it('has all files of a server, and passwords for the deployment itself alone', async () => {
+    const further = { 'further-16400/dump': 'further', 'further-16400/name': 'odd\nname ' };
+    const about = '{"roles": 2, "extensions": ["hstore"]}';
+    const sent = await send('2026-02-04T02:00:00Z', { uid: 'u1' }, { about, 'roles.sql': 'roles', ...further });
+    expect(JSON.parse(sent.message)).toMatchObject({ sizeBytes: 40, databases: 2, roles: 2 });
+    const manifest = [...s3.objects].findLast(([key]) => key.endsWith('manifest.json'))?.[1].toString();
+    expect(JSON.parse(manifest ?? '')).toMatchObject({ roles: 2, extensions: ['hstore'] });
+    const files = async (...more: readonly string[]): Promise<(string | undefined)[]> => {
+      const { folder } = await reading({ 'server-version': '170006\n' }, more);
+      return ['further-16400/dump', 'further-16400/name', 'roles.sql', 'foreign'].map((name) =>
+        existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : undefined,
+      );
+    };
+    expect(await files('--into=u1')).toEqual(['further', 'odd\nname ', 'roles', undefined]);
+    expect(await files('--into=u2')).toEqual(['further', 'odd\nname ', 'roles', '']);
+    expect(await files()).toEqual(['further', 'odd\nname ', 'roles', '']);
+    expect(await fetched('--cluster')).toMatchObject({
+      code: 4,
+      dump: undefined,
+      message: expect.stringMatching(
+        /^Backup \S+ has 1 further database and 1 further role, and a Cluster gets/,
+      ) as string,
+    });
+    for (const [key, content] of s3.objects)
+      if (key.endsWith('/further-16400')) s3.objects.set(key, Buffer.from(content).fill(0));
+    expect((await fetched()).message).toMatch(/its file further-16400 does not have the SHA-256/);
+  });
+
+  it('leaves the roles of a server where a Cluster is restored', async () => {
+    await send('2026-02-04T02:00:00Z', {}, { about: '{"roles": 1, "extensions": []}', 'roles.sql': 'roles' });
+    const { code, folder } = await reading({ 'server-version': '170006\n' }, ['--cluster']);
+    expect([code, existsSync(join(folder, 'dump')), existsSync(join(folder, 'roles.sql'))]).toEqual([0, true, false]);
   });
 
   it('tries again what the store refuses now', async () => {
@@ -326,7 +375,7 @@ describe('compare', () => {
       { 'contents-problem': 'psql:<stdin>:9: ERROR:  out of shared memory\nHINT:  a row' },
       /they could not be made: ERROR: {2}out of shared memory$/,
     ],
-    ['was counted to its end', { contents: CONTENTS.slice(0, 40), 'contents-problem': '' }, /they were not whole$/],
+    ['was counted to its end', { contents: CONTENTS.slice(0, 20), 'contents-problem': '' }, /they were not whole$/],
   ])('verifies nothing of a backup of which nothing %s', async (_what, there, words) => {
     const { code, message } = await compared(there, CONTENTS);
     expect([code, JSON.parse(message)]).toEqual([
@@ -343,7 +392,7 @@ describe('compare', () => {
       /was restored, and differs from its database: table public\.a has 3 rows/,
     ],
     ['nothing', '', 1, /The restore has not said what it restored/],
-    ['half of it', CONTENTS.slice(0, 60), 1, /The restore has not said what it restored/],
+    ['half of it', CONTENTS.slice(0, 40), 1, /The restore has not said what it restored/],
   ])('fails where a restore has %s', async (_what, restored, wanted, words) => {
     const { code, message } = await compared({ contents: CONTENTS }, restored);
     expect(code).toBe(wanted);

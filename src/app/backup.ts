@@ -17,24 +17,27 @@ import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
-                          [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--by-hand]
+                          [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--tenant UID] [--by-hand]
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
-                          [--uid UID] [--known NAME]
+                          [--uid UID] [--known NAME] [--into UID] [--cluster]
        davit backup compare --folder FOLDER
 
-send takes FOLDER/dump to the store. fetch writes it from the newest backup, from that of this name, or from the newest of this time
+send takes the files of the dump to the store. fetch writes them from the newest backup, from that of this name, or from the newest of this time
 or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
 JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and what the store has then. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
 {name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
-  --folder FOLDER        folder with the files dump, taken-at and server-version; fetch needs the last
+  --folder FOLDER        folder with the files of the dump, about, taken-at and server-version; fetch needs the last
   --uid UID              the life of the deployment; fetch takes a backup of any if it is not given
   --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one is there
   --keep NUMBER          scheduled backups of this deployment that are left in the store
   --keep-days NUMBER     days for which one is left, also beyond that number
   --verified NAME        the backup that was verified last, which is left too
+  --tenant UID           uid of the namespace
+  --into UID             uid of the deployment that is restored: no other one gets the passwords of roles
+  --cluster              a Cluster of CloudNativePG is restored, which gets one database and no roles
   --number NUMBER        number of the database within the deployment
   --by-hand              somebody asked for this backup: retention neither counts nor deletes it
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
@@ -99,13 +102,17 @@ const OPTIONS = {
   'keep-days': TEXT,
   verified: TEXT,
   number: TEXT,
+  tenant: TEXT,
+  into: TEXT,
+  cluster: { type: 'boolean' },
   'by-hand': { type: 'boolean' },
   backup: TEXT,
   at: TEXT,
   known: TEXT,
   'termination-log': TEXT,
 } as const;
-type Values = Readonly<Partial<Record<Exclude<keyof typeof OPTIONS, 'by-hand'>, string> & { 'by-hand': boolean }>>;
+type Flag = 'by-hand' | 'cluster';
+type Values = Readonly<Partial<Record<Exclude<keyof typeof OPTIONS, Flag>, string> & Record<Flag, boolean>>>;
 
 function readArguments(command: Command, args: readonly string[]): Arguments {
   const values: Values = parseArgs({ args: [...args], options: OPTIONS }).values;
@@ -124,16 +131,29 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
 
 type Use = (store: ObjectStore) => Promise<SentBackup | BackupReport>;
 
-function fetching({ uid, known, at, backup }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
+function fetching(
+  { uid, known, at, backup, into, cluster: isCluster }: Values,
+  from: Omit<Owner, 'uid'>,
+  folder: string,
+): Use {
   if (at !== undefined && !isTime(at)) throw new Misuse('--at must be a time.');
   return async (store) => {
-    const { name, takenAt, sizeBytes } = await fetchBackup(store, { from, uid, known, folder, backup, at });
+    const { name, takenAt, sizeBytes } = await fetchBackup(store, {
+      from,
+      uid,
+      known,
+      folder,
+      backup,
+      at,
+      into,
+      isCluster,
+    });
     return { name, takenAt, sizeBytes };
   };
 }
 
 function sending(values: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
-  const { uid, verified, 'by-hand': isByHand = false } = values;
+  const { uid, verified, tenant, 'by-hand': isByHand = false } = values;
   if (!uid) throw new Misuse('--uid is required.');
   const keep = wholeNumber(values, 'keep', 1);
   if (keep === undefined) throw new Misuse('--keep is required.');
@@ -142,7 +162,7 @@ function sending(values: Values, from: Omit<Owner, 'uid'>, folder: string): Use 
   const random = randomBytes(4).toString('hex');
   const now = (): Date => new Date();
   return (store) =>
-    sendBackup(store, { owner: { ...from, uid }, folder, retention, isByHand, number, random, now, warn });
+    sendBackup(store, { owner: { ...from, uid }, folder, retention, isByHand, number, tenant, random, now, warn });
 }
 
 /** Undefined where it is not given. Throws Misuse for what is no number, or less than `least`. */

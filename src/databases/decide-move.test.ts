@@ -154,6 +154,12 @@ describe('what is refused', () => {
       { status: { databaseDrivers: [{ driver: 'cloudnative-pg', postgresVersion: 16 }] } },
       /It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16/,
     ],
+    [
+      'further databases and roles',
+      'Move',
+      { status: { databaseBackups: listing(BACKUP, { number: 0, databases: 3, roles: 2 }) } },
+      /its server has 2 further databases and 1 further role, and a Cluster gets the database of the application alone/,
+    ],
     ['no data', 'Move', { status: { databaseVolumeUid: undefined } as never }, /has no data yet/],
     ['a rollout', 'Upgrade', { status: { activeRevisionId: 'another' } }, /newest revision of shop is not deployed/],
     [
@@ -225,4 +231,13 @@ describe('a database is deleted', () => {
   ])('but not %s', (_what, world, number, words) => {
     expect(whyNotDeleted(known(world), number)).toMatch(words);
   });
+});
+
+it.each([
+  ['has one database and one role', { number: 0, databases: 1, roles: 1 }],
+  ['is of another database', { number: 1, databases: 3, roles: 4 }],
+  ['is of an earlier deployment', { number: 0, databases: 3, roles: 4, earlier: true }],
+  ['does not say', { number: 0 }],
+])('a database moves to a Cluster where its newest backup %s', (_what, more) => {
+  expect(decided('Move', { status: { databaseBackups: listing(BACKUP, more) } })).toHaveProperty('move');
 });

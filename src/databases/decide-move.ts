@@ -1,6 +1,7 @@
 // Whether an operation can give a deployment another database, and which. The facade asks before the operation is created, and the
 // controller before it begins.
 
+import { furtherWords } from '../deployments/archive/further-databases.ts';
 import { isBackedUp } from '../deployments/record/backup-request.ts';
 import {
   type DatabaseMove,
@@ -123,9 +124,22 @@ function movedUp(known: Known, from: Now): Decided {
   const driver = 'cloudnative-pg';
   if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already. ${ONLY_UP}` };
   const trouble =
-    dataTrouble(known) ?? offerTrouble(record, driver, postgresVersionOf(own[0])) ?? backupTrouble(record);
+    dataTrouble(known) ??
+    offerTrouble(record, driver, postgresVersionOf(own[0])) ??
+    backupTrouble(record) ??
+    furtherTrouble(known, from);
   if (trouble !== undefined) return { refused: trouble };
   return { move: { from, to: { driver, number: nextNumber(known) } } };
+}
+
+/** By the newest backup of the database. One that does not say it is judged when it is loaded, and the deployment returns then. */
+function furtherTrouble({ record }: Known, { number }: Now): string | undefined {
+  const { name } = record.metadata;
+  const newest = record.status?.databaseBackups?.newest.find(
+    ({ number: of, earlier }) => of === number && earlier !== true,
+  );
+  const words = newest && furtherWords(newest);
+  return words === undefined ? undefined : `The database of ${name} stays as it is: its server has ${words}`;
 }
 
 const IMAGE_OF = { pod: 'postgres', 'cloudnative-pg': 'cloudNativePg' } as const satisfies Record<

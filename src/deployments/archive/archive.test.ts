@@ -5,8 +5,8 @@ import {
   backupsAmong,
   byHandKey,
   chosenBackup,
-  dumpKey,
   folderOf,
+  keyOf,
   manifestKey,
   missingNewest,
   type Owner,
@@ -17,6 +17,7 @@ import {
 
 const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
 const OTHER: Owner = { ...OWNER, uid: 'u0' };
+const dumpKey = (owner: Owner, name: string): string => keyOf(owner, name, 'dump');
 const day = (number: number): string => archiveName(`2026-02-${String(number).padStart(2, '0')}T02:00:00Z`, '0000000a');
 const whole = (owner: Owner, ...names: string[]): string[] =>
   names.flatMap((name) => [dumpKey(owner, name), manifestKey(owner, name)]);
@@ -119,7 +120,7 @@ describe('a manifest', () => {
     takenAt: '2026-02-03T02:00:00Z',
     serverVersion: 170_004,
     sizeBytes: 10,
-    sha256: 'a'.repeat(64),
+    files: [{ name: 'dump', sizeBytes: 10, sha256: 'a'.repeat(64) }],
   };
   it.each<[string, object, boolean]>([
     ['as Davit writes it', {}, true],
@@ -127,6 +128,7 @@ describe('a manifest', () => {
     ['a namespace that nobody can have', { namespace: 'Team' }, false],
     ['an id that none is', { uid: '8b5c\n0f3e' }, false],
     ['the name of no backup', { name: 'newest' }, false],
+    ['a file outside of its folder', { files: [{ name: '../dump', sizeBytes: 1, sha256: 'a'.repeat(64) }] }, false],
   ])('with %s: %j', (_what, more, isRead) => {
     expect(ArchiveManifest.safeParse({ ...manifest, ...more }).success).toBe(isRead);
   });
@@ -142,11 +144,11 @@ describe('a backup is not loaded', () => {
     takenAt: '2026-02-03T02:00:00Z',
     serverVersion: 170_004,
     sizeBytes: 10,
-    sha256: 'a'.repeat(64),
+    files: [{ name: 'dump', sizeBytes: 10, sha256: 'a'.repeat(64) }],
   };
   const found = { name: day(3), owner: OWNER, isComplete: true, isByHand: false };
-  const why = (more: Partial<ArchiveManifest>, stored: number | undefined = 10, serverVersion = 170_006): unknown =>
-    unfitness(found, { ...manifest, ...more }, { stored, serverVersion });
+  const why = (more: Partial<ArchiveManifest>, stored = 10, serverVersion = 170_006): unknown =>
+    unfitness(found, { ...manifest, ...more }, { stored: new Map([[dumpKey(OWNER, day(3)), stored]]), serverVersion });
 
   it('unless it fits', () => {
     expect(why({})).toBeUndefined();
@@ -162,7 +164,7 @@ describe('a backup is not loaded', () => {
       why({}, 10, 160_010),
       /is of PostgreSQL 17, and the database has version 16, which is older/,
     ],
-    ['that was cut', why({}, 9), /is damaged: its dump has 9 of 10 bytes/],
+    ['that was cut', why({}, 9), /is damaged: its file dump has 9 of 10 bytes/],
     [
       'of another time than its name',
       why({ takenAt: '2026-02-03T02:00:01Z' }),

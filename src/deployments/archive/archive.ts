@@ -1,4 +1,4 @@
-// What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
+// What a backup is in the store: dumps, and a manifest that is written last. Dumps without a manifest are no backup.
 
 import { z } from 'zod';
 import { SentBackup, type StoredReport } from '../../schema/database.ts';
@@ -18,6 +18,27 @@ export interface Owner {
   readonly uid: string;
 }
 
+/** Files of a dump: the database that the application uses, each further database of its server, and the roles. */
+export const DUMP = 'dump';
+export const ROLES = 'roles.sql';
+const FILE = /^(?:dump|roles\.sql|further-\d{1,10})$/;
+
+/** Path of a file of a dump in the folder of a pod. */
+export function pathOf(file: string): string {
+  return file.startsWith('further-') ? `${file}/dump` : file;
+}
+
+const DumpFile = z.object({
+  name: z.string().regex(FILE),
+  /** Name of the database. */
+  database: z.string().min(1).max(255).optional(),
+  sizeBytes: z.int().min(1),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** What the database had, where verification is on. */
+  contents: Contents.optional(),
+});
+export type DumpFile = z.infer<typeof DumpFile>;
+
 /** Whoever may write to the store may write a manifest. Messages quote these names, so that they have no other characters than names have. */
 export const ArchiveManifest = z.object({
   version: z.literal(1),
@@ -30,13 +51,25 @@ export const ArchiveManifest = z.object({
   serverVersion: z.int().min(90_000),
   /** Number of the database among those of the deployment. */
   number: z.int().min(0).optional(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** What the database had, where verification is on. */
-  contents: Contents.optional(),
-  /** Why they are missing, although verification is on. */
+  /** uid of the namespace. */
+  tenant: z.string().max(64).optional(),
+  files: z.array(DumpFile).min(1),
+  /** Number of roles of the server. Absent in the backup of a single database. */
+  roles: z.int().min(0).optional(),
+  /** Extensions of the application's database. */
+  extensions: z.array(z.string().max(255)).optional(),
+  /** Why what a database had is missing, although verification is on. */
   contentsProblem: z.string().max(512).optional(),
 });
 export type ArchiveManifest = z.infer<typeof ArchiveManifest>;
+
+/** How many databases and roles a backup of a whole server has; empty for that of a single database. */
+export function countsOf({ files, roles }: Pick<ArchiveManifest, 'files' | 'roles'>): {
+  databases?: number;
+  roles?: number;
+} {
+  return roles === undefined ? {} : { databases: files.filter(({ name }) => name !== ROLES).length, roles };
+}
 
 /** What is in a folder of the store: the backups of all lives of a deployment. */
 export interface Found {
@@ -57,7 +90,7 @@ export function backupsAmong(keys: readonly string[], from: Omit<Owner, 'uid'>):
     const [uid = '', name = '', file] = key.startsWith(root) ? key.slice(root.length).split('/') : [];
     if (file === undefined || timeOf(name) === undefined) continue;
     const owner = { ...from, uid };
-    const isComplete = there.has(manifestKey(owner, name)) && there.has(dumpKey(owner, name));
+    const isComplete = there.has(manifestKey(owner, name)) && there.has(keyOf(owner, name, DUMP));
     places.set(`${uid}/${name}`, { name, owner, isComplete, isByHand: there.has(byHandKey(owner, name)) });
   }
   return [...places.values()].toSorted((a, b) => (a.name < b.name ? 1 : -1));
@@ -68,15 +101,15 @@ export function storedAmong(
   objects: readonly { readonly key: string; readonly size: number }[],
   owner: Owner,
 ): StoredReport {
-  const sizes = new Map(objects.map(({ key, size }) => [key, size]));
-  const complete = backupsAmong([...sizes.keys()], owner).filter(({ isComplete }) => isComplete);
-  const newest = complete
-    .slice(0, MOST_LISTED)
-    .map(({ name, owner: of, isByHand }): StoredReport['newest'][number] => [
-      name,
-      sizes.get(dumpKey(of, name)) ?? 0,
-      `${isByHand ? 'h' : ''}${of.uid === owner.uid ? '' : 'e'}`,
-    ]);
+  const complete = backupsAmong(
+    objects.map(({ key }) => key),
+    owner,
+  ).filter(({ isComplete }) => isComplete);
+  const newest = complete.slice(0, MOST_LISTED).map(({ name, owner: of, isByHand }): StoredReport['newest'][number] => {
+    const files = objects.filter(({ key }) => isFileOf(of, name, key));
+    const size = files.reduce((sum, one) => sum + one.size, 0);
+    return [name, size, `${isByHand ? 'h' : ''}${of.uid === owner.uid ? '' : 'e'}`];
+  });
   return { count: complete.length, newest };
 }
 
@@ -104,11 +137,11 @@ export function chosenBackup(all: readonly Found[], { backup, at }: Asked): Foun
 
 const MOST_SHOWN = 10;
 
-/** Why this backup must not be loaded into a server of this version, for people; undefined if it may. `stored`: size of its dump. */
+/** Why this backup must not be loaded into a server of this version, for people; undefined if it may. `stored`: sizes of its files. */
 export function unfitness(
   { name, owner }: Found,
   manifest: ArchiveManifest,
-  { stored, serverVersion }: { readonly stored: number | undefined; readonly serverVersion: number },
+  { stored, serverVersion }: { readonly stored: ReadonlyMap<string, number>; readonly serverVersion: number },
 ): string | undefined {
   const { namespace, deployment, uid } = manifest;
   if (namespace !== owner.namespace) return `Backup ${name} is of namespace ${namespace}, and of another tenant.`;
@@ -119,8 +152,9 @@ export function unfitness(
   const old = tooOldFor(serverVersion, manifest.serverVersion);
   if (old)
     return `Backup ${name} is of PostgreSQL ${old.needs}, and the database has version ${old.has}, which is older. Create the deployment with an image of PostgreSQL ${old.needs} or newer.`;
-  if (stored !== manifest.sizeBytes)
-    return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
+  const short = manifest.files.find((file) => stored.get(keyOf(owner, name, file.name)) !== file.sizeBytes);
+  if (short)
+    return `Backup ${name} is damaged: its file ${short.name} has ${stored.get(keyOf(owner, name, short.name)) ?? 0} of ${short.sizeBytes} bytes.`;
   return undefined;
 }
 
@@ -141,10 +175,6 @@ export function folderOf({ prefix, namespace, deployment }: Omit<Owner, 'uid'>):
   return `${prefix}/${namespace}/${deployment}/`;
 }
 
-export function dumpKey(owner: Owner, name: string): string {
-  return keyOf(owner, name, 'dump');
-}
-
 export function manifestKey(owner: Owner, name: string): string {
   return keyOf(owner, name, 'manifest.json');
 }
@@ -154,7 +184,13 @@ export function byHandKey(owner: Owner, name: string): string {
   return keyOf(owner, name, 'by-hand');
 }
 
-function keyOf(owner: Owner, name: string, file: string): string {
+/** Whether this object is a file of the dump. */
+export function isFileOf(owner: Owner, name: string, key: string): boolean {
+  const folder = keyOf(owner, name, '');
+  return key.startsWith(folder) && FILE.test(key.slice(folder.length));
+}
+
+export function keyOf(owner: Owner, name: string, file: string): string {
   return `${folderOf(owner)}${owner.uid}/${name}/${file}`;
 }
 

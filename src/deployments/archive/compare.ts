@@ -1,26 +1,38 @@
 // Compares a restored backup with its manifest. It is verified only if it has everything that the database had.
 
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { jsonOf } from '../../lib/json-value.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import type { VerificationReport } from '../../schema/database.ts';
-import { ArchiveManifest } from './archive.ts';
+import { ArchiveManifest, DUMP, pathOf, ROLES } from './archive.ts';
 import { contentsOf, missingContents, rowsOf, toldDifferences } from './contents.ts';
 import { Unusable } from './fetch.ts';
-import { fileText } from './send.ts';
+import { fileText } from './file-text.ts';
 
-/** `folder`: with `manifest`, and `contents` of the restored database. Throws Unusable if they differ. */
+/** `folder`: with `manifest`, and `contents` of each restored database. Throws Unusable if they differ. */
 export async function compareBackup(folder: string, now: Date): Promise<VerificationReport> {
   const manifest = ArchiveManifest.safeParse(jsonOf(await fileText(join(folder, 'manifest')))).data;
-  const restored = contentsOf((await fileText(join(folder, 'contents'))) ?? '');
-  if (manifest === undefined || restored === undefined) throw new Error('The restore has not said what it restored.');
-  const { name, takenAt, contents, contentsProblem } = manifest;
-  const report = { name, takenAt, comparedAt: rfc3339(now), tables: restored.tables.length, rows: rowsOf(restored) };
-  if (contents === undefined) return { ...report, uncompared: whyUncounted(name, contentsProblem) };
-  const all = missingContents(contents, restored);
+  if (manifest === undefined) throw new Error('The restore has not said what it restored.');
+  const { name, takenAt, contentsProblem } = manifest;
+  const all: string[] = [];
+  let [tables, rows, isCounted] = [0, 0, true];
+  for (const { name: file, database, contents } of manifest.files) {
+    if (file === ROLES) continue;
+    // oxlint-disable-next-line no-await-in-loop -- a few small files
+    const restored = contentsOf((await fileText(join(folder, dirname(pathOf(file)), 'contents'))) ?? '');
+    if (restored === undefined) throw new Error('The restore has not said what it restored.');
+    tables += restored.tables.length;
+    rows += rowsOf(restored);
+    if (contents === undefined) isCounted = false;
+    else {
+      const missing = missingContents(contents, restored);
+      all.push(...(file === DUMP ? missing : missing.map((one) => `in database ${database}, ${one}`)));
+    }
+  }
+  const report = { name, takenAt, comparedAt: rfc3339(now), tables, rows };
   if (all.length > 0)
     throw new Unusable(`Backup ${name} was restored, and differs from its database: ${toldDifferences(all)}.`);
-  return report;
+  return isCounted ? report : { ...report, uncompared: whyUncounted(name, contentsProblem) };
 }
 
 function whyUncounted(name: string, problem: string | undefined): string {

@@ -1,7 +1,7 @@
 // Fetches a backup from the store. What is fetched is whole and of this tenant, or it is not there.
 
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { ObjectStore } from '../../lib/outbound/object-store.ts';
 import { LoadedBackup, type SentBackup } from '../../schema/database.ts';
@@ -10,14 +10,20 @@ import {
   type Asked,
   backupsAmong,
   chosenBackup,
-  dumpKey,
+  countsOf,
+  DUMP,
   folderOf,
+  keyOf,
   manifestKey,
   missingNewest,
   type Owner,
+  pathOf,
+  ROLES,
   unfitness,
 } from './archive.ts';
-import { digestOf, fileText } from './send.ts';
+import { fileText } from './file-text.ts';
+import { furtherWords } from './further-databases.ts';
+import { digestOf } from './send.ts';
 
 export interface Fetching extends Asked {
   /** The deployment whose backup is fetched, of any of its lives. */
@@ -26,7 +32,11 @@ export interface Fetching extends Asked {
   readonly uid?: string | undefined;
   /** Name of a backup that was complete before, so that it or a newer one must be there. */
   readonly known?: string | undefined;
-  /** Folder with `server-version`, which gets `dump`, `manifest`, and `fetched`: a LoadedBackup. */
+  /** uid of the record that is restored: no other one gets the passwords of roles. */
+  readonly into?: string | undefined;
+  /** Whether a Cluster is restored, which gets one database and no roles. */
+  readonly isCluster?: boolean | undefined;
+  /** Folder with `server-version`, which gets the files of the dump, `manifest`, and `fetched`: a LoadedBackup. */
   readonly folder: string;
 }
 
@@ -42,7 +52,8 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
   const loaded = LoadedBackup.array().safeParse([jsonOf(await fileText(join(folder, 'loaded')))]).data?.[0];
   if (loaded !== undefined) return loaded;
   const manifest = await fetchChosen(store, fetching);
-  const { name, takenAt, sizeBytes } = manifest;
+  const { name, takenAt, sizeBytes, uid } = manifest;
+  if (uid !== fetching.into) await writeFile(join(folder, 'foreign'), '');
   await writeFile(join(folder, 'manifest'), JSON.stringify(manifest));
   await writeFile(join(folder, 'fetched'), JSON.stringify({ from: from.deployment, name, takenAt, sizeBytes }));
   return manifest;
@@ -50,7 +61,7 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
 
 async function fetchChosen(
   store: ObjectStore,
-  { from, uid, known, folder, ...asked }: Fetching,
+  { from, uid, known, folder, isCluster, ...asked }: Fetching,
 ): Promise<ArchiveManifest> {
   const objects = await store.list(folderOf(from));
   const keys = objects.map(({ key }) => key);
@@ -64,14 +75,26 @@ async function fetchChosen(
   if (!parsed.success) throw new Unusable(`The manifest of backup ${name} cannot be read.`);
   const manifest = parsed.data;
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
-  const stored = await store.sizeOf(dumpKey(owner, name));
+  const stored = new Map(objects.map(({ key, size }) => [key, size]));
   const unfit = unfitness(found, manifest, { stored, serverVersion });
   if (unfit !== undefined) throw new Unusable(unfit);
-  const file = join(folder, 'dump');
-  await store.download(dumpKey(owner, name), file);
-  if ((await digestOf(file)) !== manifest.sha256) {
-    await rm(file, { force: true });
-    throw new Unusable(`Backup ${name} is damaged: its dump does not have the SHA-256 of its manifest.`);
+  const further = isCluster === true ? furtherWords(countsOf(manifest)) : undefined;
+  if (further !== undefined) throw new Unusable(`Backup ${name} has ${further}`);
+  for (const { name: of, database, sha256 } of manifest.files) {
+    if (of === ROLES && isCluster === true) continue;
+    const file = join(folder, pathOf(of));
+    // oxlint-disable-next-line no-await-in-loop -- one after the other: the largest needs the line
+    await mkdir(dirname(file), { recursive: true });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await store.download(keyOf(owner, name, of), file);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    if ((await digestOf(file)) !== sha256) {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await rm(file, { force: true });
+      throw new Unusable(`Backup ${name} is damaged: its file ${of} does not have the SHA-256 of its manifest.`);
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    if (database !== undefined && of !== DUMP) await writeFile(join(dirname(file), 'name'), database);
   }
   return manifest;
 }

@@ -2,11 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { archiveName, byHandKey, dumpKey, folderOf, manifestKey, type Owner } from './archive.ts';
+import { archiveName, byHandKey, folderOf, keyOf, manifestKey, type Owner } from './archive.ts';
 import { expiredKeys, type Retention } from './retention.ts';
 
 const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
 const OTHER: Owner = { ...OWNER, uid: 'u0' };
+const dumpKey = (owner: Owner, name: string): string => keyOf(owner, name, 'dump');
 const NOW = new Date('2026-02-10T00:00:00Z');
 const day = (number: number): string => archiveName(`2026-02-${String(number).padStart(2, '0')}T02:00:00Z`, '0000000a');
 const whole = (owner: Owner, ...numbers: number[]): string[] =>
@@ -53,6 +54,16 @@ it('deletes each manifest before its dump, the newest first', () => {
     dumpKey(OWNER, day(2)),
     manifestKey(OWNER, day(1)),
     dumpKey(OWNER, day(1)),
+  ]);
+});
+
+it('deletes all files of a dump, and nothing that somebody has put beside them', () => {
+  const further = ['further-16400', 'roles.sql'].map((file) => keyOf(OWNER, day(1), file));
+  const keys = [...whole(OWNER, 1, 3), ...further, keyOf(OWNER, day(1), 'notes.txt')];
+  expect(expiredKeys(OWNER, keys, { keep: 1, made: day(3), now: NOW })).toEqual([
+    manifestKey(OWNER, day(1)),
+    dumpKey(OWNER, day(1)),
+    ...further,
   ]);
 });
 

@@ -1,6 +1,6 @@
 // What a run deletes from the store after its own backup is there. Pure.
 
-import { backupsAmong, byHandKey, dumpKey, type Found, manifestKey, type Owner, timeOf } from './archive.ts';
+import { backupsAmong, byHandKey, type Found, isFileOf, manifestKey, type Owner, timeOf } from './archive.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -41,7 +41,6 @@ export function expiredKeys(
   keys: readonly string[],
   { made, now, ...retention }: Retention & { readonly made: string; readonly now: Date },
 ): readonly string[] {
-  const there = new Set(keys);
   const own = backupsAmong(keys, owner).filter((one) => one.owner.uid === owner.uid);
   const old = expiredBackups(
     own.filter(({ isComplete }) => isComplete),
@@ -52,7 +51,9 @@ export function expiredKeys(
     ({ name, isComplete }) =>
       !isComplete && name !== made && now.getTime() - (timeOf(name) ?? Infinity) > UNFINISHED_MS,
   );
-  return [...old, ...abandoned].flatMap(({ name, owner: of }) =>
-    [manifestKey(of, name), dumpKey(of, name), byHandKey(of, name)].filter((key) => there.has(key)),
-  );
+  return [...old, ...abandoned].flatMap(({ name, owner: of }) => [
+    ...keys.filter((key) => key === manifestKey(of, name)),
+    ...keys.filter((key) => isFileOf(of, name, key)),
+    ...keys.filter((key) => key === byHandKey(of, name)),
+  ]);
 }

@@ -2,27 +2,35 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { jsonOf } from '../../lib/json-value.ts';
 import type { ObjectStore, StoredObject } from '../../lib/outbound/object-store.ts';
 import type { BackupReport, StoredReport } from '../../schema/database.ts';
 import {
   type ArchiveManifest,
   archiveName,
   byHandKey,
-  dumpKey,
+  countsOf,
+  DUMP,
+  type DumpFile,
   folderOf,
+  keyOf,
   manifestKey,
   type Owner,
+  pathOf,
+  ROLES,
   storedAmong,
 } from './archive.ts';
-import { contentsOf } from './contents.ts';
+import { type Contents, contentsOf } from './contents.ts';
+import { fileText } from './file-text.ts';
 import { majorOf } from './postgres-major.ts';
 import { expiredKeys, type Retention } from './retention.ts';
 
 export interface Sending {
   readonly owner: Owner;
-  /** Folder with `dump`, `taken-at` and `server-version`; where verification is on, also `contents` or `contents-problem`. */
+  /** Folder as children/database/dump-scripts.ts has left it. */
   readonly folder: string;
   /** What is left of the backups afterwards. */
   readonly retention: Retention;
@@ -30,6 +38,8 @@ export interface Sending {
   readonly isByHand: boolean;
   /** Number of the database among those of the deployment. */
   readonly number?: number | undefined;
+  /** uid of the namespace. */
+  readonly tenant?: string | undefined;
   /** Eight hex digits. */
   readonly random: string;
   readonly now: () => Date;
@@ -42,29 +52,33 @@ export interface Sending {
  * nobody heard of, and whatever people have deleted.
  */
 export async function sendBackup(store: ObjectStore, sending: Sending): Promise<BackupReport> {
-  const { owner, folder, random, isByHand, number } = sending;
-  const file = join(folder, 'dump');
+  const { owner, folder, random, isByHand, number, tenant } = sending;
   const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
-  const { size: sizeBytes } = await stat(file);
-  if (sizeBytes === 0) throw new Error('The dump is empty.');
+  const { roles, extensions } = About.parse(jsonOf(await fileText(join(folder, 'about'))));
+  const { files, contentsProblem } = await dumpedFiles(folder);
   const name = archiveName(takenAt, random);
-  const [dump, described] = [dumpKey(owner, name), manifestKey(owner, name)];
-  for (const key of [dump, described]) {
-    // oxlint-disable-next-line no-await-in-loop -- two small requests
+  const described = manifestKey(owner, name);
+  for (const key of [described, ...files.map((file) => keyOf(owner, name, file.name))]) {
+    // oxlint-disable-next-line no-await-in-loop -- small requests
     if ((await store.sizeOf(key)) !== undefined)
       throw new Error(`The store already has ${key}, and no backup is overwritten. Run the backup again.`);
   }
-  const sha256 = await digestOf(file);
   // Before there is a backup that retention could take for a scheduled one.
   if (isByHand) await store.put(byHandKey(owner, name), 'Retention keeps this backup.\n');
-  await store.upload(dump, file, sizeBytes);
-  const stored = await store.sizeOf(dump);
-  if (stored !== sizeBytes)
-    throw new Error(
-      `The store has ${stored ?? 0} of ${sizeBytes} bytes of ${dump}. Check the store and its free space.`,
-    );
+  for (const { name: file, sizeBytes } of files) {
+    const key = keyOf(owner, name, file);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other: each needs the whole line
+    await store.upload(key, join(folder, pathOf(file)), sizeBytes);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const stored = await store.sizeOf(key);
+    if (stored !== sizeBytes)
+      throw new Error(
+        `The store has ${stored ?? 0} of ${sizeBytes} bytes of ${key}. Check the store and its free space.`,
+      );
+  }
   const { namespace, deployment, uid } = owner;
+  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const manifest: ArchiveManifest = {
     version: 1,
     name,
@@ -74,10 +88,14 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     takenAt,
     serverVersion,
     sizeBytes,
-    sha256,
+    files,
+    extensions,
+    ...(roles !== undefined && { roles }),
+    ...(tenant !== undefined && { tenant }),
     ...(number !== undefined && { number }),
+    ...(contentsProblem !== undefined && { contentsProblem }),
   };
-  const text = textOfManifest(manifest, await contentsIn(folder));
+  const text = textOfManifest(manifest);
   await store.put(described, text);
   if ((await store.read(described)) !== text)
     throw new Error(`The store does not return ${described} as it was written. Check the store.`);
@@ -87,6 +105,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     takenAt,
     sizeBytes,
     postgresVersion: majorOf(serverVersion),
+    ...countsOf(manifest),
     ...(number !== undefined && { number }),
     ...(isByHand && { byHand: true }),
     ...(left && { stored: left }),
@@ -116,9 +135,44 @@ async function keepTo(store: ObjectStore, sending: Sending, made: string): Promi
 /** Longest manifest, in characters: a store's answer is read into memory. */
 const MOST_MANIFEST = 2 * 1024 * 1024;
 
-type Counted = Pick<ArchiveManifest, 'contents' | 'contentsProblem'>;
+/** What a server that was dumped says of itself. `roles`: absent where one database was dumped. */
+const About = z.object({ roles: z.int().min(0).optional(), extensions: z.array(z.string()) });
 
-async function contentsIn(folder: string): Promise<Counted> {
+interface Dumped {
+  readonly files: DumpFile[];
+  readonly contentsProblem?: string | undefined;
+}
+
+/** The application's database comes first. Throws an Error where a file is empty. */
+async function dumpedFiles(folder: string): Promise<Dumped> {
+  const found = await readdir(folder);
+  const names = [DUMP, ...found.filter((name) => name === ROLES || name.startsWith('further-')).toSorted()];
+  const files: DumpFile[] = [];
+  let problem: string | undefined;
+  for (const name of names) {
+    const file = join(folder, pathOf(name));
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { size: sizeBytes } = await stat(file);
+    if (sizeBytes === 0) throw new Error(`The dump is empty: it has no byte of ${name}.`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const sha256 = await digestOf(file);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const database = await fileText(join(dirname(file), 'name'));
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const { contents, contentsProblem } = name === ROLES ? {} : await contentsIn(dirname(file));
+    problem ??= contentsProblem;
+    files.push({
+      name,
+      sizeBytes,
+      sha256,
+      ...(database !== undefined && name !== DUMP && name !== ROLES && { database }),
+      ...(contents && { contents }),
+    });
+  }
+  return { files, contentsProblem: problem };
+}
+
+async function contentsIn(folder: string): Promise<{ contents?: Contents; contentsProblem?: string }> {
   const contents = await fileText(join(folder, 'contents'));
   const problem = await fileText(join(folder, 'contents-problem'));
   if (contents === undefined && problem === undefined) return {};
@@ -128,19 +182,12 @@ async function contentsIn(folder: string): Promise<Counted> {
   return { contentsProblem: words.slice(0, 300) };
 }
 
-function textOfManifest(manifest: ArchiveManifest, counted: Counted): string {
-  const write = (more: Counted): string => `${JSON.stringify({ ...manifest, ...more }, undefined, 1)}\n`;
-  const text = write(counted);
-  return text.length <= MOST_MANIFEST ? text : write({ contentsProblem: 'the database has too many tables' });
-}
-
-/** Undefined for a file that is not there. */
-export async function fileText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    return undefined;
-  }
+function textOfManifest(manifest: ArchiveManifest): string {
+  const write = (one: ArchiveManifest): string => `${JSON.stringify(one, undefined, 1)}\n`;
+  const text = write(manifest);
+  if (text.length <= MOST_MANIFEST) return text;
+  const files = manifest.files.map(({ contents: _contents, ...file }) => file);
+  return write({ ...manifest, files, contentsProblem: 'the database has too many tables' });
 }
 
 /** SHA-256 of a file, in hex. */

@@ -17,8 +17,8 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
     replacements: [
       {
         file: 'src/deployments/archive/compare.ts',
-        from: "contentsOf((await fileText(join(folder, 'contents'))) ?? '')",
-        to: 'manifest?.contents',
+        from: "contentsOf((await fileText(join(folder, dirname(pathOf(file)), 'contents'))) ?? '')",
+        to: 'contents',
       },
     ],
     cut: 'an older dump is in its place',
@@ -28,8 +28,8 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
     replacements: [
       {
         file: 'src/deployments/archive/compare.ts',
-        from: 'return { ...report, uncompared: whyUncounted(name, contentsProblem) };',
-        to: 'return report;',
+        from: 'isCounted ? report : { ...report, uncompared: whyUncounted(name, contentsProblem) }',
+        to: 'report',
       },
     ],
     cut: 'an older dump is in its place, and the manifest has no counts',
@@ -56,8 +56,13 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
       },
       {
         file: 'src/deployments/children/database/load-scripts.ts',
-        from: 'OWN_WORDS}${EMPTY}pg_restore -w',
-        to: 'OWN_WORDS}pg_restore --clean --if-exists -w',
+        from: 'pg_restore -f - --single',
+        to: 'pg_restore -f - --clean --if-exists --single',
+      },
+      {
+        file: 'src/deployments/children/database/load-scripts.ts',
+        from: 'loaded ]; then\nempty\n',
+        to: 'loaded ]; then\n',
       },
     ],
     cut: 'nothing',

@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
+import { CHECK, LOAD, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
+import { WHOLE_SERVER } from '../../support/whole-server.ts';
 import { READY_MS, ROWS, type Stage, SUM, say, startStage } from './stage.ts';
 
 const machine = await realPods(say);
@@ -89,15 +90,18 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     await says('BackupReady', 'True', 'BackedUp');
     const uid = await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
     const folder = `davit/team/shop/${uid}/${report.name}`;
-    expect(await stage.store.keys()).toEqual([`${folder}/dump`, `${folder}/manifest.json`]);
+    expect(await stage.store.keys()).toEqual(['dump', 'manifest.json', 'roles.sql'].map((file) => `${folder}/${file}`));
     const dump = await readFile(stage.store.fileOf(`${folder}/dump`));
     expect(JSON.parse(await stage.store.read(`${folder}/manifest.json`))).toMatchObject({
       name: report.name,
       takenAt: report.lastSuccessAt,
-      sizeBytes: dump.length,
-      sha256: createHash('sha256').update(dump).digest('hex'),
+      sizeBytes: report.sizeBytes,
+      files: [
+        { name: 'dump', sizeBytes: dump.length, sha256: createHash('sha256').update(dump).digest('hex') },
+        { name: 'roles.sql' },
+      ],
     });
-    expect(report.sizeBytes).toBe(dump.length);
+    expect(report.sizeBytes).toBeGreaterThan(dump.length);
     // The magic bytes of pg_dump's custom format.
     expect(dump.subarray(0, 5).toString()).toBe('PGDMP');
     expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/BACKUP/);
@@ -312,23 +316,53 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       for (let cut = 1; cut <= 10; cut += 1) {
         // oxlint-disable-next-line no-await-in-loop -- one cut after the other
         await expect(
-          shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${LOAD_ONCE}`),
+          shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${LOAD}`),
           `cut ${cut}`,
         ).rejects.toThrow(/was not loaded|ERROR|pg_restore: error/);
         // oxlint-disable-next-line no-await-in-loop -- as above
         expect(await relations(), `cut ${cut}`).toBe('0');
       }
-      await shell(`cp whole dump; ${LOAD_ONCE}`);
+      await shell(`cp whole dump; ${LOAD}`);
       const count = await relations();
       expect(count).not.toBe('0');
-      expect(JSON.parse(await shell(`${CHECK_ONCE}`).then(() => shell('cat loaded')))).toEqual(loaded);
-      await shell(`rm dump; ${LOAD_ONCE}`);
-      await expect(shell(`rm loaded; ${CHECK_ONCE}`, 'u2')).rejects.toThrow(/The database is not empty/);
-      await expect(shell(LOAD_ONCE, 'u2')).rejects.toThrow(/The database is not empty/);
+      expect(JSON.parse(await shell(`${CHECK}`).then(() => shell('cat loaded')))).toEqual(loaded);
+      await shell(`rm dump; ${LOAD}`);
+      await expect(shell(`rm loaded; ${CHECK}`, 'u2')).rejects.toThrow(/The database is not empty/);
+      await expect(shell(LOAD, 'u2')).rejects.toThrow(/The database is not empty/);
       expect(await relations()).toBe(count);
       await admin('drop database cuts');
     }, 600_000);
   });
+
+  it('of a server with three databases and four roles lose nothing of it', async () => {
+    const admin = (pod: string, script: string): Promise<string> =>
+      kubectl('exec', pod, '--', 'env', 'PGUSER=postgres', 'PGHOST=/var/run/postgresql', 'sh', '-c', script);
+    const described = (pod: string): Promise<string> =>
+      admin(
+        pod,
+        `pg_dumpall -g --no-role-passwords | grep -v -E '^--|restrict ' | sort
+for name in app reports 'odd name*'; do PGDATABASE=$name pg_dump -C -s | grep -v -E 'restrict |COMMENT ON DATABASE|^--|^$'; done
+for name in app reports 'odd name*'; do PGDATABASE=$name psql -X -A -t -c 'select extname from pg_extension order by 1'; done
+psql -X -A -t -c "select rolname, rolpassword from pg_authid where rolname in ('reader', 'owner of reports')"
+psql -X -A -t -d app -c 'select count(*), md5(string_agg(body, id::text order by id)) from s.docs'; psql -X -A -t -d reports -c 'select sum(n) from big'`,
+      );
+    await apply(record('server', { keep: 2, verify: true }));
+    await says('Ready', 'True', 'Serving', 'server');
+    await admin(
+      'server--postgres-0',
+      `psql -X -q -o /dev/null -v ON_ERROR_STOP=1 -d app << 'END'\n${WHOLE_SERVER}END\n`,
+    );
+    const before = await described('server--postgres-0');
+    expect(await plugin('backup', 'server')).toMatch(/is in the store/);
+    expect(await plugin('backups', 'server')).toContain('3 databases, 4 roles');
+    await kubectl('create', 'job', '--from=cronjob/server---verify', 'verification-of-server');
+    await says('BackupVerified', 'True', 'Verified', 'server');
+    const { name = '' } = await reported('server');
+    await plugin('database', 'restore', 'server', '--backup', name, '--yes');
+    expect(await described('server---pg1-0')).toBe(before);
+    await says('Ready', 'True', 'Serving', 'server');
+    await kubectl('delete', 'appd', 'server', '--timeout=180s');
+  }, 900_000);
 
   it('a wrong key is told with the words of the store, and a right one ends it', async () => {
     await stage.putCredentials('wrong');

@@ -7,7 +7,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeS3 } from '../../support/fake-s3.ts';
-import { startLocalPostgres } from '../../support/local-postgres.ts';
+import { type LocalPostgres, startLocalPostgres } from '../../support/local-postgres.ts';
 import {
   ACCESS_KEY,
   type Accident,
@@ -48,8 +48,8 @@ interface World extends Place {
   readonly life: Life;
   /** The objects of the store before a cut. */
   readonly objects: ReadonlyMap<string, Buffer>;
-  /** The dump and the manifest of the newest backup of this life. */
-  readonly dump: string;
+  /** Of the newest backup of this life, and its manifest. */
+  readonly folder: string;
   readonly manifest: string;
   /** Name of the newest backup before a cut, and that of the one before. */
   readonly newest: string;
@@ -73,12 +73,39 @@ const json = (world: World, change: (manifest: Record<string, unknown>) => void)
   world.s3.objects.set(world.manifest, Buffer.from(JSON.stringify(manifest)));
 };
 
-/** With the size and the digest of its manifest corrected, as somebody could who may write to the store. */
-function replaceDump(world: World, content: Buffer): void {
-  world.s3.objects.set(world.dump, content);
-  json(world, (manifest) => {
-    manifest['sizeBytes'] = content.length;
-    manifest['sha256'] = createHash('sha256').update(content).digest('hex');
+interface DumpFile {
+  readonly name: string;
+  sizeBytes: number;
+  sha256: string;
+  contents?: { tables: { rows: string; sum: string }[] };
+}
+
+/** The key of one of the files of the newest dump. */
+function anyFile(world: World): string {
+  const keys = [...world.objects.keys()].filter((key) => key.startsWith(world.folder) && !key.endsWith('.json'));
+  return keys[world.random(keys.length)] ?? '';
+}
+
+/** With what its manifest says corrected, as somebody could who may write to the store. */
+function replaceFile(world: World, key: string, content: Buffer): void {
+  world.s3.objects.set(key, content);
+  json(world, ({ files }) => {
+    const file = (files as DumpFile[]).find(({ name }) => key.endsWith(`/${name}`));
+    if (file === undefined) throw new Error(`the manifest has no ${key}`);
+    file.sizeBytes = content.length;
+    file.sha256 = createHash('sha256').update(content).digest('hex');
+  });
+}
+
+function replaceByOlder(world: World): void {
+  for (const [key, content] of world.objects)
+    if (key.includes(`/${world.older}/`) && !key.endsWith('.json'))
+      replaceFile(world, key.replace(world.older, world.newest), content);
+}
+
+function leaveOutCounts(world: World): void {
+  json(world, ({ files }) => {
+    for (const file of files as DumpFile[]) delete file.contents;
   });
 }
 
@@ -96,13 +123,12 @@ const endSessions =
   (world: World, step: string): NonNullable<Accident['during']> =>
   (name, child) => {
     if (name !== step) return;
-    const timer = setTimeout(
-      () =>
-        world.postgres.shell(
+    const timer = setTimeout(() => {
+      for (const { shell } of [world.postgres, world.own])
+        shell(
           `psql -X -q -A -t -c "select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres' and pid <> pg_backend_pid()" > /dev/null`,
-        ),
-      world.random(300),
-    );
+        );
+    }, world.random(300));
     child.once('exit', () => clearTimeout(timer));
   };
 
@@ -115,32 +141,35 @@ const fullDisk =
 
 const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
   'the dump ends early': (world) => {
-    const whole = world.objects.get(world.dump) ?? Buffer.alloc(0);
-    world.s3.objects.set(world.dump, whole.subarray(0, world.random(whole.length)));
+    const key = anyFile(world);
+    const whole = world.objects.get(key) ?? Buffer.alloc(0);
+    world.s3.objects.set(key, whole.subarray(0, world.random(whole.length)));
     return {};
   },
   'a byte of the dump is another': (world) => {
-    const changed = Buffer.from(world.objects.get(world.dump) ?? '');
+    const key = anyFile(world);
+    const changed = Buffer.from(world.objects.get(key) ?? '');
     const at = world.random(changed.length);
     changed.writeUInt8((changed.readUInt8(at) + 1 + world.random(255)) % 256, at);
-    world.s3.objects.set(world.dump, changed);
+    world.s3.objects.set(key, changed);
     return {};
   },
   'a byte of the dump is another, and its manifest says so': (world) => {
-    const changed = Buffer.from(world.objects.get(world.dump) ?? '');
+    const key = anyFile(world);
+    const changed = Buffer.from(world.objects.get(key) ?? '');
     const at = world.random(changed.length);
     changed.writeUInt8((changed.readUInt8(at) + 1 + world.random(255)) % 256, at);
-    replaceDump(world, changed);
+    replaceFile(world, key, changed);
     return {};
   },
   'the dump ends early, and its manifest says so': (world) => {
-    const whole = world.objects.get(world.dump) ?? Buffer.alloc(0);
-    replaceDump(world, whole.subarray(0, 1 + world.random(whole.length - 1)));
+    const key = anyFile(world);
+    const whole = world.objects.get(key) ?? Buffer.alloc(0);
+    replaceFile(world, key, whole.subarray(0, 1 + world.random(whole.length - 1)));
     return {};
   },
   'an older dump is in its place': (world) => {
-    const other = [...world.objects].find(([key]) => key.includes(world.older) && key.endsWith('/dump'));
-    replaceDump(world, other?.[1] ?? Buffer.alloc(0));
+    replaceByOlder(world);
     return {};
   },
   'a byte of the manifest is another': (world) => {
@@ -165,8 +194,8 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
     return {};
   },
   'a count of the manifest is another': (world) => {
-    json(world, (manifest) => {
-      const { tables } = manifest['contents'] as { tables: { rows: string; sum: string }[] };
+    json(world, ({ files }) => {
+      const { tables = [] } = (files as DumpFile[])[0]?.contents ?? {};
       const table = tables[world.random(tables.length)];
       if (table === undefined) throw new Error('no tables');
       if (world.random(2) === 0) tables.splice(tables.indexOf(table), 1);
@@ -175,17 +204,17 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
     return {};
   },
   'the manifest has no counts': (world) => {
-    json(world, (manifest) => delete manifest['contents']);
+    leaveOutCounts(world);
     return {};
   },
   'an older dump is in its place, and the manifest has no counts': (world) => {
-    const other = [...world.objects].find(([key]) => key.includes(world.older) && key.endsWith('/dump'));
-    replaceDump(world, other?.[1] ?? Buffer.alloc(0));
-    json(world, (manifest) => delete manifest['contents']);
+    replaceByOlder(world);
+    leaveOutCounts(world);
     return {};
   },
   'an object is missing': (world) => {
-    const keys = [[world.dump], [world.manifest], [world.dump, world.manifest]][world.random(3)] ?? [];
+    const file = anyFile(world);
+    const keys = [[file], [world.manifest], [file, world.manifest]][world.random(3)] ?? [];
     for (const key of keys) world.s3.objects.delete(key);
     return {};
   },
@@ -217,8 +246,9 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
     accident: {
       before: (name, folder) => {
         if (name !== 'davit-restore') return undefined;
-        const { contents } = JSON.parse(String(world.objects.get(world.manifest))) as { contents: object };
-        writeFileSync(join(folder, 'contents'), JSON.stringify(contents));
+        const { files } = JSON.parse(String(world.objects.get(world.manifest))) as { files: DumpFile[] };
+        for (const { name, contents } of files)
+          if (contents) writeFileSync(join(folder, name === 'dump' ? '' : name, 'contents'), JSON.stringify(contents));
         return 'skip';
       },
     },
@@ -260,18 +290,20 @@ const WRITES = [
 const HARMLESS = ['nothing', 'the store is away for a moment', 'people write while it dumps'];
 
 async function makeWorld(random: World['random']): Promise<World & { readonly stop: () => Promise<void> }> {
-  const postgres = await startLocalPostgres();
-  if (postgres === undefined) throw new Error('PostgreSQL is not installed');
+  const [postgres, own] = [await startLocalPostgres(), await startLocalPostgres()];
+  if (postgres === undefined || own === undefined) throw new Error('PostgreSQL is not installed');
   const s3 = await startFakeS3(BUCKET_NAME, ACCESS_KEY);
   const stop = async (): Promise<void> => {
     await s3.close();
     await postgres.stop();
+    await own.stop();
   };
-  const place = { postgres, s3 };
+  const place = { postgres, own, s3 };
   const life = { uid: 'u2', keep: 2 };
   const sql = (text: string): void =>
     void postgres.shell(`psql -X -q -d live -v ON_ERROR_STOP=1 > /dev/null`, {}, text);
-  postgres.shell('createdb live');
+  postgres.shell('createdb live; createdb more');
+  postgres.shell(`psql -X -q -d more -c 'create table kept as select generate_series(1, 100) n'`);
   sql(TABLES);
   sql(ROWS);
   // Names have seconds.
@@ -291,12 +323,12 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
     ...place,
     life: { ...life, known: newest, verified: older },
     objects: new Map(s3.objects),
-    dump: keyOf('dump'),
+    folder: keyOf(''),
     manifest: keyOf('manifest.json'),
     newest,
     older,
     random,
-    live: wholeOf(place, 'live'),
+    live: wholeOf(postgres, 'live'),
     stop,
   };
 }
@@ -306,22 +338,19 @@ function addOtherLife(objects: Map<string, Buffer>, keyOf: (file: string) => str
   const [name, takenAt] = ['20991231T235959Z-0123abcd', '2099-12-31T23:59:59Z'];
   const manifest = JSON.parse(String(objects.get(keyOf('manifest.json')))) as object;
   const key = `davit/team/shop/u1/${name}`;
-  objects.set(`${key}/dump`, objects.get(keyOf('dump')) ?? Buffer.alloc(0));
+  for (const [from, content] of objects)
+    if (from.startsWith(keyOf(''))) objects.set(`${key}/${from.slice(keyOf('').length)}`, content);
   objects.set(`${key}/manifest.json`, Buffer.from(JSON.stringify({ ...manifest, uid: 'u1', name, takenAt })));
 }
 
-const wholeOf = ({ postgres }: Place, database: string): string => postgres.shell(WHOLE, { PGDATABASE: database });
+const wholeOf = ({ shell }: LocalPostgres, database: string): string =>
+  [database, 'more'].map((name) => shell(WHOLE, { PGDATABASE: name })).join('');
 
 /** What a verification claims, held against what its pod restored and against what was dumped. */
-function wrongClaim(
-  world: World,
-  { verified, database }: Verified,
-  known: string,
-  dumped: string | undefined,
-): string[] {
+function wrongClaim(world: World, { verified }: Verified, known: string, dumped: string | undefined): string[] {
   if (verified === undefined) return [];
   if (verified.name < known) return [`${verified.name} is verified, and ${known} is not there`];
-  if (dumped !== undefined && wholeOf(world, database) !== dumped)
+  if (dumped !== undefined && wholeOf(world.own, 'app') !== dumped)
     return [`${verified.name} is verified, and what was restored is something else`];
   return [];
 }
@@ -339,7 +368,7 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
     const before = world.live;
     const sent = await backUp(world, world.life, backingUp);
     known = sent?.name ?? known;
-    world.live = wholeOf(world, 'live');
+    world.live = wholeOf(world.postgres, 'live');
     dumpedNow = world.live === before ? before : undefined;
     for (const [key, content] of world.objects)
       if (!key.includes(`/${world.life.uid}/`) && s3.objects.get(key)?.equals(content) !== true)
@@ -355,14 +384,13 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
   // What its own pod did not report may be whole all the same: the store refused to show it.
   const dumped = verified.verified?.name === world.newest ? ofNewest : dumpedNow;
   wrong.push(...wrongClaim(world, verified, known, dumped));
-  const live = wholeOf(world, 'live');
+  const live = wholeOf(world.postgres, 'live');
   if (live !== world.live) wrong.push('the live database has changed');
   world.live = live;
   if (there.size !== s3.objects.size || [...there].some(([key, content]) => s3.objects.get(key) !== content))
     wrong.push('a verification has changed the store');
   const isVerified = verified.verified !== undefined;
   if (HARMLESS.includes(name) && !isVerified) wrong.push(`a whole backup is not verified: ${verified.words}`);
-  world.postgres.shell(`dropdb --force ${verified.database}`);
   return { verified: isVerified, wrong: wrong.map((one) => `${name}: ${one}`) };
 }
 
@@ -383,9 +411,9 @@ export async function cutAtRandom(count: number, seed: number, only?: string): P
   const violations: string[] = [];
   try {
     // What the newest backup has.
-    const { verified, database } = await verify(world, world.life);
-    if (verified === undefined) throw new Error('a backup without a cut is not verified');
-    const ofNewest = wholeOf(world, database);
+    const { verified, words } = await verify(world, world.life);
+    if (verified === undefined) throw new Error(`a backup without a cut is not verified: ${words}`);
+    const ofNewest = wholeOf(world.own, 'app');
     const names = only === undefined ? Object.keys(CUTS) : [only];
     for (let index = 0; index < count; index += 1) {
       const name = names[index % names.length] ?? '';

@@ -1,5 +1,5 @@
 // Runs what the pods of backups and verifications would run, step by step as their manifests say, on a PostgreSQL of this machine and a store in
-// memory. A pod's own server is a database of its own; a step that reaches for the host of the live database gets the live one.
+// memory. Another PostgreSQL, which is emptied before, is the pod's own server; a step that reaches for the host of the live database gets the live one.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import { aRecord, aRevision } from '../../support/builders.ts';
 import type { FakeS3 } from '../../support/fake-s3.ts';
 import type { LocalPostgres } from '../../support/local-postgres.ts';
+import { dropAll } from '../../support/whole-server.ts';
 
 export const ACCESS_KEY = 'key';
 const BUCKET = 'backups';
@@ -23,6 +24,8 @@ export const BUCKET_NAME = BUCKET;
 
 export interface Place {
   readonly postgres: LocalPostgres;
+  /** The pods' own server. */
+  readonly own: LocalPostgres;
   readonly s3: FakeS3;
 }
 
@@ -46,12 +49,8 @@ export interface Accident {
 export interface Ended {
   /** What its last container reported; undefined if the pod failed. */
   readonly report: unknown;
-  /** Name of the database of the pod's own server. */
-  readonly database: string;
   readonly words: string;
 }
-
-let pods = 0;
 
 type CronJob = NonNullable<ReturnType<typeof makeBackup>>;
 
@@ -81,23 +80,22 @@ function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, k
 /** One run of a CronJob's pod, whose containers follow one another. */
 async function runPod(cronJob: CronJob, place: Place, accident: Accident): Promise<Ended> {
   const folder = mkdtempSync(join(tmpdir(), 'davit-pod-'));
-  const database = `pod${(pods += 1)}`;
   const spec = cronJob.spec?.jobTemplate.spec?.template.spec;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  if (containers.some(({ name }) => name === SERVER_CONTAINER)) place.postgres.shell(`createdb ${database}`);
+  if (containers.some(({ name }) => name === SERVER_CONTAINER)) dropAll(place.own);
   let said = '';
   try {
     for (const container of containers.filter(({ name }) => name !== SERVER_CONTAINER)) {
       if (accident.before?.(container.name, folder) === 'skip') continue;
-      const step = { container, folder, database };
+      const step = { container, folder };
       // oxlint-disable-next-line no-await-in-loop -- containers follow one another
       const { code, words } = await (container.command
         ? runScript(step, place, accident)
         : runDavit(step, place, accident));
       said = words;
-      if (code !== 0) return { report: undefined, database, words: `${container.name}: ${words}` };
+      if (code !== 0) return { report: undefined, words: `${container.name}: ${words}` };
     }
-    return { report: JSON.parse(said) as unknown, database, words: said };
+    return { report: JSON.parse(said) as unknown, words: said };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -106,7 +104,6 @@ async function runPod(cronJob: CronJob, place: Place, accident: Accident): Promi
 interface Step {
   readonly container: IContainer;
   readonly folder: string;
-  readonly database: string;
 }
 
 interface StepEnd {
@@ -115,13 +112,16 @@ interface StepEnd {
 }
 
 /** Every host but that of the pod is the live one. */
-function runScript({ container, folder, database }: Step, { postgres }: Place, accident: Accident): Promise<StepEnd> {
+function runScript({ container, folder }: Step, { postgres, own }: Place, accident: Accident): Promise<StepEnd> {
   const given = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
-  const env: Record<string, string> = { ...postgres.env };
+  const isOwn = given['PGHOST'] === '127.0.0.1';
+  const env: Record<string, string> = { ...(isOwn ? own : postgres).env };
   for (const [name, value] of Object.entries(given))
     if (value !== undefined && !name.startsWith('PG')) env[name] = value;
-  env['PGDATABASE'] = given['PGHOST'] === '127.0.0.1' ? database : 'live';
-  const [command = '', ...args] = container.command ?? [];
+  env['PGDATABASE'] = isOwn ? 'app' : 'live';
+  const [command = '', ...args] = (container.command ?? []).map((one) =>
+    one.replaceAll('/dev/termination-log', 'termination'),
+  );
   const child = spawn(command, args, { cwd: folder, env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   accident.during?.(container.name, child);
   let words = '';
@@ -153,11 +153,10 @@ export interface Verified {
   /** What the status would claim; undefined if it claims nothing. */
   readonly verified: VerificationReport | undefined;
   readonly uncompared: string | undefined;
-  readonly database: string;
   readonly words: string;
 }
 
-/** The database of its pod stays, and must be dropped. */
+/** What it has restored stays in the pods' own server until the next one. */
 export async function verify(place: Place, life: Life, accident: Accident = {}): Promise<Verified> {
   const { report, ...ended } = await runPod(cronJobOf(makeVerification, life), place, accident);
   const read = Report.array().safeParse([report]).data?.[0];

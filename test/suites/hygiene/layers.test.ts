@@ -86,6 +86,7 @@ const PURE = [
   'deployments/record/',
   'deployments/archive/archive.ts',
   'deployments/archive/contents.ts',
+  'deployments/archive/further-databases.ts',
   'deployments/archive/postgres-major.ts',
   'deployments/archive/retention.ts',
   'deployments/assess/',

@@ -10,24 +10,10 @@ import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
-import { AWAIT_SERVER } from './await-server.ts';
-import { dumpWithContents } from './contents-script.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
+import { dumpScript } from './dump-scripts.ts';
 import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod } from './job-pod.ts';
-import { OWN_WORDS } from './own-words.ts';
 import { verificationPlan } from './verification.ts';
-
-const PG_DUMP = 'pg_dump -w -F custom --no-owner --no-privileges -f dump';
-const dumpBy = (lines: string): string => `set -eu
-umask 077
-date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
-${OWN_WORDS}${AWAIT_SERVER}${lines}pg_restore --list dump > /dev/null
-`;
-/** The dump is read once more, because a file that pg_restore cannot read is no backup. */
-export const DUMP = dumpBy(`${PG_DUMP} 2> problem || own_words $?
-`);
-/** Also \`contents\`, by which a restore is judged. They cost as much again as the dump. */
-export const DUMP_WITH_CONTENTS = dumpBy(dumpWithContents(PG_DUMP));
 
 interface Backed extends DatabaseJob {
   readonly plan: BackupPlan;
@@ -51,7 +37,8 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
   const { database } = record.spec.sourceConfig;
   const { keep = settings.backups.keep, keepDays = settings.backups.keepDays } = database?.backup ?? {};
   const { databaseBackup, databaseVerification } = record.status ?? {};
-  const script = verificationPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
+  const isWhole = backed.postgres.user !== undefined;
+  const script = dumpScript({ isWhole, isCounted: verificationPlan(inputs) !== undefined });
   const pod = jobPod(backed, {
     initContainers: [inWholeDatabase(backed, DUMP_CONTAINER, script)],
     containers: [
@@ -60,6 +47,7 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
         `--deployment=${record.metadata.name}`,
         `--uid=${uidOf(record)}`,
         `--number=${databaseNumberOf(revision)}`,
+        `--tenant=${inputs.tenantId}`,
         `--keep=${keep}`,
         ...(keepDays === undefined ? [] : [`--keep-days=${keepDays}`]),
         ...(databaseVerification?.name === undefined ? [] : [`--verified=${databaseVerification.name}`]),

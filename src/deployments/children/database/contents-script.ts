@@ -68,7 +68,7 @@ union all select 'functions' from pg_proc p join pg_namespace n on n.oid = p.pro
 `;
 
 const BEGIN = 'begin transaction isolation level repeatable read, read only;\n';
-const PSQL = `psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE}`;
+export const PSQL = `psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE}`;
 
 /**
  * Lines of sh around a dump: they write \`dump\`, and \`contents\` of the same snapshot. \`dump\` is the command, which must not end the

@@ -7,15 +7,17 @@ import type { Resolved } from '../../../schema/app-revision.ts';
 import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
-import { driverOf, SUPERUSER, SUPERUSER_PASSWORD_KEY } from '../../record/database-driver.ts';
+import { driverOf, OWNER, SUPERUSER, SUPERUSER_PASSWORD_KEY } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
-import { namespaceOf } from '../../record/metadata.ts';
+import { namespaceOf, uidOf } from '../../record/metadata.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
 import { databasePlace } from '../store-hosts.ts';
+import { AWAIT_SERVER } from './await-server.ts';
+import { localeArguments, makeExtensions } from './owned-stateful-set.ts';
 
 /** Shared by the containers of a pod. */
 export const FOLDER = '/backup';
@@ -34,7 +36,10 @@ export function backupMeans({ backups: { store, image } }: Settings): BackupMean
 }
 
 /** What such a Job needs of a PostgreSQL. */
-type JobPostgres = Pick<NonNullable<Resolved['postgres']>, 'image' | 'storageGi' | 'driver' | 'userId'>;
+type JobPostgres = Pick<
+  NonNullable<Resolved['postgres']>,
+  'image' | 'storageGi' | 'driver' | 'user' | 'userId' | 'extensions'
+>;
 
 /** The record has a PostgreSQL that Davit made. */
 export interface DatabaseJob {
@@ -95,9 +100,14 @@ export function inDatabase(
 }
 
 /** The same as the superuser where the record's own server has another one than its application: it reads what policies hide, and large objects. */
-export function inWholeDatabase(job: Omit<DatabaseJob, 'means'>, name: string, script: string): IContainer {
+export function inWholeDatabase(
+  job: Omit<DatabaseJob, 'means'>,
+  name: string,
+  script: string,
+  more: NonNullable<IContainer['env']> = [],
+): IContainer {
   const { record, revision } = job.inputs;
-  const { env = [], ...container } = inDatabase(job, name, script);
+  const { env = [], ...container } = inDatabase(job, name, script, more);
   if (revision.spec.resolved.postgres?.user === undefined) return { ...container, env };
   const { postgresSecret: secretName } = databaseNames(record, revision);
   const superuser = [
@@ -117,7 +127,8 @@ export function inOwnServer(
   script: string,
   env: NonNullable<IContainer['env']> = [],
 ): IContainer {
-  return { ...inDatabase(job, name, script), env: [...OWN_SERVER_ENV, ...env] };
+  const { user } = driverOf(job.postgres) === 'pod' ? SUPERUSER : OWNER;
+  return { ...inDatabase(job, name, script), env: [{ name: 'PGUSER', value: user }, ...OWN_SERVER_ENV, ...env] };
 }
 
 /**
@@ -137,6 +148,7 @@ export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
       { name: 'POSTGRES_DB', value: SUPERUSER.database },
       // Only containers of this pod reach it.
       { name: 'POSTGRES_HOST_AUTH_METHOD', value: 'trust' },
+      { name: 'POSTGRES_INITDB_ARGS', value: localeArguments(postgres.image) },
       { name: 'PGDATA', value: `${SERVER_DATA}/pgdata` },
     ],
     startupProbe: {
@@ -192,10 +204,20 @@ const SERVER_SETTINGS = [
 const SERVER_DATA = '/var/lib/postgresql/data';
 const OWN_SERVER_ENV = [
   { name: 'PGHOST', value: '127.0.0.1' },
-  { name: 'PGUSER', value: SUPERUSER.user },
-  { name: 'PGDATABASE', value: SUPERUSER.database },
+  { name: 'PGDATABASE', value: OWNER.database },
   { name: 'PGCONNECT_TIMEOUT', value: '10' },
 ];
+
+/** Makes what a new database of a record has before a backup is loaded. */
+export const prepareScript = (extensions: readonly string[]): string => `user=$PGUSER
+PGUSER=${SUPERUSER.user} PGDATABASE=${SUPERUSER.database}
+${AWAIT_SERVER}psql -X -w -q -v ON_ERROR_STOP=1 << 'END_OF_SQL'
+create role ${OWNER.user} login;
+create database ${OWNER.database} owner ${OWNER.user};
+\\connect ${OWNER.database}
+${extensions.length > 0 ? `${makeExtensions(extensions)};\n` : ''}END_OF_SQL
+PGUSER=$user PGDATABASE=${OWNER.database}
+`;
 
 /** Runs `davit backup` with these arguments, without the store. */
 export function inFolder(
@@ -219,6 +241,11 @@ export function inStore(
     args: ['backup', command, ...storeOptions(store), `--namespace=${namespaceOf(inputs.record)}`, ...args],
     volumeMounts: [...MOUNTS, { name: 'store', mountPath: CREDENTIALS, readOnly: true }],
   };
+}
+
+/** Options of `davit backup fetch` that say what is restored. */
+export function restoredInto({ inputs: { record }, postgres }: DatabaseJob): string[] {
+  return [`--into=${uidOf(record)}`, ...(driverOf(postgres) === 'pod' ? [] : ['--cluster'])];
 }
 
 const MOUNTS = [

@@ -1,8 +1,15 @@
-// Shell scripts of the pods that load a backup.
+// Shell scripts of the pods that load a backup. A server of driver pod gets all of it from its superuser: the roles, each further database, and
+// last the application's, in one transaction. Without `roles.sql` the backup is of one database, and everything in it becomes its owner's.
+//
+// The databases say how far a restore is, so that one whose pod or Job was lost is repeated without harm: a comment on `postgres`, from the
+// transaction that makes the roles, says that the restore has begun, and one on the application's, from the transaction that loads it, which
+// backup it has. RESTORE_ID: uid of the record; what follows it is a LoadedBackup.
 
 import { REFUSED } from '../../../schema/meta.ts';
+import { SUPERUSER } from '../../record/database-driver.ts';
 import { AWAIT_SERVER } from './await-server.ts';
-import { CONTENTS } from './contents-script.ts';
+import { CONTENTS, PSQL } from './contents-script.ts';
+import { FIRST_OWN, KEPT } from './dump-scripts.ts';
 import { COPY_WORDS, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
@@ -13,52 +20,101 @@ where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
 and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')`,
 };
 
+const FURTHER = `pg_database where datname not in ${KEPT} and datname <> current_database()`;
+const FURTHER_ROLES = `pg_roles where oid >= ${FIRST_OWN} and oid <> (select datdba from pg_database where datname = current_database())`;
+
+/** Only the superuser of a pod's server loads roles and further databases: a Cluster has roles of its own. */
 const BEGIN = `set -eu
 umask 077
-`;
-const EMPTY = `count=$(psql -X -w -q -A -t -c "$OWN_RELATIONS")
-if [ "$count" != 0 ]; then
-  echo "The database is not empty: it has $count tables, indexes and sequences. A backup is loaded only into an empty database: create another deployment, with a scale of 0." >&2
-  exit ${REFUSED}
-fi
-`;
-
-export const CHECK_EMPTY = `${BEGIN}${AWAIT_SERVER}${EMPTY}`;
-/**
- * All of the dump or nothing. It is asked again whether the database is empty: fetching a backup takes time. What a superuser loads becomes the
- * property of the database's owner.
- */
-export const LOAD = `${BEGIN}owner=$(psql -X -w -q -A -t -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
-export PGOPTIONS="-c role=$owner"
-${OWN_WORDS}${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump 2> problem || own_words $?
-`;
-
-/** The same, into a server that is there for nothing else, and what it then has. */
-export const LOAD_AND_COUNT = `${LOAD}${CONTENTS}`;
-
-/**
- * The database itself says which backup it began with: a comment, written by the transaction that loads it. So a restore whose pod or
- * Job was lost is repeated without harm. RESTORE_ID: uid of the record; what follows it is a LoadedBackup.
- */
-const COMMENT = `mark="davit-restore $RESTORE_ID "
+mark="davit-restore $RESTORE_ID "
+begun="davit-restoring $RESTORE_ID"
+sql() {
+  ${PSQL} "$@"
+}
 comment() {
-  psql -X -w -q -A -t -c "select shobj_description(oid, 'pg_database') from pg_database where datname = current_database()"
+  sql -c "select shobj_description(oid, 'pg_database') from pg_database where datname = $1"
+}
+empty() {
+  if [ "$(comment "'${SUPERUSER.database}'")" = "$begun" ]; then return; fi
+  count=$(sql -c "$OWN_RELATIONS")
+  others=0
+  if [ "$PGUSER" = ${SUPERUSER.user} ]; then
+    others=$(sql -c "select (select count(*) from ${FURTHER}) + (select count(*) from ${FURTHER_ROLES})")
+  fi
+  if [ "$count" != 0 ] || [ "$others" != 0 ]; then
+    echo "The database is not empty: it has $count tables, indexes and sequences, and its server has $others further databases and roles. A backup is loaded only into an empty database: create another deployment, with a scale of 0." >&2
+    exit ${REFUSED}
+  fi
 }
 `;
 
 /** Leaves \`loaded\` where this restore was done before. */
-export const CHECK_ONCE = `${BEGIN}${AWAIT_SERVER}${COMMENT}now=$(comment)
+export const CHECK = `${BEGIN}${AWAIT_SERVER}now=$(comment 'current_database()')
 case $now in
-  "$mark"*) printf '%s' "\${now#"$mark"}" > loaded; exit 0 ;;
+  "$mark"*) printf '%s' "\${now#"$mark"}" > loaded ;;
+  *) empty ;;
 esac
-${EMPTY}`;
+`;
+
+/** Another deployment's backup brings no passwords. */
+const LOAD_ROLES = `if [ "$(comment "'${SUPERUSER.database}'")" != "$begun" ]; then
+  {
+    cat roles.sql
+    if [ -e foreign ]; then
+      echo "select format('alter role %I password null', rolname) from pg_authid where rolpassword is not null and oid >= ${FIRST_OWN} and rolname <> '$owner' \\gexec"
+    fi
+    echo "comment on database ${SUPERUSER.database} is '$begun';"
+  } | sql --single-transaction -f - > /dev/null 2> problem || copy_words $?
+fi
+`;
+
+/** What a try before has left, whose pod was lost and may still be running. Nothing is dropped of a server that is restored. */
+const UNDO = `sql > /dev/null << 'END_OF_SQL'
+select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid();
+select format('drop database %I', datname) from ${FURTHER} and shobj_description((select oid from pg_database where datname = current_database()), 'pg_database') is null
+\\gexec
+END_OF_SQL
+`;
+
+/** With what is set on the application's database, which is there already. */
+const LOAD_FURTHER = `for folder in further-*; do
+  if [ ! -e "$folder/dump" ]; then continue; fi
+  pg_restore -w --create --exit-on-error -d ${SUPERUSER.database} "$folder/dump" 2> problem || own_words $?
+done
+pg_restore --create --list dump | grep -E '^[0-9]+; [0-9]+ [0-9]+ (DATABASE PROPERTIES - |ACL - DATABASE )' > properties || :
+pg_restore --create -L properties -f - dump | sed '/^CREATE DATABASE /d' > properties.sql
+sql -f properties.sql > /dev/null 2> problem || copy_words $?
+`;
 
 /**
- * Without the dump's last line, which commits, nothing is left. A pipe hides a failure of its first command, so what was loaded is
+ * Extensions become the property of the database's owner where it may make them, and of the superuser where it may not. One that needs a schema of
+ * the dump is left to the load.
+ */
+const LOAD_EXTENSIONS = `pg_restore --list dump | grep -E '^[0-9]+; 3079 [0-9]+ EXTENSION ' > extensions || :
+if [ -s extensions ]; then
+  pg_restore --no-owner -L extensions -f - dump > extensions.sql
+  PGOPTIONS="$PGOPTIONS -c role=$owner" psql -X -w -q -f extensions.sql > /dev/null 2>&1 || :
+  psql -X -w -q -f extensions.sql > /dev/null 2>&1 || :
+fi
+`;
+
+/**
+ * Without the dump's last line, which commits, nothing is left, and no comment. A pipe hides a failure of its first command, so what was loaded is
  * read from the database. \`fetched\` has no quotation marks of SQL.
  */
-export const LOAD_ONCE = `${BEGIN}${COMMENT}${COPY_WORDS}if [ ! -e loaded ]; then
-${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
+export const LOAD = `${BEGIN}${OWN_WORDS}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
+if [ ! -e loaded ]; then
+empty
+export PGOPTIONS='-c default_transaction_read_only=off'
+flags=
+if [ -e roles.sql ]; then
+${LOAD_ROLES}${UNDO}${LOAD_FURTHER}fi
+${LOAD_EXTENSIONS}if [ ! -e roles.sql ]; then
+pg_restore --list dump | grep -v ' COMMENT - EXTENSION ' > entries
+flags='--no-owner --no-privileges -L entries'
+PGOPTIONS="$PGOPTIONS -c role=$owner"
+fi
+pg_restore -f - --single-transaction $flags dump 2> pg-restore-problem | {
   while IFS= read -r line; do
     printf '%s\\n' "$line"
     if [ "$line" = 'BEGIN;' ]; then
@@ -69,9 +125,21 @@ ${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
   cat
 } | psql -X -w -q -v ON_ERROR_STOP=1 > /dev/null 2> problem || copy_words $?
 fi
-now=$(comment)
+now=$(comment 'current_database()')
 case $now in
   "$mark"*) printf '%s' "\${now#"$mark"}" > /dev/termination-log ;;
-  *) echo 'The backup was not loaded.' >&2; exit 1 ;;
+  *) cat pg-restore-problem >&2; echo 'The backup was not loaded.' >&2; exit 1 ;;
 esac
 `;
+
+/** What each database has then. */
+export const COUNT = `unset PGOPTIONS
+for folder in further-*; do
+  if [ ! -e "$folder/dump" ]; then continue; fi
+  (
+    cd "$folder"
+    PGDATABASE=$(cat name)
+    export PGDATABASE
+${CONTENTS}  )
+done
+${CONTENTS}`;

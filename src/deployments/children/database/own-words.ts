@@ -21,7 +21,7 @@ export const COPY_WORDS = `copy_words() {
   if grep -q -E '^(CONTEXT:  )?COPY [^,]+, line ' problem; then
     sed -n -E 's/^(CONTEXT:  )?COPY ([^,]*), line .*/COPY failed for table "\\2": ${HIDDEN}/p' problem | head -n 1 >&2
   else
-    sed -n '/ERROR:  /p' problem >&2
+    sed -n -e '/ERROR:  /p' -e '/FATAL:  /p' -e '/^pg_restore: /p' -e '/^sh: /p' problem >&2
   fi
   exit "$1"
 }

@@ -83,7 +83,12 @@ export function makeOwnedPostgres(inputs: Inputs, postgres: NonNullable<Resolved
 
 /** Within the pod the socket trusts, and nothing else does. */
 function initdbArguments(image: string): string {
+  return `--data-checksums --auth-host=scram-sha-256 ${localeArguments(image)}`;
+}
+
+/** For initdb: encoding and locale of new databases of this image. */
+export function localeArguments(image: string): string {
   const hasBuiltin = (majorVersion(image) ?? 0) >= BUILTIN_SINCE;
   const provider = hasBuiltin ? ' --locale-provider=builtin --builtin-locale=C.UTF-8' : '';
-  return `--data-checksums --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8${provider}`;
+  return `--encoding=UTF8 --locale=C.UTF-8${provider}`;
 }

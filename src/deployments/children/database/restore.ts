@@ -18,8 +18,8 @@ import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
-import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
-import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
+import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod, restoredInto } from './job-pod.ts';
+import { CHECK, LOAD, OWN_RELATIONS } from './load-scripts.ts';
 
 /** About five minutes: a store that is away for a moment, or a key that is being replaced. */
 const RETRIES = 5;
@@ -64,10 +64,15 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
         metadata: { labels },
         spec: jobPod(job, {
           initContainers: [
-            inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env),
-            inStore(job, FETCH_CONTAINER, ['fetch', ...fetchOptionsOf(job.restore), ...ofThisLife(inputs)]),
+            inWholeDatabase(job, CHECK_CONTAINER, CHECK, env),
+            inStore(job, FETCH_CONTAINER, [
+              'fetch',
+              ...fetchOptionsOf(job.restore),
+              ...ofThisLife(inputs),
+              ...restoredInto(job),
+            ]),
           ],
-          containers: [inDatabase(job, RESTORE_CONTAINER, LOAD_ONCE, env)],
+          containers: [inWholeDatabase(job, RESTORE_CONTAINER, LOAD, env)],
         }),
       },
     },

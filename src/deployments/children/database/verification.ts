@@ -25,8 +25,10 @@ import {
   jobPod,
   ownServer,
   ownServerVolumes,
+  prepareScript,
+  restoredInto,
 } from './job-pod.ts';
-import { CHECK_EMPTY, LOAD_AND_COUNT, OWN_RELATIONS } from './load-scripts.ts';
+import { CHECK, COUNT, LOAD, OWN_RELATIONS } from './load-scripts.ts';
 
 /** Undefined if nothing is to be verified. */
 export function verificationPlan({
@@ -45,20 +47,23 @@ export function makeVerification(inputs: Inputs): Manifest<ICronJob> | undefined
   if (!postgres || !plan || !means) return undefined;
   const job: DatabaseJob = { inputs, postgres, means };
   const { name } = record.metadata;
+  const { extensions = [] } = postgres;
+  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];
   const known = record.status?.databaseBackup?.name;
   const pod = jobPod(
     job,
     {
       initContainers: [
         ownServer(job),
-        inOwnServer(job, CHECK_CONTAINER, CHECK_EMPTY, [OWN_RELATIONS]),
+        inOwnServer(job, CHECK_CONTAINER, `${prepareScript(extensions)}${CHECK}`, env),
         inStore(job, FETCH_CONTAINER, [
           'fetch',
           `--deployment=${name}`,
           `--uid=${uidOf(record)}`,
           ...(known === undefined ? [] : [`--known=${known}`]),
+          ...restoredInto(job),
         ]),
-        inOwnServer(job, RESTORE_CONTAINER, LOAD_AND_COUNT, [OWN_RELATIONS]),
+        inOwnServer(job, RESTORE_CONTAINER, `${LOAD}${COUNT}`, env),
       ],
       containers: [inFolder(job, COMPARE_CONTAINER, ['compare'])],
     },
