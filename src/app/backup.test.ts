@@ -147,7 +147,7 @@ describe('is no backup', () => {
   });
 
   it.each([
-    ['an empty dump', { empty: '' }, 'The dump is empty.'],
+    ['an empty dump', { empty: '' }, 'The dump is empty'],
     ['no access key', { without: 'accessKeyId' }, 'The credentials Secret has no key accessKeyId.'],
     ['no dump', { without: 'dump' }, 'ENOENT'],
   ])('%s', async (_what, options, words) => {

@@ -87,7 +87,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 
   const answers = makeReadiness(kube, now);
   for (const prefix of new Set(['', basePath])) {
-    // oxlint-disable-next-line no-await-in-loop -- Fastify loads plugins one after another
     await app.register(
       async (scope: typeof app) => {
         // The document contains each route once, under the base path of the settings.

@@ -111,18 +111,15 @@ export async function renewToken(client: KubeClient, hub: HubAccess, log: Logger
           boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: LISTENER_TOKEN },
         },
       };
-      // oxlint-disable-next-line no-await-in-loop -- one token after the other
       const made: KubeObject & { readonly status?: { readonly token?: string } } = await client.create(
         OWN_TOKEN,
         request,
       );
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (made.status?.token !== undefined) await hub.keep(made.status.token);
     } catch (err) {
       log.warn({ err }, 'The token for the hub was not renewed');
       delayMs = RETRY_TOKEN_MS;
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(systemClock, delayMs, signal);
   }
 }

@@ -101,9 +101,7 @@ async function removeCredentials({ metadata }: ObservedJob, revisionId: string, 
   for (const part of ['source', 'push']) {
     const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
     try {
-      // oxlint-disable-next-line no-await-in-loop -- only two Secrets
       const { metadata } = await client.get(SECRETS, ref, { metadataOnly: true });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await client.remove(SECRETS, ref, {
         uid: metadata.uid ?? '',
         resourceVersion: metadata.resourceVersion ?? '',

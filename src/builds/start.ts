@@ -43,7 +43,6 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
   const source = buildSourceOf(build);
   const credentials = await credentialsFor(build, source, options);
   if ('reason' in credentials) return credentials;
-  // oxlint-disable-next-line no-await-in-loop -- the network policy and quota must exist before a build starts
   for (const object of buildNamespaceObjects(settings)) await ensure(object, shell);
   const { sourceConfig, sourceRevisionConfig } = { ...build.record.spec, ...build.revision.spec.requested };
   const { installCommand, buildCommand } = build.revision.spec.requested;

@@ -210,7 +210,6 @@ function baseBackup(operation: DatastoreOperation, record: AppDeployment, { cach
 
 /** Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. */
 async function deleteDatabase({ databases }: ObservedOperation, number: number, home: Cluster): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- three at most
   for (const { object, number: of } of databases)
     if (of === number && object.metadata.deletionTimestamp === undefined) await removeObject(object, home);
 }
@@ -226,7 +225,6 @@ async function removeObject(object: KubeObject, { client, caches, registry }: Cl
 }
 
 async function removeWork({ job, base }: ObservedOperation, home: Cluster): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- one of the two
   for (const object of [job, base]) if (object) await removeObject(object, home);
 }
 
@@ -235,7 +233,6 @@ async function prune(siblings: readonly DatastoreOperation[], { client, caches }
   // The one that ends now is kept too. `siblings` were read before its end was written.
   for (const operation of youngestFirst(siblings.filter(isOver)).slice(KEPT - 1)) {
     const { uid = '' } = operation.metadata;
-    // oxlint-disable-next-line no-await-in-loop -- one, as a rule
     const left = await client.remove(DATASTORE_OPERATIONS, placeOf(operation), { uid }).catch(undefinedIfNotFound);
     if (left) overlayWrite(caches, left);
   }

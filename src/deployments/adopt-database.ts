@@ -62,7 +62,6 @@ async function adoptObjects(
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
     try {
-      // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
       const patched = await home.client.mergePatch(home.registry.resourceOf(object), placeOf(object), patch, {
         fieldManager: FIELD_MANAGER,
       });

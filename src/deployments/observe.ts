@@ -164,7 +164,6 @@ async function readSecrets(
     const keys = new Set(uses.flatMap(({ secretKey }) => secretKey ?? []));
     const isWhole = uses.some(({ secretKey }) => secretKey === undefined);
     try {
-      // oxlint-disable-next-line no-await-in-loop -- a hundred Secrets of a megabyte do not fit into the memory together
       const secret = await contents.read(namespace, name, { keys, isWhole }, signal);
       reads.push({ name, secret });
       // Another record may have asked for all of it.

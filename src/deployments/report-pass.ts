@@ -78,7 +78,6 @@ export async function reportPass(report: PassToReport, options: ReconcilerOption
     await writing.catch((error: unknown) => unwritten.push({ object, error }));
   };
   for (const { revision, status } of revisions) {
-    // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await write(revision, reportRevision(record, revision, status, home, events));
   }
   if (tracingProject) await write(tracingProject, reportTracingProject(tracingProject, record, home, now));

@@ -143,7 +143,6 @@ describe('a Secret with many keys', () => {
     it.live = secret(1, many);
     it.cached = it.live;
     for (let n = 0; n < 20; n += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await it.contents.read('a', 's', named(...Array.from({ length: 100 }, (_, m) => `key-${n * 100 + m}`)));
     const seen = await it.contents.read('a', 's', named('key-1999'));
     expect(seen?.values.size).toBeLessThanOrEqual(1000);

@@ -70,7 +70,6 @@ async function readKept(kube: KubeClient, target: LogTarget, { page, signal }: R
       if (page.hasLines(by) || (component && component !== of)) continue;
       const lines = log.split(/(?<=\n)/);
       const sink = page.sink(by);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       if (await pushInTurns(sink, Buffer.from(lines.slice(-(page.lastLines(by) ?? lines.length)).join('')))) sink.end();
     }
   } catch (error) {

@@ -61,7 +61,6 @@ export async function readKeptLog(
       if (line.length >= SHORTEST_LINE) take(line);
       if (left <= 0 || stop.aborted) return true;
       const over = turns.over();
-      // oxlint-disable-next-line no-await-in-loop -- other work has its turn between two lines
       if (over !== undefined) await over;
     }
     if (left <= 0 || stop.aborted) return true;

@@ -186,7 +186,6 @@ async function readAll(
       for await (const piece of kube.stream(path, { signal: stop })) {
         bytes += piece.length;
         left -= piece.length;
-        // oxlint-disable-next-line no-await-in-loop -- one piece after the other
         goesOn = await pushInTurns(sink, piece);
         if (left <= 0) over.abort();
         if (!goesOn || left <= 0) break;
@@ -218,7 +217,6 @@ async function readAll(
 
   async function work(queue: Iterator<StartLog>): Promise<void> {
     for (let next = queue.next(); next.done !== true && !stop.aborted; next = queue.next()) {
-      // oxlint-disable-next-line no-await-in-loop -- each worker reads one after another
       await attempt(next.value);
     }
   }

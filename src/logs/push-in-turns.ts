@@ -10,7 +10,6 @@ const STEP = 8 * 1024;
 export async function pushInTurns(sink: LineSink, piece: Uint8Array): Promise<boolean> {
   for (let at = 0; at < piece.length; at += STEP) {
     const over = turns.over();
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     if (over !== undefined) await over;
     if (!sink.push(piece.subarray(at, at + STEP))) return false;
   }

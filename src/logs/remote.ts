@@ -65,10 +65,8 @@ async function answerTo(
 ): Promise<ListenerLog['status']> {
   const end = performance.now() + ANSWERED_WITHIN_MS;
   while (performance.now() < end) {
-    // oxlint-disable-next-line no-await-in-loop -- it is a poll
     await sleep(LOOK_EVERY_MS, undefined, { signal });
     try {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { status } = await kube.get<ListenerLog>(LISTENER_LOGS, place, { signal });
       if (status !== undefined) return status;
     } catch (error) {

@@ -155,7 +155,6 @@ export function connectApi(credentials: Credentials): ApiClient {
       return new Promise((resolve) => {
         async function loop(): Promise<void> {
           while (!signal.aborted) {
-            // oxlint-disable-next-line no-await-in-loop -- one stream at a time
             await followOnce(path, signal, known, tell, resolve).catch(() => pause(200));
           }
           resolve();
@@ -180,13 +179,11 @@ export function patient(api: ApiClient): ApiClient {
     const end = performance.now() + PATIENCE_MS;
     for (;;) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
         return await ask();
       } catch (error) {
         // A server that has just come back knows nobody's bindings yet.
         const isAnswer = error instanceof ApiError && error.status < 500 && ![403, 429].includes(error.status);
         if (isAnswer || performance.now() > end) throw error;
-        // oxlint-disable-next-line no-await-in-loop -- it needs time
         await pause(100);
       }
     }
@@ -203,12 +200,10 @@ export async function until(what: string, attempt: () => Promise<unknown>, waitM
   const end = Date.now() + waitMs;
   for (;;) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
       await attempt();
       return;
     } catch (cause) {
       if (Date.now() > end) throw new Error(`waited ${waitMs / 1000} s for ${what}`, { cause });
-      // oxlint-disable-next-line no-await-in-loop -- it needs time
       await pause(50);
     }
   }

@@ -361,9 +361,7 @@ describe.runIf(real)('real pods', () => {
     const archive = `${folder}.tar`;
     await writeImage(archive, 'davit.local/late:1', layers, { Env: [] });
     for (const round of ['first', 'second']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
       const next = await startCluster({ pods: 'on' });
-      // oxlint-disable-next-line no-await-in-loop -- likewise
       const { name } = await next.loadImage(archive, 'davit.local/late:1').finally(() => next.stop());
       expect(name, round).toBe('davit.local/late:1');
     }

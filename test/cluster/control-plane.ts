@@ -270,7 +270,6 @@ export function firstAddress(cidr: string): string {
 export async function freePort(address: string): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
     const port = 18_000 + Math.floor(Math.random() * 14_000);
-    // oxlint-disable-next-line no-await-in-loop -- until one is free
     if (await isFree(address, port)) return port;
   }
   throw new Error(`no free port on ${address}`);

@@ -70,9 +70,7 @@ export function controlProcesses(options: ControlProcessesOptions): ControlProce
       // Restarted with it: they retry requests that a server rejected before it knew its bindings only after up to 30 s
       // only, and the scheduler ends itself when what it lists does not fit what it remembers.
       for (const name of ['kube-controller-manager', 'kube-scheduler'] as const) {
-        // oxlint-disable-next-line no-await-in-loop -- one and then the other
         await keeper.stop(name);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await start(name);
       }
     },
@@ -86,7 +84,6 @@ export function controlProcesses(options: ControlProcessesOptions): ControlProce
     },
     async restore() {
       for (const name of ALL.toReversed()) {
-        // oxlint-disable-next-line no-await-in-loop -- in this order: nobody writes to what is about to go
         await keeper.stop(name);
       }
       await rm(etcdData, { recursive: true });

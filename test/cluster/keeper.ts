@@ -49,12 +49,10 @@ function claim(slot: number): Promise<boolean> {
 
 async function claimFirst(slots: readonly number[]): Promise<number | null> {
   for (const slot of slots) {
-    // oxlint-disable-next-line no-await-in-loop -- the first free one is enough
     const isOurs = await claim(slot);
     if (!isOurs) continue;
     cgroup = `davit-${slot}`;
     // A keeper that was killed itself could not remove its own.
-    // oxlint-disable-next-line no-await-in-loop -- once, the loop ends here
     await removeCgroups(cgroup);
     return slot;
   }

@@ -174,7 +174,6 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     if (missing.length === 0) return;
     for (const image of missing) {
       progress(`node: importing ${image.name}`);
-      // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
       await load(image.archive, image.name);
     }
     await dropReplaced();
@@ -189,7 +188,6 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
       await startWith(images);
       // Given at each start, so that the kept store has none that an earlier run gave.
       for (const { name, alsoNamed = [] } of images) {
-        // oxlint-disable-next-line no-await-in-loop -- one image at most has more names
         for (const other of alsoNamed) await ctr('images', 'tag', '--force', name, other);
       }
     },
@@ -243,7 +241,6 @@ async function writeKubeletStart(folder: string): Promise<readonly string[]> {
   const lines = ['set -e', 'mount --make-private /proc'];
   for (const [path, value] of Object.entries(kernelSettings)) {
     const file = join(settings, path.replaceAll('/', '.'));
-    // oxlint-disable-next-line no-await-in-loop -- a few small files
     await writeFile(file, `${value}\n`);
     lines.push(`[ ! -e /proc/sys/${path} ] || mount --bind ${quoted(file)} /proc/sys/${path}`);
   }
@@ -310,7 +307,6 @@ async function makeCgroups(name: string): Promise<void> {
   // A new cpuset of version 1 is empty, and no process may enter it so.
   for (const folder of folders.filter((path) => path.includes('cpuset'))) {
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
-      // oxlint-disable-next-line no-await-in-loop -- two small files
       await writeFile(join(folder, file), await readFile(join(folder, '..', file)));
     }
   }

@@ -81,11 +81,9 @@ async function removeTree(path: string): Promise<void> {
 async function killProcesses(folder: string): Promise<void> {
   const marker = `${runVariable}=${folder}\0`;
   for (let round = 0; round < 50; round += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- until none is left
     const pids = await processesWith(marker);
     if (pids.length === 0) return;
     for (const pid of pids) tryKill(pid);
-    // oxlint-disable-next-line no-await-in-loop -- they need a moment to go
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -119,7 +117,6 @@ async function unmountBelow(folder: string): Promise<void> {
     .filter((path) => path.startsWith(`${folder}/`))
     .toReversed();
   for (const path of below) {
-    // oxlint-disable-next-line no-await-in-loop -- order matters
     await run('umount', ['-l', path]).catch(() => undefined);
   }
 }
@@ -144,9 +141,7 @@ export async function cgroupFolders(name: string): Promise<string[]> {
 export async function removeCgroups(name: string): Promise<void> {
   const folders = await cgroupFolders(name);
   for (let round = 0; round < 50 && folders.some((folder) => existsSync(folder)); round += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- a group can be removed only when its processes are gone
     await Promise.all(folders.map(removeCgroup));
-    // oxlint-disable-next-line no-await-in-loop -- likewise
     if (folders.some((folder) => existsSync(folder))) await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -72,7 +72,6 @@ async function fetchBusybox(folder: string): Promise<string> {
   const root = join(folder, 'busybox');
   await makeRoot(root);
   for (const file of await apt.download(packages)) {
-    // oxlint-disable-next-line no-await-in-loop -- one package
     await unpack(file, root, []);
   }
   return join(root, 'bin', 'busybox');

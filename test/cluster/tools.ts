@@ -103,7 +103,6 @@ export async function ensureTools(
   const go = await findGo(goBesidesPath);
   const tools: Partial<Record<ToolModule, string>> = {};
   for (const module of modules) {
-    // oxlint-disable-next-line no-await-in-loop -- see above
     tools[module] = await ensureModule(module, go, progress);
   }
   return tools;

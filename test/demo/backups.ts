@@ -40,10 +40,8 @@ export async function startDemoBackups(
       const until = async (what: string, look: () => Promise<string>): Promise<string> => {
         while (Date.now() < end) {
           stopping.throwIfAborted();
-          // oxlint-disable-next-line no-await-in-loop -- it needs time
           const seen = await look().catch(() => '');
           if (seen !== '') return seen;
-          // oxlint-disable-next-line no-await-in-loop -- as above
           await sleep(500);
         }
         const message = '{.status.conditions[?(@.type=="BackupReady")].message}';

@@ -300,7 +300,6 @@ describe('npm run demo -- --listener --oauth', () => {
 
   it.each([[['--build']], [['--codehost']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
     for (const option of ['--listener', '--oauth', '--backups']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { code, out } = await runDemo([option, ...args], process.env);
       expect(out).toContain('cannot be combined with --build, --codehost or --context');
       expect(code).toBe(2);

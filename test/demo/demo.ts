@@ -250,7 +250,6 @@ async function sayLocalContexts(): Promise<void> {
 /** What Davit itself complained of, before its logs go with the rest. */
 async function showComplaints(logsDir: string): Promise<void> {
   for (const part of ['controller', 'api']) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, as they are read
     const log = await readFile(`${logsDir}/davit-${part}.log`, 'utf8').catch(() => '');
     const complaints = log.split('\n').filter((line) => line !== '' && !/"level":"(info|debug|trace)"/.test(line));
     if (complaints.length > 0) process.stderr.write(`\ndavit ${part} said:\n  ${complaints.slice(-8).join('\n  ')}\n`);

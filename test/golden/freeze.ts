@@ -45,6 +45,5 @@ async function freeze(name: string, given: Given): Promise<void> {
 await mkdir(frozenFile(`contract-${version}`), { recursive: true });
 for (const [name, from, change] of ADDED[version] ?? []) {
   const { given } = readFrozen(`${before}/${from}`);
-  // oxlint-disable-next-line no-await-in-loop -- a few files, in their order
   await freeze(name, { ...given, revision: change(given.revision) });
 }

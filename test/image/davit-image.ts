@@ -123,7 +123,6 @@ async function buildImage(
   tag: string,
 ): Promise<void> {
   for (const { name, archive } of bases) {
-    // oxlint-disable-next-line no-await-in-loop -- one storage, one writer
     await buildah('pull', '--quiet', `oci-archive:${archive}:${name}`);
   }
   const [buildBase, runBase] = bases;
@@ -169,12 +168,9 @@ async function readImage(entry: string): Promise<Image | undefined> {
 async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    // oxlint-disable-next-line no-await-in-loop -- a few entries
     const { mtimeMs } = await stat(path);
-    // oxlint-disable-next-line no-await-in-loop -- a few entries
     if (Date.now() - mtimeMs < 3 * dayMs) continue;
     // A build that was killed leaves folders mounted until the machine restarts: no reason not to build.
-    // oxlint-disable-next-line no-await-in-loop -- a few entries
     await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }

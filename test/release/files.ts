@@ -72,9 +72,7 @@ export async function writePlugin(
   const write = async (folder: string): Promise<void> => {
     await mkdir(folder, { recursive: true });
     for (const [name, from] of Object.entries(files)) {
-      // oxlint-disable-next-line no-await-in-loop -- a few files
       await copyFile(from, join(folder, name));
-      // oxlint-disable-next-line no-await-in-loop -- a few files
       await chmod(join(folder, name), name === 'kubectl-davit' ? 0o755 : 0o644);
     }
     await writeFile(join(folder, 'kubectl_complete-davit'), completion, { mode: 0o755 });

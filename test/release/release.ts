@@ -92,7 +92,6 @@ async function pinned({ crane }: Programs, names: readonly string[]): Promise<Pi
   const found: Pinned[] = [];
   for (const name of names) {
     const there = mirrored(name, values.mirror);
-    // oxlint-disable-next-line no-await-in-loop -- a few names
     const digest = await digestAt(crane, there).catch((error: unknown) => {
       throw new Refused(
         `The digest of ${there} cannot be read. ${error instanceof Error ? error.message : String(error)}`,
@@ -159,7 +158,6 @@ async function publish(
     ['cyclonedx', bill],
     ['slsaprovenance1', provenance],
   ] as const) {
-    // oxlint-disable-next-line no-await-in-loop -- two
     await cosign('attest', '--yes', ...signs, '--type', type, '--predicate', predicate, image);
   }
   say(`Pushing ${names.chart}:${version}`);

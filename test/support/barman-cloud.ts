@@ -87,10 +87,8 @@ async function makeSidecar(making: string, manager: string, progress: Progress):
 async function linkPrograms(root: string, packages: string): Promise<void> {
   for (const name of await readdir(join(packages, 'bin'))) {
     if (!name.startsWith('barman-cloud-')) continue;
-    // oxlint-disable-next-line no-await-in-loop -- a few files
     const text = await readFile(join(packages, 'bin', name), 'utf8');
     const path = join(root, 'usr/local/bin', basename(name));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await writeFile(path, text.replace(/^#!.*/, '#!/usr/bin/python3'), { mode: 0o755 });
   }
 }

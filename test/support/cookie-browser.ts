@@ -60,7 +60,6 @@ export function makeBrowser(at: Readonly<Record<string, string>>, ca: string): B
       if (visited.status < 300 || visited.status > 399 || typeof location !== 'string') return visited;
       const next = new URL(location, visited.url);
       if (stop(next.href)) return { ...visited, url: next.href };
-      // oxlint-disable-next-line no-await-in-loop -- one redirect after the other
       visited = await step(next, 'GET');
     }
     throw new Error(`too many redirects, the last to ${visited.url}`);

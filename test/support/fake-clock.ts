@@ -43,7 +43,6 @@ export function makeFakeClock(start = Date.parse('2026-01-01T00:00:00Z')): FakeC
       await settle();
       for (let run = takeDue(until); run !== undefined; run = takeDue(until)) {
         run();
-        // oxlint-disable-next-line no-await-in-loop -- what a timer began goes on before the next one runs
         await settle();
       }
       time = until;

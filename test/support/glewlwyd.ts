@@ -54,7 +54,6 @@ async function unpackInto(root: string, apt: Apt): Promise<void> {
   const all = await apt.resolve([GLEWLWYD, 'dbconfig-no-thanks']);
   const needed = all.filter(({ name }) => /^(lib|glewlwyd|zlib1g)/.test(name));
   await makeRoot(root);
-  // oxlint-disable-next-line no-await-in-loop -- one package after the other
   for (const file of await apt.download(needed)) await unpack(file, root, ['usr/share/locale', 'usr/share/man']);
 }
 

@@ -20,7 +20,6 @@ afterAll(async () => {
   const until = Date.now() + GRACE_MS;
   let left = ours();
   while (left.length > 0 && Date.now() < until) {
-    // oxlint-disable-next-line no-await-in-loop -- a poll
     await sleep(POLL_MS);
     left = ours();
   }

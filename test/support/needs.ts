@@ -172,7 +172,6 @@ export async function lacking(projects: readonly Project[]): Promise<readonly Ne
   const lacks: Need[] = [];
   for (const need of wanted) {
     if (need.pods === true && !mayRunPods) continue;
-    // oxlint-disable-next-line no-await-in-loop -- the machine is asked, not kept busy
     if (!(await isPrepared(() => need.make(() => undefined)))) lacks.push(need);
   }
   return lacks;
@@ -189,7 +188,6 @@ export async function prepare(projects: readonly Project[], say: Progress): Prom
   let left = lacks.length;
   const makeAll = async (some: readonly Need[]): Promise<void> => {
     for (const { name, make } of some) {
-      // oxlint-disable-next-line no-await-in-loop -- see Need.compiled
       await make(say).catch((error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
         noteFailure(name, why);

@@ -54,7 +54,6 @@ it("leads from npm's page to its file", async () => {
 it('leads nowhere else', async () => {
   const { origin } = new URL(index.pip);
   for (const path of ['/', '/9/simple', '/0', '/x/simple']) {
-    // oxlint-disable-next-line no-await-in-loop -- a few requests
     expect((await fetch(`${origin}${path}`)).status).toBe(404);
   }
   expect((await fetch(`${index.pip}/shop/`, { method: 'POST' })).status).toBe(404);

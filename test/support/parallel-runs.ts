@@ -128,7 +128,6 @@ async function runLane(lane: Lane, options: LaneOptions): Promise<Outcome> {
   const { say, isStopped } = options;
   if (!lane.tallyOfLastLine) return runTests(lane, options);
   for (let attempt = 0; attempt < ATTEMPTS && !isStopped(); attempt += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the second only if the first came to nothing
     const { last } = await runOnce(lane, lane.args, options);
     const tally = lane.tallyOfLastLine(last);
     if (tally) return { tally, failures: [] };

@@ -231,7 +231,6 @@ async function startPart(
 
 /** It serves before its caches are filled, and a Service sends it no requests until then. */
 export async function untilItAnswers(healthPort: number | undefined): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- until it is ready
   while ((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status !== 200) await sleep(50);
 }
 

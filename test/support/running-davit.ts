@@ -110,13 +110,11 @@ export async function eventually<T>(attempt: () => Promise<T>, withinMs = 60_000
   for (;;) {
     const begun = Date.now();
     try {
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       return await attempt();
     } catch (error) {
       if (Date.now() > end) throw error;
       // Three times what the attempt took: with a kubectl a time, three lanes that wait would keep the processors busy, and what is
       // waited for waits for them.
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       await sleep(Math.max(everyMs, 3 * (Date.now() - begun)));
     }
   }

@@ -31,7 +31,6 @@ export async function runAgainAlone(outcome: Outcome, options: LanesOptions): Pr
   const seconds: Outcome[] = [];
   for (const lane of new Set(again.map((file) => file.lane))) {
     const files = again.filter((file) => file.lane === lane);
-    // oxlint-disable-next-line no-await-in-loop -- alone
     const second = await runLanes([alone(lane, files)], options);
     // A run that has failed and names no file says of none of them that it has passed.
     const isMute = second.tally.failed > 0 && second.failures.length === 0;

@@ -37,14 +37,12 @@ await ask('POST', records, record);
 const start = Date.now();
 try {
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- a poll
     const { status } = await ask('GET', `${records}/${NAME}`);
     if (status?.observedGeneration >= 1) break;
     if (Date.now() - start >= Number(PATIENCE_MS))
       throw new Error(
         `The controller does not answer: it reported no status of AppDeployment ${NAMESPACE}/${NAME} within ${PATIENCE_MS / 1000} s. To find out why: kubectl logs -n ${CONTROLLER} deployment/davit-controller`,
       );
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   process.stdout.write(`The controller answered AppDeployment ${NAMESPACE}/${NAME} after ${((Date.now() - start) / 1000).toFixed(1)} s\n`);

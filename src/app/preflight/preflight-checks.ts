@@ -127,7 +127,6 @@ export async function rightsAreGranted(
 ): Promise<string | undefined> {
   const missing: string[] = [];
   for (const right of granted.flatMap(rightsIn)) {
-    // oxlint-disable-next-line no-await-in-loop -- a few dozen at the start; the API server has better to do
     if (!(await mayDo(client, right, signal))) missing.push(described(right));
   }
   if (missing.length === 0) return undefined;

@@ -72,11 +72,9 @@ function watchOne(
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      // oxlint-disable-next-line no-await-in-loop -- one check after the other
       await look();
       if (missing === undefined) isMet();
       if (missing === undefined && againMs === undefined) break;
-      // oxlint-disable-next-line no-await-in-loop -- a pause before the next
       await sleep(clock, missing === undefined ? (againMs ?? retryMs) : retryMs, signal);
     }
     isMet();

@@ -38,7 +38,6 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
   if (first.total === undefined) {
     // An old version, or a proxy in between: read page by page while there is a next page.
     for (let number = 2, more = first.next; more; number += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each page tells whether there is another
       const { listed: some, next } = await page(number);
       listed.push(...some);
       more = next && some.length > 0;
@@ -49,7 +48,6 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
   const pages = Math.ceil(first.total / first.listed.length);
   for (let number = 2; number <= pages; number += AT_ONCE) {
     const numbers = Array.from({ length: Math.min(AT_ONCE, pages - number + 1) }, (_, index) => number + index);
-    // oxlint-disable-next-line no-await-in-loop -- a few at a time
     const some = await Promise.all(numbers.map((one) => page(one)));
     listed.push(...some.flatMap((one) => one.listed));
   }

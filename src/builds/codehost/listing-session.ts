@@ -66,13 +66,11 @@ export function makeSession(options: SessionOptions): Session {
     for (let attempts = 0; ; attempts += 1) {
       const pause = isRead ? pausesMs[attempts] : undefined;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
         const answer = await fetchOnce(url, asked);
         if (answer.status < 500 || pause === undefined) return answer;
       } catch (error) {
         if (pause === undefined || !(error instanceof CodeHostFailed) || error.why !== 'unreachable') throw error;
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(pause, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -467,7 +467,6 @@ describe('behind a proxy, with authorities of the platform', () => {
     ] as const) {
       writeFileSync(join(sandbox, 'source/authorities.crt'), authorities);
       writeFileSync(join(sandbox, 'source/ca.crt'), own);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, in one folder
       const { code, said } = await fetchGit();
       expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: .*certificate/)]);
       rmSync(join(sandbox, 'workspace/source'), { recursive: true });

@@ -69,7 +69,6 @@ export function makeKeeper({ shell, settings, registry, client, log }: KeeperOpt
     const refused = new Map<string, RegistryFailed>();
     for (const digest of new Set(images.flatMap((image) => image.digest ?? []))) {
       if (tags.has(keepTag(digest))) continue;
-      /* oxlint-disable no-await-in-loop -- a registry of one pod */
       try {
         // What is not in the registry cannot be kept, and the pods that run it say so.
         if (await client.tag(name, digest, keepTag(digest), signal)) tags.add(keepTag(digest));
@@ -81,7 +80,6 @@ export function makeKeeper({ shell, settings, registry, client, log }: KeeperOpt
     for (const tag of refused.size > 0 ? tags : []) {
       const digest = await client.digestOf(name, tag, signal);
       if (digest !== undefined && refused.delete(digest)) held.push(tag);
-      /* oxlint-enable no-await-in-loop */
     }
     const [lost] = refused.values();
     return { tags, held, ...(lost && { lost }) };
@@ -107,7 +105,6 @@ export function makeKeeper({ shell, settings, registry, client, log }: KeeperOpt
     async keepAll(signal) {
       const kept = new Set<string>();
       let isSafe = true;
-      /* oxlint-disable no-await-in-loop -- a registry of one pod */
       // The second time for what was named meanwhile.
       for (let round = 0; round < 2; round += 1)
         for (const [name, all] of await namedNow(signal)) {
@@ -119,7 +116,6 @@ export function makeKeeper({ shell, settings, registry, client, log }: KeeperOpt
           if (failure?.why === 'full' || failure?.why === 'readOnly') throw failure;
           isSafe &&= failure === undefined;
         }
-      /* oxlint-enable no-await-in-loop */
       return isSafe;
     },
   };

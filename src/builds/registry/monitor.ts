@@ -45,9 +45,7 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
 
   const hide = metrics.showRegistry(() => ({ isUp, ...own?.() }));
   while (!signal.aborted) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     await lookAtRegistry();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, EVERY_MS, signal);
   }
   hide();

@@ -19,13 +19,11 @@ export async function publishKeys(
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       await keyRing();
       return;
     } catch (err) {
       log.warn({ err }, 'The keys of registry tokens cannot be created yet, the registry waits for them');
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, RETRY_MS, signal);
   }
 }

@@ -77,7 +77,6 @@ export function makeSweeper(options: SweeperOptions, { keep, visit }: Pick<Keepe
     for (const tag of gone) {
       // Read again: something may need it by now.
       if (needed().has(tag)) continue;
-      // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
       await client.deleteTag(name, tag, signal);
       deleted += 1;
     }
@@ -101,7 +100,6 @@ export function makeSweeper(options: SweeperOptions, { keep, visit }: Pick<Keepe
       const places = new Map(age < 0 ? [] : noted?.hashes.map((hash, place) => [hash, place]));
       const found: string[] = [];
       for (const name of await client.repositories(signal)) {
-        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
         await visit(name, signal, () => sweepOne(name, places, found, signal));
       }
       sweptAt = elapsed();

@@ -132,12 +132,10 @@ export async function keepUp(
 ): Promise<void> {
   await Promise.all([namespaces, records, revisions].map((cache) => cache.waitForSync(signal)));
   while (!signal.aborted) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const delay = await look(signal).catch((err: unknown) => {
       if (!signal.aborted) log.warn({ err }, 'The collection of garbage could not be looked at');
       return ARMED_MS;
     });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, delay, signal);
   }
 }

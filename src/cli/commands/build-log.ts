@@ -52,7 +52,6 @@ export async function readDeployments<T extends { readonly name: string }>(api: 
   const all: T[] = [];
   for (let isLast = false; !isLast; ) {
     const path = `/v2/deployments?limit=${PAGE}&offset=${all.length}`;
-    // oxlint-disable-next-line no-await-in-loop -- one page after the other
     const { resources } = await api.call<{ readonly resources: readonly T[] }>('GET', path);
     all.push(...resources);
     // A page of large records has fewer.
@@ -90,7 +89,6 @@ export function openLog(api: HttpApi, path: string, { query, begin, warn }: LogO
     const lines: LogLine[] = [];
     for (let hasMore = true; hasMore && position !== null; ) {
       const own = { ...query, ...(isFirst && begin), ...(position !== undefined && { position }) };
-      // oxlint-disable-next-line no-await-in-loop -- one page after the other
       const page = await api.patiently<DeployLogs>('POST', path, { ...own, order: 'asc', limit: LINES_OF_PAGE });
       lines.push(...page.logs);
       position = page.position;
@@ -170,9 +168,7 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
   let printed = 0;
   for (;;) {
     // Asked before the log, so that the log is whole when the build has ended.
-    // oxlint-disable-next-line no-await-in-loop -- until it ends
     const revision = await readRevision(api, deployment.id, id);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const lines = await more();
     for (const line of printed === 0 && tail !== undefined ? lines.slice(Math.max(0, lines.length - tail)) : lines)
       say(line);
@@ -181,7 +177,6 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
       if (printed === 0) throw new NoBuildLog(noLogOf(deployment, called, revision));
       return;
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(everyMs);
   }
 }

@@ -170,7 +170,6 @@ async function patch(context: Context, names: readonly string[], found: Found): 
     const { namespace, name, datastore } = one;
     const accept = losses.filter((loss) => (loss === 'QueueLost') === (datastore === 'redis'));
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other
       operations.push({ namespace, name, datastore, operation: await found.create(one, accept) });
       made += 1;
     } catch (error) {

@@ -152,11 +152,9 @@ async function untilGone({ clock, flags }: Context, api: HttpApi, { id, name }: 
   const seconds = flags.number('timeout') ?? TIMEOUT_SECONDS;
   const end = clock.now() + seconds * 1000;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const left = await api.patiently<Deployment>('GET', `/v2/deployments/${id}?secrets=names`).catch(undefinedIfGone);
     if (left === undefined) return;
     if (clock.now() >= end) throw new TimedOut(`${name} is not gone after ${seconds} s: ${left.status_message}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
 }

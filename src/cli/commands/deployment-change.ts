@@ -51,7 +51,6 @@ export async function changeDeployment(
 export async function afterOthers<T>(write: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
       return await write();
     } catch (error) {
       if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;

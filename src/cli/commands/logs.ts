@@ -97,19 +97,16 @@ async function podLogs(context: Context): Promise<number> {
   });
   let [isSilent, said] = [true, ''];
   for (let isFirst = true; ; isFirst = false) {
-    // oxlint-disable-next-line no-await-in-loop -- one read after the other
     const lines = await more();
     if (!isFirst || tail > 0)
       // As kubectl logs --prefix prints it.
       for (const { pod, container, message } of lines) write(`[pod/${pod}/${container}] ${shown(message, terminal)}`);
     isSilent &&= lines.length === 0;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const why = isSilent ? await whySilent(api, deployment, wanted) : said;
     if (!follow && isSilent) throw new Failure(why);
     if (!follow) return 0;
     if (why !== said) warn(withFlags(why, suggested));
     said = why;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two reads
     await clock.sleep(isElsewhere ? ELSEWHERE_MS : EVERY_MS);
   }
 }

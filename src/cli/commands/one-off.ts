@@ -76,11 +76,9 @@ const REPORTED_MS = 10_000;
 async function untilReported({ clock }: Context, api: HttpApi, { path, job }: Started): Promise<void> {
   const end = clock.now() + REPORTED_MS;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const seen = await api.call<TaskStatusList>('GET', `${path}/tasks`).catch(ignoreFailure);
     const run = seen?.resources.flatMap(({ runs }) => runs).find((one) => one.job === job);
     if (seen === undefined || (run !== undefined && run.state !== 'Running') || clock.now() >= end) return;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two looks
     await clock.sleep(EVERY_MS);
   }
 }
@@ -92,12 +90,10 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
   const more = openLog(api, logs, { query: { run: job, escapes: true }, warn });
   let warned: string | null = null;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
     const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch(undefinedIf(404));
     if (run === undefined) throw new Failure(`Job ${job} was deleted before its end.`);
     const hasEnded = run.state !== 'Running';
     for (let isRest = run.pod !== null; isRest; ) {
-      // oxlint-disable-next-line no-await-in-loop -- the run was read before its log, which is whole when the run has ended
       const lines = await more();
       // Init containers are Davit's or the record's: programs read what the command prints.
       for (const { container, message } of lines) if (container === TASK_CONTAINER) write(shown(message, terminal));
@@ -107,7 +103,6 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
     if (hasEnded) return codeOf(run);
     if (run.message !== null && run.message !== warned) warn(run.message);
     warned = run.message;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two looks
     await clock.sleep(EVERY_MS);
   }
 }

@@ -119,22 +119,18 @@ export async function forwarding(tools: Forwarding, name: string, localPort: num
   let brief = 0;
   let before = '';
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one pod after the other
     const pod = await readyPod(tools, name, before);
     const beganAt = clock.now();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const forwarded = await tools.forward({ target: `pod/${pod}`, port: CONTAINER_PORT, localPort: port });
     if (before === '') onOpen(forwarded.port);
     else if (before !== pod) warn(`It leads to pod ${pod} now.`);
     before = pod;
     ({ port } = forwarded);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const end = await endOf(tools, name, { pod, forwarded });
     if (end?.code === 0 || end?.code === EXIT_CODES.interrupted.code) return end.code;
     if (end === undefined) continue;
     brief = clock.now() - beganAt < BRIEF_MS ? brief + 1 : 0;
     if (brief >= MOST_BRIEF) throw new Failure(end.message);
-    // oxlint-disable-next-line no-await-in-loop -- the time between two attempts
     await clock.sleep(EVERY_MS);
   }
 }
@@ -146,16 +142,13 @@ async function endOf(
   { pod, forwarded }: { readonly pod: string; readonly forwarded: Forwarded },
 ): Promise<Awaited<Forwarded['ended']> | undefined> {
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const end = await Promise.race([forwarded.ended, clock.sleep(EVERY_MS).then(() => undefined)]);
     if (end) return end;
     // A connection that works is not given up because a look has failed.
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const ready = await readyServers(kubectl, name).catch(ignoreFailure);
     if (ready === undefined || ready.length === 0 || ready.includes(pod)) continue;
     forwarded.close();
     // Its local port is free then.
-    // oxlint-disable-next-line no-await-in-loop -- the last one
     await forwarded.ended;
     return undefined;
   }
@@ -165,14 +158,11 @@ async function endOf(
 async function readyPod({ kubectl, clock, warn }: Forwarding, name: string, before: string): Promise<string> {
   const end = clock.now() + ANOTHER_POD_MS;
   for (let isFirst = true; ; isFirst = false) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const ready = await readyServers(kubectl, name);
     const chosen = ready.find((one) => one !== before) ?? ready[0];
     if (chosen !== undefined) return chosen;
-    // oxlint-disable-next-line no-await-in-loop -- the last look
     if (clock.now() >= end) await needReadyPod(kubectl, name);
     if (isFirst) warn(`Pod ${before} has ended, and no other one is ready. It is waited for.`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
 }

@@ -30,9 +30,7 @@ export async function carryOut(context: Context, name: string, request: CreateOp
       const outcome = { result: 'undecided', reason: null, message: null, hint } as const;
       throw new TimedOut(`Operation ${own} has not ended after ${seconds} s. It continues.`, outcome);
     }
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
     await clock.sleep(EVERY_MS);
-    // oxlint-disable-next-line no-await-in-loop -- until it has ended
     operation = await api.patiently<OperationResponse>('GET', `${path}/${own}`);
   }
   const { phase, reason, message } = operation;

@@ -60,7 +60,6 @@ export async function readCreated(api: HttpApi, deploymentId: string): Promise<R
   const all: Revision[] = [];
   for (;;) {
     const path = `/v2/deployments/${deploymentId}/revisions?changes=true&limit=${PAGE}&offset=${all.length}`;
-    // oxlint-disable-next-line no-await-in-loop -- one page after the other
     const { resources } = await api.call<RevisionList>('GET', path);
     all.push(...resources);
     if (resources.length < PAGE) return all.filter(({ changes }) => changes !== null);

@@ -167,7 +167,6 @@ export async function follow<T extends Judged>(
   if (before) judge(before);
   let said = '';
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const seen = await look();
     const { is, words, reason, message, looksAgainForMs } = judge(seen);
     if (words !== said) {
@@ -176,7 +175,6 @@ export async function follow<T extends Judged>(
         say(`This may be from before a repair. If it is still so in ${looksAgainForMs / 1000} s, it counts.`);
     }
     said = words;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await onLook?.(seen);
     if (is === 'ready') return seen;
     const isOver = clock.now() >= end;
@@ -188,7 +186,6 @@ export async function follow<T extends Judged>(
         `${name} is not ready after ${timeoutMs / 1000} s. ${words} To wait longer: ${PROGRAM} wait ${name}`,
         { result: 'undecided', reason, message: message ?? words, hint: `${PROGRAM} wait ${name}` },
       );
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(everyMs);
   }
 }

@@ -21,9 +21,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 async function write(files: Readonly<Record<string, string | Buffer>>, under = folder): Promise<void> {
   for (const [path, text] of Object.entries(files)) {
-    // oxlint-disable-next-line no-await-in-loop -- a handful of files
     await mkdir(dirname(join(under, path)), { recursive: true });
-    // oxlint-disable-next-line no-await-in-loop -- a handful of files
     await writeFile(join(under, path), text);
   }
 }

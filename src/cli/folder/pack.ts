@@ -99,10 +99,8 @@ async function collect(walk: Walk, under: string): Promise<void> {
     const path = `${under}${one.name}`;
     if (one.isDirectory()) {
       const isWhole = verdictOn(`${path}/`, rules).isWhole && !wanted.some((file) => file.startsWith(`${path}/`));
-      // oxlint-disable-next-line no-await-in-loop -- one folder after the other, or a deep tree opens too many
       if (!isWhole) await collect(walk, `${path}/`);
     } else if (wanted.includes(path) || !verdictOn(path, rules).isIgnored) {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const entry = await entryOf(folder, path, one);
       if (entry) walk.entries.push(entry);
     }

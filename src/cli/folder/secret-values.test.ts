@@ -95,7 +95,6 @@ it.each([
   },
 ])('a value that $is is refused before anything is asked', async ({ args, input = '', says }) => {
   for (const first of [deploy, ['deploy', folder]]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const ran = await runCli([...first, ...args.map((arg) => arg.replace('FOLDER', folder))], { input });
     expect([ran.code, ran.err.split('\n')[0], ran.err.includes('canary')]).toEqual([2, says, false]);
   }

@@ -56,7 +56,6 @@ export async function askedSecrets(
   if (missing.length > 0 && !terminal?.isInteractive) throw new Failure(missingSentence(name, missing));
   const asked: SecretValue[] = [];
   for (const key of missing) {
-    // oxlint-disable-next-line no-await-in-loop -- one question after the other
     const value = (await terminal?.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true)) ?? '';
     if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
     asked.push({ name: key, value });

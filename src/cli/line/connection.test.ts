@@ -144,7 +144,6 @@ describe('the token', () => {
   });
 
   it('cannot be of somebody else', async () => {
-    // oxlint-disable-next-line no-await-in-loop -- two tokens
     for (const token of [undefined, 'given'])
       expect((await reach({ ...SERVER, token, impersonated: 'bob' })).error).toMatch(
         /^--as works only with kubectl\..* Without --server and DAVIT_SERVER it works with the kubeconfig/,

@@ -187,7 +187,6 @@ describe('a cluster that cannot be asked', () => {
     [['open', 'shop', '--port', '8080']],
   ])('%j says that it needs the kubeconfig, although there are an address and a token', async (args) => {
     for (const words of [MISSING, NOWHERE]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await runCli(args, { kubectl: failing(words), environment: ENVIRONMENT })).toMatchObject({
         code: 1,
         out: '',

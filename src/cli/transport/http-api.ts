@@ -155,13 +155,11 @@ export function apiOver(
       const end = clock.now() + patienceMs;
       for (;;) {
         try {
-          // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
           return await ask(method, path, body);
         } catch (error) {
           const passes = error instanceof Unreachable || (error instanceof Refused && PASSING.has(error.status));
           if (!passes || clock.now() >= end) throw error;
           const { retryAfter = 0 } = error instanceof Refused ? error : {};
-          // oxlint-disable-next-line no-await-in-loop -- as above
           await clock.sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
         }
       }

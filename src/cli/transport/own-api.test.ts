@@ -37,7 +37,6 @@ it('the platform shows its limit of requests, which one process has not', async 
   const cli = makeOwnCli({ settings: { http: { requestsPerMinute: 2 } } });
   const api = await cli.api();
   for (let asked = 0; asked < 4; asked += 1)
-    // oxlint-disable-next-line no-await-in-loop -- more than the limit, one after the other
     expect(await api.call('GET', '/v2/platform')).toMatchObject({ limits: { requests_per_minute: 2 } });
 });
 

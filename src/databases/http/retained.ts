@@ -198,7 +198,6 @@ async function discard(
     for (const [kind, { metadata }] of objects) {
       const { uid = '', resourceVersion = '', name } = metadata;
       const place: ObjectRef = { namespace, name };
-      // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
       await caller.kube.remove(kind, place, { uid, resourceVersion, dryRun });
     }
 }

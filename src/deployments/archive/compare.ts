@@ -18,7 +18,6 @@ export async function compareBackup(folder: string, now: Date): Promise<Verifica
   let [tables, rows, isCounted] = [0, 0, true];
   for (const { name: file, database, contents } of manifest.files) {
     if (file === ROLES) continue;
-    // oxlint-disable-next-line no-await-in-loop -- a few small files
     const restored = contentsOf((await fileText(join(folder, dirname(pathOf(file)), 'contents'))) ?? '');
     if (restored === undefined) throw new Error('The restore has not said what it restored.');
     tables += restored.tables.length;

@@ -83,17 +83,12 @@ async function fetchChosen(
   for (const { name: of, database, sha256 } of manifest.files) {
     if (of === ROLES && isCluster === true) continue;
     const file = join(folder, pathOf(of));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other: the largest needs the line
     await mkdir(dirname(file), { recursive: true });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await store.download(keyOf(owner, name, of), file);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     if ((await digestOf(file)) !== sha256) {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await rm(file, { force: true });
       throw new Unusable(`Backup ${name} is damaged: its file ${of} does not have the SHA-256 of its manifest.`);
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     if (database !== undefined && of !== DUMP) await writeFile(join(dirname(file), 'name'), database);
   }
   return manifest;

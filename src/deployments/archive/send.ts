@@ -60,7 +60,6 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
   const name = archiveName(takenAt, random);
   const described = manifestKey(owner, name);
   for (const key of [described, ...files.map((file) => keyOf(owner, name, file.name))]) {
-    // oxlint-disable-next-line no-await-in-loop -- small requests
     if ((await store.sizeOf(key)) !== undefined)
       throw new Error(`The store already has ${key}, and no backup is overwritten. Run the backup again.`);
   }
@@ -68,9 +67,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
   if (isByHand) await store.put(byHandKey(owner, name), 'Retention keeps this backup.\n');
   for (const { name: file, sizeBytes } of files) {
     const key = keyOf(owner, name, file);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other: each needs the whole line
     await store.upload(key, join(folder, pathOf(file)), sizeBytes);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const stored = await store.sizeOf(key);
     if (stored !== sizeBytes)
       throw new Error(
@@ -121,7 +118,6 @@ async function keepTo(store: ObjectStore, sending: Sending, made: string): Promi
     objects = await store.list(folderOf(owner));
     const keys = objects.map(({ key }) => key);
     for (const key of expiredKeys(owner, keys, { ...retention, made, now: now() })) {
-      // oxlint-disable-next-line no-await-in-loop -- in this order: a backup loses its manifest first
       await store.remove(key);
       deleted.add(key);
     }
@@ -151,14 +147,10 @@ async function dumpedFiles(folder: string): Promise<Dumped> {
   let problem: string | undefined;
   for (const name of names) {
     const file = join(folder, pathOf(name));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { size: sizeBytes } = await stat(file);
     if (sizeBytes === 0) throw new Error(`The dump is empty: it has no byte of ${name}.`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const sha256 = await digestOf(file);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const database = await fileText(join(dirname(file), 'name'));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const { contents, contentsProblem } = name === ROLES ? {} : await contentsIn(dirname(file));
     problem ??= contentsProblem;
     files.push({

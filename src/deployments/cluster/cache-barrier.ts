@@ -38,15 +38,12 @@ export async function waitForFreshCaches({ client, caches, namespaces, log, sign
   async function until<T extends KubeObject>(cache: Reflector<T>, list: ListOptions): Promise<void> {
     while (!signal.aborted) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- retries until the list succeeds
         const { items } = await client.listAll(cache.resource, { ...list, metadataOnly: true, signal });
-        // oxlint-disable-next-line no-await-in-loop -- polls the cache
         while (!signal.aborted && !items.every((item) => isShown(cache, item))) await sleep(LOOK_EVERY_MS);
         return;
       } catch (err) {
         if (signal.aborted) return;
         log.info({ err, resource: cache.resource.plural }, "Could not list the previous leader's writes, will retry");
-        // oxlint-disable-next-line no-await-in-loop -- delay before the next attempt
         await sleep(RETRY_MS);
       }
     }

@@ -26,13 +26,11 @@ export async function leaveToApplies(
     if (managedFields === undefined) return attempt > 1;
     try {
       const patch = { metadata: { uid, resourceVersion, managedFields } };
-      // oxlint-disable-next-line no-await-in-loop -- each attempt follows a conflict
       await client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
       return true;
     } catch (error) {
       if (!(error instanceof Conflict) || attempt === ATTEMPTS) throw error;
     }
-    // oxlint-disable-next-line no-await-in-loop -- the version that the next attempt is for
     current = await client.get(resource, placeOf(object));
   }
 }

@@ -62,7 +62,6 @@ export async function readSecretValues(
   let { read, shown } = most;
   for (const [secretName, references] of bySecret) {
     if (read < 0) break;
-    // oxlint-disable-next-line no-await-in-loop -- one after another: they do not fit into the memory together
     const secret = await undefinedIfHidden(() =>
       caller.kube.get<SecretObject>(SECRETS, { namespace, name: secretName }),
     );
@@ -74,7 +73,6 @@ export async function readSecretValues(
         continue;
       }
       const over = turns.over();
-      // oxlint-disable-next-line no-await-in-loop -- other work has its turn between two values
       if (over !== undefined) await over;
       const value = Buffer.from(data[secretKey] ?? '', 'base64');
       shown -= value.length;

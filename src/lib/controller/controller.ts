@@ -58,10 +58,8 @@ export function startController(options: ControllerOptions): Controller {
 
   async function work(forNewGroups: boolean): Promise<void> {
     const take = (): Promise<string | undefined> => queue.take(forNewGroups);
-    // oxlint-disable-next-line no-await-in-loop -- a key is taken when the one before is done
     for (let key = await take(); key !== undefined; key = await take()) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one worker, one key at a time
         await handle(key);
       } catch (err) {
         controllerLog.error({ err, key }, 'Worker failed');
@@ -70,7 +68,6 @@ export function startController(options: ControllerOptions): Controller {
       }
       // Where nothing is to be done nothing is waited for: a thousand such reconciles in a row would keep the lease, every
       // watch and every probe waiting.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await turnOfTheLoop();
     }
   }

@@ -56,7 +56,6 @@ describe('event recorder', () => {
     recorder.record(event);
     recorder.record({ ...event, type: 'Normal', reason: 'Serving', note: 'It serves.' });
     for (let i = 0; i < 2; i++) {
-      // oxlint-disable-next-line no-await-in-loop -- time passes
       await clock.advance(60_000);
       recorder.record(event);
     }

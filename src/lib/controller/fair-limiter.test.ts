@@ -21,7 +21,6 @@ it('no more than the most are under way, first come first served', async () => {
   expect([gate.underWay, gate.waiting, ends.length]).toEqual([2, 2, 2]);
   while (ends.length > 0) {
     ends.shift()?.();
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await turnOfTheLoop();
   }
   await Promise.all(all);
@@ -41,7 +40,6 @@ it('groups take turns, whatever one of them has asked for', async () => {
   for (let index = 0; index < 5; index += 1) ask('busy', `busy ${index}`);
   for (let index = 0; index < 4; index += 1) ask('calm', `calm ${index}`);
   for (let index = 0; index < 4; index += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await turnOfTheLoop();
     ends.shift()?.();
   }
@@ -73,7 +71,6 @@ it('what fails makes room, and is told to whoever asked', async () => {
   const fails = [1, 2].map(() => gate.run('a', () => Promise.reject(new NotFound('gone'))));
   const next = gate.run('a', () => Promise.resolve('there'));
   for (const failing of fails) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await expect(failing).rejects.toThrow('gone');
   }
   expect(await next).toBe('there');

@@ -138,14 +138,11 @@ describe('leader election', () => {
         let isDead = false;
         aCandidate(kube, clock, 'a');
         kube.failOn(({ token }) => (isDead && token === 'a' ? new Unavailable('dead') : undefined));
-        // oxlint-disable-next-line no-await-in-loop -- one death after the other
         await clock.advance(700);
         const b = aCandidate(kube, clock, 'b', undefined, () => random);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await clock.advance(dyingMs - 700);
         expect(b.told).toEqual([]);
         isDead = true;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await clock.advance(16_000);
         expect(b.told, `killed at ${dyingMs}`).toHaveLength(1);
       }

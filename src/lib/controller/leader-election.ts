@@ -76,14 +76,12 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     const sent = clock.elapsed();
     let answered = true;
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await lease.tryToAcquire()) return await lead(options, log, lease, sent);
     } catch (err) {
       const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
       if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
       answered = lostRace;
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, untilNextLookMs(options, lease.heldByAnotherMs(), answered), signal);
   }
   return 'never led';
@@ -122,12 +120,10 @@ async function lead(
   log.info('Leading');
   options.onStarted(leading.signal, () => !leading.signal.aborted && clock.elapsed() < deadline);
   while (!stop.aborted) {
-    // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
     await sleep(clock, retryPeriodMs, stop);
     if (stop.aborted) break;
     const sent = clock.elapsed();
     try {
-      // oxlint-disable-next-line no-await-in-loop -- as above; given up at the deadline by its signal
       const outcome = await lease.renew(leading.signal);
       if (outcome !== 'renewed' || leading.signal.aborted) break;
       cancelDeadline();

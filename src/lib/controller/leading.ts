@@ -40,7 +40,6 @@ export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> 
     // The workers stop first, so that the lease is released after the last write.
     const stop = (): void => void (led?.stop() ?? Promise.resolve()).finally(() => electing.abort());
     signal.addEventListener('abort', stop, { once: true });
-    // oxlint-disable-next-line no-await-in-loop -- one election at a time
     const outcome = await runLeaderElection({
       client,
       namespace,

@@ -42,7 +42,6 @@ async function listPages<T extends KubeObject>(
   let version: string | undefined;
   let continueToken: string | undefined;
   do {
-    // oxlint-disable-next-line no-await-in-loop -- each page names the next
     const page = await client.list<T>(resource, { ...options, ...(continueToken !== undefined && { continueToken }) });
     for (const item of page.items) items.push(keep(item));
     version ??= page.resourceVersion;

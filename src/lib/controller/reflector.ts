@@ -258,17 +258,13 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     while (!signal.aborted) {
       try {
         if (position === undefined) {
-          // oxlint-disable-next-line no-await-in-loop -- a watch begins where a list ends
           position = await relist(signal);
         } else {
           metrics?.reconnected(resource.plural);
-          // oxlint-disable-next-line no-await-in-loop -- before each
           await checkStillThere(position, signal);
         }
-        // oxlint-disable-next-line no-await-in-loop -- one watch after the other
         await watchFrom(position, signal);
       } catch (error) {
-        // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
         if (!signal.aborted) await recover(error, signal);
       }
     }

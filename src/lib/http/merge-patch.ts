@@ -52,12 +52,10 @@ export async function retryOnConflict<T, R>(
   let current = first;
   for (let attempts = 1; ; attempts += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt needs the object that the last one found
       return await attempt(current);
     } catch (error) {
       if (!(error instanceof Conflict) || attempts === ATTEMPTS) throw error;
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     current = await reread();
   }
 }

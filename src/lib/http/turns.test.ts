@@ -22,7 +22,6 @@ function aLoop(): Loop {
         queue = [];
         loop.log.push([]);
         for (const callback of now) callback();
-        // oxlint-disable-next-line no-await-in-loop -- as microtasks run before the next turn
         for (let n = 0; n < 50; n += 1) await Promise.resolve();
       }
     },
@@ -33,7 +32,6 @@ function aLoop(): Loop {
 async function read(loop: Loop, name: string, steps: number, stepMs: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     const over = loop.turns.over();
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     if (over !== undefined) await over;
     loop.ms += stepMs;
     loop.log.at(-1)?.push(name);

@@ -63,7 +63,6 @@ export function makeReads(requests: Requests): Pick<KubeClient, 'get' | 'list' |
       let continueToken = first.continueToken;
       while (continueToken !== undefined) {
         const { resourceVersion: _, ...rest } = listing;
-        // oxlint-disable-next-line no-await-in-loop -- each page names the next
         const page = await list<T>(resource, { ...rest, continueToken });
         for (const item of page.items) items.push(item);
         continueToken = page.continueToken;

@@ -181,7 +181,6 @@ async function withRetries(out: Outgoing, { attempt, refresh }: Retrying): Promi
   const mayRepeat = out.method === 'GET' || out.verb === 'apply';
   let refreshed = false;
   for (let attempts = 1; ; attempts++) {
-    // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
     const outcome = await attempt();
     if ('body' in outcome) return outcome.body;
     if (outcome.code === 401 && refresh !== undefined && !refreshed) {
@@ -192,7 +191,6 @@ async function withRetries(out: Outgoing, { attempt, refresh }: Retrying): Promi
     }
     const wait = outcome.retryInMs;
     if (!mayRepeat || wait === undefined || wait > LONGEST_WAIT_MS || attempts >= MAX_ATTEMPTS) throw outcome.error;
-    // oxlint-disable-next-line no-await-in-loop -- the server asked for this pause
     await pause(wait * (1 + Math.random() / 4), out.signal);
   }
 }

@@ -115,14 +115,11 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     let url = urlOf(address);
     let headers = sent.headers ?? {};
     for (let redirects = 0; ; redirects += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each redirect depends on the previous response
       const answer = await send(url, { ...sent, headers });
       const location = answer.headers['location'];
       if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') {
-        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
         return { ...(await whole(answer, maxBytes, peer)), url: url.href };
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await answer.body.dump({ limit: 64 * 1024 });
       if ((sent.method ?? 'GET') !== 'GET' || redirects === MOST_REDIRECTS)
         throw new CodeHostFailed('malformed', `The ${peer.name} sent too many redirects.`);

@@ -80,7 +80,6 @@ async function list(requests: StoreRequests, prefix: string): Promise<readonly S
   const found: StoredObject[] = [];
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
     const query = { 'list-type': '2', prefix, ...(token !== undefined && { 'continuation-token': token }) };
-    // oxlint-disable-next-line no-await-in-loop -- each page names the next
     const page = (await requests.text({ method: 'GET', query })) ?? '';
     for (const entry of page.split('<Contents>').slice(1))
       found.push({ key: elementOf(entry, 'Key') ?? '', size: Number(elementOf(entry, 'Size') ?? 0) });
@@ -124,13 +123,10 @@ async function sendParts(
   await using handle = await open(file);
   for (let at = 0; at < size; at += length) {
     const body = Buffer.alloc(Math.min(length, size - at));
-    // oxlint-disable-next-line no-await-in-loop -- one part is in memory at a time
     const { bytesRead } = await handle.read(body, 0, body.length, at);
     if (bytesRead !== body.length) throw new StoreFailed(`${file} became shorter while it was sent.`);
     const query = { partNumber: String(tags.length + 1), uploadId };
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const answer = await requests.send({ method: 'PUT', key, query, body });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await answer?.body.dump();
     const tag = answer?.headers['etag'];
     if (typeof tag !== 'string') throw new StoreFailed(`The store did not confirm a part of ${key}.`);

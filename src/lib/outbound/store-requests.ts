@@ -84,13 +84,10 @@ export function makeStoreRequests(
   /** What a busy store may do on a later try is tried again. */
   async function send(sent: Sent, mayMiss = false): Promise<Dispatcher.ResponseData | undefined> {
     for (let tries = 1; ; tries += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- a try follows the one before
       const answer = await once(sent).catch((error: unknown) => unreachable(host, error));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const result = answer instanceof StoreFailed ? answer : await judged(sent, answer, mayMiss);
       if (!(result instanceof StoreFailed)) return result;
       if (tries === TRIES || !mayPass(result)) throw result;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(firstWaitMs * 2 ** (tries - 1));
     }
   }

@@ -43,11 +43,9 @@ export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> 
   async function renewUntilAborted(): Promise<void> {
     let waitMs = RENEW_MS;
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
       await sleep(clock, waitMs, signal);
       if (signal.aborted) return;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         held = await renew(held, options);
         waitMs = RENEW_MS;
       } catch (error) {
@@ -64,13 +62,11 @@ export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> 
 async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: HubLeaseOptions): Promise<T> {
   for (;;) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- until the hub answers
       return await attempt();
     } catch (error) {
       if (signal.aborted) throw new Unavailable('take the Lease on the hub: stopped');
       log.warn({ err: error }, 'The Lease on the hub was not taken');
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, RETRY_MS, signal);
   }
 }

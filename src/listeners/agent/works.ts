@@ -162,7 +162,6 @@ async function bring(
   const { local, caches } = clusters;
   try {
     for (const secret of step.secrets) {
-      // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
       const copied = await copySecret(work, secret, clusters);
       if (copied !== 'copied') return secretConflict(secret.name, copied.of, seen);
     }
@@ -324,7 +323,6 @@ async function removeCopy(copy: AppDeployment, local: KubeClient): Promise<void>
 async function removeSecrets(secrets: readonly KubeObject[], local: KubeClient): Promise<void> {
   for (const secret of secrets) {
     const { uid = '', resourceVersion = '' } = secret.metadata;
-    // oxlint-disable-next-line no-await-in-loop -- there are few
     await local.remove(SECRETS, placeOf(secret), { uid, resourceVersion }).catch(undefinedIfNotFound);
   }
 }

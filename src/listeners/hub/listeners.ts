@@ -107,10 +107,8 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
       const hasRecord = caches.records.byUid(work.metadata.name) !== undefined;
       // Somebody deleted it, and not its record. In a namespace that goes, no cluster can answer any more.
       const isLetGo = work.spec.removed !== true || (hasRecord && isLeaving);
-      // oxlint-disable-next-line no-await-in-loop -- there are few
       if (isLetGo) await letGo(work, home);
       // Otherwise a work with a record is the record's to settle.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       else if (!hasRecord) await settleTombstone(work, home);
     }
   }
@@ -189,7 +187,6 @@ async function ensureObjects(
       }),
     );
   for (const object of makeHubObjects(listener, account)) {
-    // oxlint-disable-next-line no-await-in-loop -- the right to create the later ones comes with the first
     await ensureObject(withAppliedDigest(object), home);
   }
   const lease = makeLease(uid, (listener.status?.epoch ?? 0) + 1);

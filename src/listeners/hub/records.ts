@@ -98,7 +98,6 @@ async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): P
   if (isSilent(seen.listener)) return;
   for (const revision of observeCaches(seen.record, options).revisions) {
     const status = mirroredRevision(seen, revision, now());
-    // oxlint-disable-next-line no-await-in-loop -- newest first, as the local reconciler does
     if (status !== undefined) await reportRevision(seen.record, revision, status, home, events);
   }
 }

@@ -42,7 +42,6 @@ export async function ensureWork(
   if (existing !== undefined && isDeepStrictEqual(existing.spec, wanted.spec)) return;
   const copied = new Map(existing?.spec.secrets?.map(({ name, version }) => [name, version]));
   for (const { name, version } of wanted.spec.secrets ?? []) {
-    // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
     if (copied.get(name) !== version) await copySecret(record, target.listener, name, home);
   }
   await writeWork(wanted, existing?.metadata.uid, home);
@@ -85,7 +84,6 @@ async function removeCopies({ metadata }: ListenerWork, kept: ReadonlySet<string
   const { items } = await home.client.listAll(SECRETS, { namespace, labelSelector, metadataOnly: true });
   for (const { metadata: copy } of items) {
     if (kept.has(copy.name)) continue;
-    // oxlint-disable-next-line no-await-in-loop -- there are few
     await home.client
       .remove(
         SECRETS,

@@ -35,7 +35,6 @@ const Unread = z.object({ providerUid: z.string() });
 export function makeClients({ vault, keys, server }: ClientsOptions): Clients {
   async function registrationOf(entry: Entry, providers: readonly OAuthProvider[]): Promise<Registration | undefined> {
     for (const provider of providers) {
-      // oxlint-disable-next-line no-await-in-loop -- there is hardly ever a second one
       const parsed = Registration.safeParse(jsonOf((await vault.open(entry, provider))?.text));
       if (parsed.success) return parsed.data;
     }

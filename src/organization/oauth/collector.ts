@@ -106,9 +106,7 @@ export function makeCollector(options: CollectorOptions): Collector {
     const errors: Error[] = [];
     for (const entry of entries) {
       const why = endOf(entry, seen);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other: providers limit requests
       if (why === undefined || !(await isConfirmed(entry, why))) continue;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       errors.push(...[(await tryToEnd(entry, why)) ?? []].flat());
     }
     const [err] = errors;

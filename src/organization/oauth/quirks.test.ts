@@ -234,7 +234,6 @@ describe('an answer that is no bearer token of the RFCs', () => {
     ['a token that its holder has to prove', { ...answer, token_type: 'DPoP' }, 'not valid'],
     ['a type that nobody knows', { ...answer, token_type: 'mac' }, 'not valid'],
   ])('is refused: %s', async (_what, body, words) => {
-    // oxlint-disable-next-line no-await-in-loop -- both requests
     for (const asked of [exchanged, refreshed])
       await expect(asked(provider('other'), body)).rejects.toMatchObject({
         why: 'refused',

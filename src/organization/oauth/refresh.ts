@@ -84,11 +84,9 @@ export function makeRefresh({ store, server, clientOf, holder, now, note }: Refr
 async function patiently<T>(write: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       return await write();
     } catch (error) {
       if (!(error instanceof Unavailable) || tries === WRITES) throw error;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(WRITE_AGAIN_MS);
     }
   }

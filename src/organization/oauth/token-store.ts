@@ -49,10 +49,8 @@ export function makeTokenStore(vault: Vault): TokenStore {
     },
     async change(entry, changed) {
       for (let present: TokenEntry | undefined = entry; present !== undefined; ) {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
         const written: TokenEntry | undefined = await replace(await changed(present));
         if (written !== undefined) return written;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         present = await read(entry.id);
       }
       return undefined;

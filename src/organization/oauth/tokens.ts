@@ -39,7 +39,6 @@ export function makeTokens(options: RefreshOptions): Tokens {
   async function obtain(first: TokenEntry, provider: OAuthProvider, scopes: readonly string[]): Promise<Obtained> {
     const end = performance.now() + PATIENCE_MS;
     for (let entry: TokenEntry | undefined = first; entry !== undefined; ) {
-      // oxlint-disable-next-line no-await-in-loop -- each look depends on the one before
       const opened = await store.valuesOf(entry, provider);
       if (opened === undefined) return { kind: 'closed' };
       const { values, isNewest } = opened;
@@ -47,15 +46,12 @@ export function makeTokens(options: RefreshOptions): Tokens {
       if (standing === 'expired' || standing === 'narrow') return { kind: standing };
       if (standing === 'use') {
         // With the newest key. If somebody else writes it, that is as good.
-        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
         if (!isNewest) await store.replace(await store.sealed(entry, provider, values));
         return { kind: 'token', token: values.accessToken, entry };
       }
       if (performance.now() > end)
         throw new Unavailable('refresh a token: another replica has not finished', { retryAfterMs: 1000 });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await (standing === 'refresh' ? refresh(entry, provider, values) : sleep(POLL_MS));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       entry = await store.read(first.id);
     }
     return { kind: 'expired' };
@@ -80,9 +76,7 @@ export function makeTokens(options: RefreshOptions): Tokens {
     },
     async end(entry, ...providers) {
       for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
-        // oxlint-disable-next-line no-await-in-loop -- there is hardly ever a second one
         const opened = await store.valuesOf(entry, provider);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         if (opened && opened.values.accessToken !== '') await server.revoke(await clientOf(provider), opened.values);
       }
       await store.take(entry);

@@ -173,10 +173,8 @@ export async function put<About>(
 ): Promise<Entry<About>> {
   for (let tries = 0; ; tries += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       const before = await vault.read(entry.kind, entry.id, z.unknown());
       const made = { ...entry, about: aboutOf(before?.about) };
-      // oxlint-disable-next-line no-await-in-loop -- as above
       return await (before ? vault.replace({ ...made, version: before.version }) : vault.create(made));
     } catch (error) {
       const isRace = error instanceof Conflict || error instanceof AlreadyExists || error instanceof NotFound;

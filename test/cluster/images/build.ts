@@ -97,7 +97,6 @@ async function findImages(folder: string, keys: Keys, names: readonly ImageName[
   const found: Found = {};
   for (const name of names) {
     const entry = join(folder, `${name}-${keys[name]}`);
-    // oxlint-disable-next-line no-await-in-loop -- a few small files
     const image = await readImage(entry);
     if (image !== undefined) found[name] = image;
   }
@@ -234,9 +233,7 @@ async function sweep(folder: string): Promise<void> {
   const now = Date.now();
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    // oxlint-disable-next-line no-await-in-loop -- a few entries
     const age = now - (await stat(path)).mtimeMs;
-    // oxlint-disable-next-line no-await-in-loop -- a few entries
     if (age > (name.startsWith('.making-') ? 10 * minuteMs : 14 * dayMs))
       await rm(path, { recursive: true, force: true });
   }
@@ -276,7 +273,6 @@ export function openDebian(folder: string, progress: (message: string) => void):
         const { packages, onBase } = recipes[name];
         if (packages.length === 0) continue;
         const below = onBase ? basePackages : [];
-        // oxlint-disable-next-line no-await-in-loop -- apt works on one state
         const all = await resolve([...below, ...packages]);
         wanted.set(
           name,
@@ -292,7 +288,6 @@ export function openDebian(folder: string, progress: (message: string) => void):
       await Promise.all(
         Array.from({ length: availableParallelism() }, async () => {
           for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
-            // oxlint-disable-next-line no-await-in-loop -- as many at once as there are processors
             await unpack(file, root, leftOutFiles);
           }
         }),

@@ -75,9 +75,7 @@ async function make(
   await Promise.all([mkdir(entry), mkdir(join(binaries, 'usr/bin'), { recursive: true })]);
   for (const [name, path] of Object.entries(programs)) {
     const copy = join(binaries, 'usr/bin', name);
-    // oxlint-disable-next-line no-await-in-loop -- a few files
     await copyFile(path, copy);
-    // oxlint-disable-next-line no-await-in-loop -- a few files
     await chmod(copy, 0o755);
   }
   await makeRoot(base);

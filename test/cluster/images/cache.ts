@@ -42,9 +42,7 @@ async function released(address: string, onWait: (minutes: number) => void): Pro
   const timer = setInterval(() => onWait((minutes += 1)), 60_000);
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- the holder must be gone before the next try
       await holderGone(address);
-      // oxlint-disable-next-line no-await-in-loop -- one try at a time
       const release = await tryListen(address);
       if (release !== undefined) return release;
     }

@@ -109,9 +109,7 @@ export function parseUris(printed: string): DebianPackage[] {
 /** Makes a root folder in which `/bin`, `/lib` and the like lead into `/usr`, as in every Debian since 12. */
 export async function makeRoot(root: string): Promise<void> {
   for (const folder of ['bin', 'sbin', 'lib', 'lib64']) {
-    // oxlint-disable-next-line no-await-in-loop -- four folders
     await mkdir(join(root, 'usr', folder), { recursive: true });
-    // oxlint-disable-next-line no-await-in-loop -- four links
     await symlink(`usr/${folder}`, join(root, folder));
   }
 }

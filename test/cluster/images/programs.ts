@@ -29,11 +29,8 @@ export async function ensureProgramImage(
         const made = join(making, 'entry');
         await Promise.all([mkdir(root), mkdir(made)]);
         for (const [path, program] of Object.entries(programs)) {
-          // oxlint-disable-next-line no-await-in-loop -- a few files
           await mkdir(dirname(join(root, path)), { recursive: true });
-          // oxlint-disable-next-line no-await-in-loop -- as above
           await copyFile(toolPath(tools, module, program), join(root, path));
-          // oxlint-disable-next-line no-await-in-loop -- as above
           await chmod(join(root, path), 0o755);
         }
         const layer = await writeLayer(root, join(making, 'layer.tar.zst'), () => ({ uid: 0, gid: 0 }));

@@ -100,7 +100,6 @@ const service: Owner = { uid: 999, gid: 999 };
 
 export async function finishBase(folder: string): Promise<void> {
   for (const path of ['dev', 'etc', 'home', 'proc', 'run', 'sys', 'usr/local/bin', 'var/lib']) {
-    // oxlint-disable-next-line no-await-in-loop -- a few folders
     await mkdir(join(folder, path), { recursive: true });
   }
   await folderWithMode(join(folder, 'tmp'), 0o1777);
@@ -127,7 +126,6 @@ const bases: Readonly<Record<'python' | 'node', Recipe>> = {
       const version = packages.find((p) => p.name === 'python3')?.version ?? '';
       const minor = /^\d+\.\d+/.exec(version)?.[0] ?? '3';
       for (const name of ['python', 'pip']) {
-        // oxlint-disable-next-line no-await-in-loop -- two links
         await symlink(`${name}3`, join(folder, 'usr/bin', name)).catch(ignoreExisting);
       }
       // Debian's Python wants to be managed by apt alone; an image's belongs to who builds on it.
@@ -249,9 +247,7 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
       const application = join(folder, 'app');
       await mkdir(application);
       for (const file of await sampleFiles()) {
-        // oxlint-disable-next-line no-await-in-loop -- a few files
         await copyFile(join(sampleFolder, file), join(application, file));
-        // oxlint-disable-next-line no-await-in-loop -- a few files
         await chmod(join(application, file), 0o644);
       }
       await writeFile(join(application, 'package.json'), '{"name":"davit-sample","private":true,"type":"module"}\n');

@@ -29,14 +29,12 @@ export async function* tarOf(root: string, ownerOf: (path: string) => Owner): As
     const names = await readdir(join(root, folder));
     for (const name of names.toSorted()) {
       const path = folder === '' ? name : `${folder}/${name}`;
-      // oxlint-disable-next-line no-await-in-loop -- a tar is written in order
       const stat = await lstat(join(root, path));
       const common = { path, owner: ownerOf(path), mode: plainMode(stat.mode), size: 0, target: '' };
       if (stat.isDirectory()) {
         yield* header({ ...common, type: 'folder', path: `${path}/`, mode: plainMode(stat.mode | 0o111) });
         yield* walk(path);
       } else if (stat.isSymbolicLink()) {
-        // oxlint-disable-next-line no-await-in-loop -- a tar is written in order
         yield* header({ ...common, type: 'symlink', mode: 0o777, target: await readlink(join(root, path)) });
       } else if (stat.isFile()) {
         const identity = `${stat.dev}:${stat.ino}`;

@@ -19,12 +19,10 @@ export async function compare(
 ): Promise<ReadonlyMap<string, readonly Filled[]>> {
   const results = new Map<string, Filled[]>(arms.map(({ name }) => [name, []]));
   for (const arm of arms) {
-    // oxlint-disable-next-line no-await-in-loop -- a build takes the whole machine
     await arm.prepare?.(bench.say);
   }
   for (let repeat = 0; repeat < repeats; repeat += 1) {
     for (const arm of repeat % 2 === 0 ? arms : arms.toReversed()) {
-      // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
       const filled = await fill(bench, arm, records, { controllers });
       results.get(arm.name)?.push(filled);
       bench.say(`  ${repeat + 1}/${repeats} ${arm.name}: ${described(filled, records)}`);

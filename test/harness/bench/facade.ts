@@ -62,10 +62,8 @@ export async function startFacade(
     },
   });
   const patience = performance.now() + LISTED_WITHIN_MS;
-  // oxlint-disable-next-line no-await-in-loop -- until it is
   while ((await fetch(`${url}/readyz`)).status !== 200) {
     if (performance.now() > patience) throw new Error('the facade has not listed its caches');
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(50);
   }
   return { ...running, url };

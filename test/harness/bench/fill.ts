@@ -93,9 +93,7 @@ export async function atRest({ quick }: Bench, server: BenchServer): Promise<Req
   const end = performance.now() + AT_REST_WITHIN_MS;
   let seen = await requestsOf(server);
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- looks again after a while
     await sleep(quick ? QUICK_AT_REST_MS : AT_REST_MS);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const now = await requestsOf(server);
     if (since(seen, now).writes.size === 0) return now;
     if (performance.now() > end) throw new Error(`it still writes ${AT_REST_WITHIN_MS / 1000} s after the last child`);

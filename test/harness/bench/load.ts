@@ -32,7 +32,6 @@ export async function inParallel<T, R>(
     while (next < items.length) {
       const index = next;
       next += 1;
-      // oxlint-disable-next-line no-await-in-loop -- one worker, one item at a time
       results[index] = await work(items[index] as T, index);
     }
   }

@@ -94,7 +94,6 @@ async function run(): Promise<void> {
   const isSmall = bench.records < FULL.records;
   tellOnSignal(measures, figures, isSmall);
   for (const measure of measures) {
-    // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
     const taken = await take(measure, bench);
     for (const figure of taken) tell(figure, isSmall);
     figures.push(...taken);

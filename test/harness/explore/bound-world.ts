@@ -176,7 +176,6 @@ async function expandGroup(state: State, { group, groups, components, budget, ea
   for (const { label, cost, changes, broken } of labels) {
     if (budget.isSpent(cost, state)) continue;
     if (changes === undefined) {
-      // oxlint-disable-next-line no-await-in-loop -- one step after the other
       await each(label);
       continue;
     }
@@ -192,9 +191,7 @@ async function firstState({ bound }: Ground, steps: Steps, rests: Rests, begun: 
   for (const words of bound.history ?? []) {
     // A label can be taken when it was possible once.
     steps.events(state);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const [done] = await steps.take(state, words);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     if (done) ({ state } = await rests.settle(done.state));
   }
   return state;

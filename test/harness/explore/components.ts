@@ -32,7 +32,6 @@ export function makeComponents(groups: Groups): Components {
     const learned: Known[] = [];
     for (const label of labels) {
       groups.touched();
-      // oxlint-disable-next-line no-await-in-loop -- one step after the other
       const [done, ...more] = await groups.step(state, label);
       const cost = groups.cost(label);
       if (!done || more.length > 0 || !isConfined(groups, group)) {
@@ -61,7 +60,6 @@ export function makeComponents(groups: Groups): Components {
       const next = [...state];
       const broken: Broken[] = [];
       for (let group = 0; group < groups.count; group += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- one group after the other
         const resting = ways.known(group, state) ?? (await ways.walk(group, state));
         if (resting === undefined || (group === 0 && resting.content !== state[0])) return undefined;
         next[group] = resting.content;

@@ -60,7 +60,6 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
       // The database of a new record has other names.
       const isMoved = (record.status?.databaseNumber ?? 0) > 0;
       const picture = pictureAt(namespace, state, isMoved);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const fresh = await freshPicture(record, isMoved);
       const stalled = conditionOf(record.status?.conditions, 'Stalled');
       const why = stalled?.status === 'True' ? stalled.message : undefined;

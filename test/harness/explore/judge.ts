@@ -28,7 +28,6 @@ export function makeJudge(ground: Ground, steps: Steps, rests: Rests, converges:
   }
   async function mended(rest: Rest): Promise<Rest> {
     let { state } = rest;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const namespace of bound.namespaces)
       state = await machine.act(`mend ${namespace}`, state, (scene) => (bound.cast?.mend ?? mend)(scene, namespace));
     return rests.settle(state);
@@ -50,7 +49,6 @@ export function makeJudge(ground: Ground, steps: Steps, rests: Rests, converges:
     ];
     const judged: Judged[] = broken.length > 0 ? [{ broken, afterwards: await rests.wayFrom(state) }] : [];
     let after = rest;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (let times = 0; times < MENDINGS; times += 1) after = await mended(after);
     const known = new Set(broken.map(({ message }) => message));
     const still = [

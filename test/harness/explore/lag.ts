@@ -37,7 +37,6 @@ export async function withLag(
       const entry = registry.entry(now.get(id) ?? old.get(id) ?? 0);
       if (old.get(id) === now.get(id) || !('object' in entry) || !LAGGING.includes(entry.object.kind)) continue;
       const value = `${id} ${old.get(id) ?? 0}`;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const behind = await machine.act(`behind ${value}`, state, (scene) => scene.setMark(namespace, 'behind', value));
       const shown = `the cache does not show ${entry.object.kind} ${entry.object.metadata.name} as it is now`;
       lags.push({ state: behind, label: `${label}; ${shown}`, broken: [], isAct });
@@ -48,7 +47,6 @@ export async function withLag(
 
 export async function caughtUp({ bound, machine }: Ground, state: State): Promise<State> {
   let next = state;
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const namespace of bound.namespaces)
     next = await machine.act(`catch up ${namespace}`, next, (scene) => scene.setMark(namespace, 'behind', undefined));
   return next;

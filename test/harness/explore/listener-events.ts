@@ -155,7 +155,6 @@ export const deleteHubNamespace = eventIn(
     scene.change(NAMESPACES, namespace, { metadata: { deletionTimestamp, finalizers: ['kubernetes'] } });
     for (const { resource, object } of scene.inside(HUB)) {
       if (object.kind === 'Mark') continue;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await remove(scene, resource, object);
     }
     // Its account is gone: the cluster is enrolled again, and its agent begins again.
@@ -509,7 +508,6 @@ export async function mendListener(scene: Scene, namespace: string): Promise<voi
 async function acceptHubState(scene: Scene): Promise<void> {
   if (scene.mark(TEAM, 'restored') === undefined) return;
   const isKnown = (id: string): boolean => worksOf(scene).some(({ metadata }) => metadata.name === id);
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const secret of scene.all(SECRETS, SHOPS))
     if (!isKnown(ofCopy(secret) ?? '') && ofCopy(secret) !== undefined) await remove(scene, SECRETS, secret);
   const there = thereOf(scene);

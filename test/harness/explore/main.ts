@@ -86,9 +86,7 @@ async function all<Job, Result>(jobs: readonly Job[], work: (job: Job) => Promis
   const results: Result[] = [];
   const left = jobs.map((job, index) => ({ job, index }));
   const next = async (): Promise<void> => {
-    for (let one = left.shift(); one; one = left.shift())
-      // oxlint-disable-next-line no-await-in-loop -- one job of this worker after the other
-      results[one.index] = await work(one.job);
+    for (let one = left.shift(); one; one = left.shift()) results[one.index] = await work(one.job);
   };
   await Promise.all(Array.from({ length: WORKERS }, next));
   return results;

@@ -34,7 +34,6 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
     const again = stalled?.reason === 'MigrationFailed' && {
       spec: { revisionSerial: (record.spec.revisionSerial ?? 0) + 1 },
     };
-    // oxlint-disable-next-line no-await-in-loop -- one record after the other
     await scene.kube.mergePatch(
       APP_DEPLOYMENTS,
       { namespace, name },

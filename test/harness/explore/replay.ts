@@ -15,7 +15,6 @@ export async function replay(
     const bound = bounds.find((one) => one.name === name);
     if (!bound) throw new Error(`no bound is called ${name}`);
     say(`${name}: ${property}`);
-    /* oxlint-disable no-await-in-loop -- one event after the other */
     const world = await makeWorld(bound);
     let state = world.first;
     for (const label of events) {
@@ -46,7 +45,6 @@ export async function replay(
         say(`    BROKEN ${what}: ${message}`);
       }
     }
-    /* oxlint-enable no-await-in-loop */
   }
   say(holds ? 'No property is broken.' : 'At least one property is broken.');
   return holds;

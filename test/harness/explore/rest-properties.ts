@@ -31,7 +31,6 @@ async function stillWrites({ bound, machine }: Ground, steps: Steps, state: Stat
   const broken: Broken[] = [];
   for (const label of steps.keys(state)) {
     const { controller = 'records', namespace, subject } = steps.takingOf(label);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { value } = await machine.pass(controller, `${namespace}/${subject}`, state);
     const isRewritten = machine.ask(
       `rewritten ${namespace}`,
@@ -72,9 +71,7 @@ export async function wronglyStalled(
       // Somebody has asked for another database.
       if (machine.ask(`operated ${namespace}`, state, (scene) => isOperated(scene, namespace))) continue;
       // What another namespace has yet to do, such as to release a host, one pass of this record does not see.
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       if (await goesOnBeside(ground, steps, namespace, state)) continue;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { state: after } = await machine.pass('records', `${namespace}/${name}`, state);
       if (!stalled(after).includes(name)) continue;
       broken.push({
@@ -100,7 +97,6 @@ async function goesOnBeside(
   for (const other of bound.namespaces) {
     for (const label of other === namespace ? [] : steps.keysAt(other, state)) {
       const { controller = 'records', subject } = steps.takingOf(label);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { state: after } = await machine.pass(controller, `${other}/${subject}`, state);
       if (after.some((place, index) => place !== state[index])) return true;
     }

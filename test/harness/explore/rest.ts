@@ -41,13 +41,11 @@ export function makeRests(ground: Ground, steps: Steps, budget: Budget, turnsOfW
       const known = isLookedUp ? rests.get(at) : undefined;
       if (known) rest = { ...known, broken: [...broken, ...known.broken] };
       else if (path.includes(at) || path.length > longestWay) {
-        // oxlint-disable-next-line no-await-in-loop -- the last time
         const message = `It goes round: ${(await onward(steps, state)).join(', ')}.`;
         rest = { state, broken: [...broken, { property: 'rest is reached', message }] };
       } else {
         path.push(at);
         way.push(state);
-        // oxlint-disable-next-line no-await-in-loop -- one step after the other
         const next = await calmStep(steps, state, broken, take);
         if (next) state = next;
         else rest = { state, broken };
@@ -76,7 +74,6 @@ async function calmStep(
   take: (label: string) => void,
 ): Promise<State | undefined> {
   for (const label of [...steps.keys(state), ...steps.calm(state)]) {
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     const [done] = await steps.take(state, label);
     if (!done) continue;
     broken.push(...done.broken);
@@ -91,7 +88,6 @@ async function onward(steps: Steps, from: State): Promise<readonly string[]> {
   const labels: string[] = [];
   let state = from;
   for (let count = 0; count < TOLD; count += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     const next = await calmStep(steps, state, [], (label) => void labels.push(label));
     if (!next) break;
     state = next;

@@ -129,9 +129,7 @@ export async function search(bound: Bound, options: SearchOptions): Promise<Foun
         `${bound.name}: ${table.size} states, ${turn} turns, ${transitions()} transitions, ${depths}, ${JSON.stringify(world.counts())}`,
       );
     }
-    // oxlint-disable-next-line no-await-in-loop -- one state after the other
     const isLonger = await lengthen();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     complete = !(await broaden()) && !isLonger;
   }
   return {

@@ -163,7 +163,6 @@ export async function live(scene: Scene, from: number, hours: number, changes = 
   });
   for (passed = LOOK_MS; passed <= hours * HOUR_MS; passed += LOOK_MS) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one look after the other
       await upkeep.look(new AbortController().signal);
     } catch (error) {
       if (error instanceof Crash) break;
@@ -202,7 +201,6 @@ export function makeUpkeepPass(scene: Scene): Reconcile {
     const lives = DAYS[(key.split('/')[1] ?? '') as keyof typeof DAYS];
     let hours = 0;
     for (const one of lives) {
-      // oxlint-disable-next-line no-await-in-loop -- one life after the other
       await live(scene, MORNING + hours * HOUR_MS, one);
       hours += one;
     }

@@ -30,7 +30,6 @@ export function makeWays(groups: Groups): Ways {
     if (!isConfined(groups, group)) return null;
     for (const label of labels) {
       groups.touched();
-      // oxlint-disable-next-line no-await-in-loop -- one step after the other
       const [done] = await groups.step(state, label);
       if (!isConfined(groups, group)) return null;
       if (!done) continue;
@@ -70,7 +69,6 @@ export function makeWays(groups: Groups): Ways {
       if (path.includes(at)) break;
       path.push(at);
       way.push(state);
-      // oxlint-disable-next-line no-await-in-loop -- one step after the other
       const next: State | null | undefined = await onward(group, state, broken);
       if (next === undefined) found = { content: state[group] ?? 0, broken };
       state = next;

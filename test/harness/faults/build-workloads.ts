@@ -121,7 +121,6 @@ async function fail(acts: BuildActs, first: string): Promise<void> {
   for (const { ails, reason } of AILMENTS) {
     Object.assign(world.ails, ails);
     world.push(RECORD, 'builds');
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await acts.fails(JSON.stringify(ails), reason, first);
     Object.assign(world.ails, WELL);
   }
@@ -177,7 +176,6 @@ async function file(acts: BuildActs, first: string): Promise<void> {
   for (const { file: script, ails, reason } of WRONG_FILES) {
     world.ails.file = ails;
     world.push(RECORD, 'builds', script);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await acts.fails(`a file: ${script ?? ails}`, reason, first);
     world.ails.file = undefined;
   }
@@ -185,12 +183,9 @@ async function file(acts: BuildActs, first: string): Promise<void> {
   for (const ails of UNREAD) {
     world.ails.file = ails;
     served = world.push(RECORD, 'builds');
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const asked = await acts.again();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await until(stage, `a file: ${ails}: the record says that it waits`, () => isUnread(stage, asked));
     world.ails.file = undefined;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await acts.untilServesFile(`a file: ${ails}, then well`, asked, served);
   }
   // The branch moves on before the file is read: it is that of the commit that is built.

@@ -111,7 +111,6 @@ async function aWorld(): Promise<Played> {
       const metadata = { name: `pod-${serial}`, uid: `pod-${serial}`, labels: template?.metadata?.labels };
       server.show({ metadata, spec: { ...template?.spec, nodeName: 'node' } } as ApiObject);
       for (let look = 0; look < 200 && !['Succeeded', 'Failed'].includes(server.status().phase ?? ''); look += 1)
-        // oxlint-disable-next-line no-await-in-loop -- until it has ended
         await sleep(20);
       return server.status();
     },

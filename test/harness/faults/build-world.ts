@@ -71,7 +71,6 @@ export async function startBuildWorld(
   );
   const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, REGISTRY_KEY_SECRET, REGISTRY_KEY_FIELD);
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
-  // oxlint-disable-next-line no-await-in-loop -- two of them
   for (const server of [host, registry]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const hostName = `127.0.0.1:${(host.address() as AddressInfo).port}`;
   const registryUrl = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
@@ -181,11 +180,8 @@ async function makeNamespaces(
     { role: 'davit-controller-organization', like: ORGANIZATION_NAMESPACE, where: organization },
   ];
   for (const { role, like, where } of grants) {
-    // oxlint-disable-next-line no-await-in-loop -- two of them
     const { rules } = await api.call<ApiObject & { rules: unknown }>('GET', `${rbac}/${like}/roles/${role}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await api.call('POST', `${rbac}/${where}/roles`, { metadata: { name: role }, rules });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await api.call('POST', `${rbac}/${where}/rolebindings`, {
       metadata: { name: role },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role },

@@ -185,14 +185,11 @@ export function makeClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Cli
       const what = `${method} ${path.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')}`;
       const end = performance.now() + PATIENCE_MS;
       while (performance.now() < end) {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
         const response = await once(method, path, body, more);
-        // oxlint-disable-next-line no-await-in-loop -- as above; a facade that is killed leaves half a body
         const text = await response?.text().catch(() => undefined);
         attempts.push({ what, status: response === undefined || text === undefined ? 'no answer' : response.status });
         if (response !== undefined && text !== undefined && response.status < 500 && response.status !== 429)
           return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Body };
-        // oxlint-disable-next-line no-await-in-loop -- it needs time
         await sleep(RETRY_MS);
       }
       throw new NotConverged(`${what}: no answer in ${PATIENCE_MS / 1000} s`);
@@ -287,7 +284,6 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   while (!holds()) {
     if (performance.now() > end) throw new NotConverged(`${what}, not in ${PATIENCE_MS / 1000} s`);
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(20);
   }
 }

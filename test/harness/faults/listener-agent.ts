@@ -119,9 +119,7 @@ export async function enrol({ api }: Cluster, enrolment: Enrolment): Promise<voi
 async function copyRights(api: ApiClient, name: string, from: string, to: string): Promise<void> {
   const rbac = (namespace: string): string => `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
   for (const kind of ['roles', 'rolebindings']) {
-    // oxlint-disable-next-line no-await-in-loop -- two of them
     const { metadata: _, ...rest } = await api.call<ApiObject>('GET', `${rbac(from)}/${kind}/${name}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await api.call('POST', `${rbac(to)}/${kind}`, { ...rest, metadata: { name } });
   }
 }

@@ -224,7 +224,6 @@ async function comesToRest(traces: readonly Proxy['trace'][]): Promise<string | 
         .map(({ label }) => label)
         .join(', ')}`;
     }
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(50);
   }
   return undefined;
@@ -236,10 +235,8 @@ async function putToRest(api: ApiClient, census: Census, ...namespaces: readonly
     if (namespace === '') continue;
     for (const { kind, object } of census.current(namespace)) {
       if (!['AppDeployment', 'ListenerWork', 'Listener'].includes(kind)) continue;
-      // oxlint-disable-next-line no-await-in-loop -- there are few
       await release(api, `${kind.toLowerCase()}s`, object);
     }
-    // oxlint-disable-next-line no-await-in-loop -- two of them
     await api.call('DELETE', `/api/v1/namespaces/${namespace}`).catch(() => undefined);
     census.forget(namespace);
   }

@@ -79,7 +79,6 @@ export function makeListenerStage(ground: ListenerGround, diary: Diary): Listene
       const end = performance.now() + PATIENCE_MS + (plan.fault.kind === 'slow' ? 20_000 : 0);
       while (!holds()) {
         if (performance.now() > end) throw new NotConverged(`${what}, not in ${PATIENCE_MS / 1000} s`);
-        // oxlint-disable-next-line no-await-in-loop -- it needs time
         await sleep(20);
       }
     },

@@ -243,10 +243,8 @@ function makeStage(needs: StageNeeds): Stage {
     visit: async (go) => {
       const end = performance.now() + PATIENCE_MS;
       while (performance.now() < end) {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
         const visited = await go().catch(() => undefined);
         if (visited !== undefined && (visited.status < 500 || visited.status === 502)) return visited;
-        // oxlint-disable-next-line no-await-in-loop -- it needs time
         await sleep(RETRY_MS);
       }
       throw new NotConverged(`no page in ${PATIENCE_MS / 1000} s`);
@@ -289,7 +287,6 @@ const tokensOf = async ({ call }: Stage, user: string): Promise<readonly { reado
 async function obtain(stage: Stage, user: string): Promise<void> {
   for (let tries = 0; tries < 4; tries += 1) {
     const browser = stage.newBrowser();
-    // oxlint-disable no-await-in-loop -- one attempt after the other
     const back = await stage.consent(user, browser);
     stage.enter('callback');
     const { status } = await stage.visit(() => browser.open(back));
@@ -297,7 +294,6 @@ async function obtain(stage: Stage, user: string): Promise<void> {
     const again = await stage.visit(() => browser.open(back));
     if (again.status !== 404) stage.blame('I7 exactly once', `an answer of the provider counts again: ${again.status}`);
     const stored = (await tokensOf(stage, user)).length > 0;
-    // oxlint-enable no-await-in-loop
     if (status === 200 && !stored) stage.blame('I6 honest', 'a page says Connected, and there is no token');
     if (stored) return;
   }
@@ -366,7 +362,6 @@ async function moved(stage: Stage, user: string): Promise<void> {
         stage.blame('attack', wanted ? 'a change that was taken back keeps a token' : 'a moved provider gets a token');
         return;
       }
-      // oxlint-disable-next-line no-await-in-loop -- the cache needs a moment
       await sleep(RETRY_MS);
     }
   };
@@ -407,7 +402,6 @@ async function verified(stage: Stage, user: string): Promise<void> {
   if (led !== undefined) await stage.visit(() => stage.newBrowser().open(led));
   if (await hasTokens()) blame('attack', 'another browser was confirmed');
   for (let tries = 0; tries < 4; tries += 1) {
-    // oxlint-disable no-await-in-loop -- one attempt after the other
     const { confirmation, browser } = await toVerifier(stage, user);
     stage.enter('verify');
     const url = await confirmed(confirmation, user);
@@ -419,7 +413,6 @@ async function verified(stage: Stage, user: string): Promise<void> {
     const ids = (await tokensOf(stage, user)).map(({ id }) => id);
     if (status === 200 && ids.length === 0) blame('I6 honest', 'a page says Connected, and there is no token');
     for (const id of ids) await call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
-    // oxlint-enable no-await-in-loop
     if (ids.length > 0) return;
   }
   throw new NotConverged(`${user} was confirmed four times, and there is no token`);
@@ -434,7 +427,6 @@ interface Led {
 async function toVerifier(stage: Stage, user: string): Promise<Led> {
   for (let tries = 0; tries < 8; tries += 1) {
     const browser = stage.newBrowser();
-    // oxlint-disable no-await-in-loop -- one attempt after the other
     // The way there was disturbed for another person.
     const back = await stage.consent(user, browser, ['lead', 'lead']);
     stage.enter('verify');
@@ -447,7 +439,6 @@ async function toVerifier(stage: Stage, user: string): Promise<Led> {
     // A state that was taken by a process that was killed, or a cache that does not know the annotation yet.
     for (const { id } of await tokensOf(stage, user))
       await stage.call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
-    // oxlint-enable no-await-in-loop
   }
   throw new NotConverged(`${user} is not led to the page of the tenant`);
 }
@@ -457,7 +448,6 @@ async function end(stage: Stage, user: string): Promise<void> {
   stage.enter('end');
   const revocations = (): number => server.seen.filter((path) => path === '/token/revocation').length;
   const before = revocations();
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const { id } of await tokensOf(stage, user)) await call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
   if (revocations() === before) blame('I7 exactly once', 'a token was deleted and not revoked');
   if ((await tokensOf(stage, user)).length > 0) throw new NotConverged('a token was deleted and is there');

@@ -111,7 +111,6 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
 
   const processes = new Map<Actor, ReturnType<typeof supervise>>();
   for (const actor of actors) {
-    // oxlint-disable-next-line no-await-in-loop -- the first is to lead
     processes.set(actor, await startOne(actor));
   }
 

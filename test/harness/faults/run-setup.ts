@@ -156,6 +156,5 @@ export const LONGEST_AWAY_MS = 10_000;
 async function upgrade(cast: Cast): Promise<void> {
   cast.kill('a', 'SIGKILL');
   const end = performance.now() + LONGEST_AWAY_MS;
-  // oxlint-disable-next-line no-await-in-loop -- it needs time
   while (!cast.isReconciling() && performance.now() < end) await sleep(50);
 }

@@ -53,7 +53,6 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
   await broken.mended();
   for (const used of world ? [namespace, world.namespace] : [namespace]) {
-    // oxlint-disable-next-line no-await-in-loop -- two of them
     await putToRest(cluster, used);
     census.forget(used);
   }
@@ -114,7 +113,6 @@ async function comesToRest(trace: Trace, cast: Cast, quietMs: number): Promise<b
   };
   while (!isAtRest()) {
     if (performance.now() > end) return false;
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(50);
   }
   return true;
@@ -128,14 +126,12 @@ async function handedOver({ kind }: Plan['fault'], trace: Trace): Promise<void> 
   const end = performance.now() + LONGEST_HANDOVER_MS;
   const { firedAt = Infinity } = trace;
   while (firedAt < Infinity && !trace.holders.some(({ at }) => at > firedAt) && performance.now() < end) {
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(50);
   }
 }
 
 async function crashLoop(every: number, times: number, cast: Cast, trace: Trace): Promise<void> {
   for (let count = 0; count < times; count += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await sleep(count === 0 ? 100 : every);
     cast.kill('a', 'SIGKILL');
     trace.fired = true;
@@ -159,6 +155,5 @@ const WITH_WORK = [
  * controller asks for every kind there is; the cluster is taken down with all that lies in it.
  */
 async function putToRest({ api }: Cluster, namespace: string): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- in order
   for (const path of WITH_WORK) await api.call('DELETE', path.replace('NS', namespace)).catch(() => undefined);
 }

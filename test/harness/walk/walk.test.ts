@@ -172,11 +172,9 @@ async function walkAlong(
       spec = changed(spec, change);
       if (wasAsleep && !isAsleep(spec)) awakened += 1;
       expect(AppDeploymentSpec.safeParse(spec).error, said).toBeUndefined();
-      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
       await put(controller, spec).catch((error: Error) => {
         throw new Error(`${said}: ${error.message}`, { cause: error });
       });
-      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
       const fresh = await freshPicture(spec, platform);
       for (const name of fresh.children.keys()) kinds.add(name.split(' ')[0] ?? '');
       const hasItsTasks = fresh.isActive && isActive(controller);

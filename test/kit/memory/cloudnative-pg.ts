@@ -27,7 +27,6 @@ export async function operate(kube: FakeKube, ready = Infinity): Promise<void> {
   }
   for (const cluster of clusters) {
     if (cluster.metadata.annotations?.['cnpg.io/hibernation'] === 'on') continue;
-    // oxlint-disable-next-line no-await-in-loop -- one Cluster after the other
     await startInstances(kube, cluster, ready);
   }
 }
@@ -89,14 +88,10 @@ interface Between {
 export async function restWithOperator(controller: MemoryController, { ready, after }: Between = {}): Promise<void> {
   let last: string[] = [];
   for (let pass = 0; pass < 30; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     last = controller.writes().filter((write) => !write.startsWith('try '));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await operate(controller.kube, ready);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await after?.();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await makeReady(controller.kube);
     controller.kube.collectGarbage();
     controller.writes();
@@ -108,9 +103,7 @@ export async function restWithOperator(controller: MemoryController, { ready, af
 /** The teardown of the record, with the operator in between. */
 export async function tornDown(controller: MemoryController): Promise<void> {
   for (let pass = 0; pass < 20 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
     await controller.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await operate(controller.kube);
     controller.kube.collectGarbage();
   }

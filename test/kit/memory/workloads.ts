@@ -83,7 +83,6 @@ export async function makeWorkloadsReady(kube: FakeKube, kinds = [DEPLOYMENTS, S
       if (isDeepStrictEqual(object.status, status)) continue;
       const { namespace = '', name } = object.metadata;
       const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-      // oxlint-disable-next-line no-await-in-loop -- one object at a time
       await kube.mergePatch(resource, { namespace, name }, { status }, writing);
     }
   }
@@ -150,7 +149,6 @@ export async function endJobs(kube: FakeKube, condition: ObservedCondition): Pro
     if (job.status?.conditions !== undefined) continue;
     const { namespace = '', name } = job.metadata;
     const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-    // oxlint-disable-next-line no-await-in-loop -- one object at a time
     await kube.mergePatch(JOBS, { namespace, name }, { status: { conditions: [condition] } }, writing);
   }
 }

@@ -132,16 +132,13 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     const sending = (async () => {
       while (!isOver) {
         const number = (next += 1);
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         while (!(await send(number))) {
           again += 1;
-          // oxlint-disable-next-line no-await-in-loop -- as above
           await sleep(500);
         }
         longestGapMs = Math.max(longestGapMs, Date.now() - last);
         last = Date.now();
         accepted.push(number);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await sleep(300);
       }
     })();

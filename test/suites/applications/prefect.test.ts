@@ -117,11 +117,9 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
     expect(log).toContain('registered steps/large');
     for (const pool of ['small', 'large']) {
       const from = performance.now();
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const [ended] = await python(RUN, pool, '2', '240');
       expect(ended).toMatch(/ Completed$/);
       say(`prefect: a run on ${pool} completed after ${Math.round((performance.now() - from) / 1000)} s`);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const worker = await kubectl('logs', await podOf(pool), '--tail=400');
       expect(worker).toContain(`step 0 on ${pool}, step 1 on ${pool}`);
     }
@@ -136,7 +134,6 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
     const over = new AbortController();
     const watching = (async () => {
       while (!over.signal.aborted) {
-        // oxlint-disable-next-line no-await-in-loop -- asked until it is over
         const running = (await podsOfScheduler()).filter(({ status }) => status.phase === 'Running');
         seen.push(running.length);
       }
@@ -158,13 +155,10 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
   it('asks each worker for its health, at the server that it has of its own', async () => {
     const ask = 'import urllib.request as r; print(r.urlopen("http://127.0.0.1:8080/health").status)';
     for (const pool of ['small', 'large']) {
-      // oxlint-disable-next-line no-await-in-loop -- two of them
       const [name = ''] = await app.pods(pool);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const pod = JSON.parse(await kubectl('get', 'pod', name, '-o', 'json')) as Pod;
       expect(pod.spec.containers[0]?.readinessProbe?.httpGet).toMatchObject({ path: '/health' });
       expect(pod.status.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(await kubectl('exec', name, '--', 'python', '-c', ask)).toBe('200\n');
     }
   });
@@ -186,7 +180,6 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
 
   it('a worker that drains ends the flow runs that it has, when its pod is told to end', async () => {
     const begun = { small: [] as string[], large: [] as string[] };
-    // oxlint-disable-next-line no-await-in-loop -- two of them
     for (const pool of ['small', 'large'] as const)
       begun[pool] = (await python(BEGIN, pool, '2')).map((line) => line.split(' ')[1] ?? '');
     const states = async (pool: 'small' | 'large'): Promise<readonly string[]> => {

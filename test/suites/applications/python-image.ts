@@ -44,7 +44,6 @@ export async function ensureExampleImages(name: string, progress: Progress): Pro
       if (known) return known;
       refuseWithinTests(`application ${name}`);
       progress(`Images: making those of ${name} (once per machine and version)`);
-      // oxlint-disable-next-line no-await-in-loop -- a few folders
       for (const old of await readdir(folder))
         if (old.startsWith(`${name}-`)) await rm(join(folder, old), { recursive: true, force: true });
       const work = await mkdtemp(join(folder, '.making-'));
@@ -82,15 +81,12 @@ async function make(name: string, dockerfile: string, work: string): Promise<voi
   await trustPublicAuthorities(root);
   await installPackages(root, join(examples, name, 'image/requirements.txt'));
   await mkdir(join(root, 'app'));
-  // oxlint-disable-next-line no-await-in-loop -- two files
   for (const file of copied(dockerfile)) await copyFile(join(examples, file), join(root, 'app', basename(file)));
   const layer = await writeLayer(root, join(work, 'layer.tar.zst'), () => ({ uid: 0, gid: 0 }));
   for (const version of VERSIONS) {
     const entry = join(work, 'entry', version);
     const full = `davit.local/${name}:${version}`;
-    // oxlint-disable-next-line no-await-in-loop -- two images
     await mkdir(entry, { recursive: true });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const digest = await writeImage(join(entry, 'image.tar'), full, [layer], {
       Env: [
         'PATH=/usr/local/bin:/usr/bin:/bin',
@@ -104,7 +100,6 @@ async function make(name: string, dockerfile: string, work: string): Promise<voi
       WorkingDir: '/app',
       Cmd: commandOf(dockerfile),
     });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await writeFile(join(entry, 'record.json'), JSON.stringify({ name: full, digest }));
   }
 }
@@ -160,11 +155,9 @@ async function installPackages(root: string, requirements: string): Promise<void
   await mkdir(join(root, 'usr/local/bin'), { recursive: true });
   for (const name of await readdir(programs)) {
     const path = join(root, 'usr/local/bin', name);
-    // oxlint-disable-next-line no-await-in-loop -- a few files
     const text = await readFile(join(programs, name));
     const isScript = text.subarray(0, 2).toString() === '#!';
     const rest = text.subarray(text.indexOf('\n'));
-    // oxlint-disable-next-line no-await-in-loop -- a few files
     await writeFile(path, isScript ? Buffer.concat([Buffer.from('#!/usr/bin/python3'), rest]) : text, { mode: 0o755 });
   }
   await rm(programs, { recursive: true });

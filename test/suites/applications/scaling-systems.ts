@@ -27,7 +27,6 @@ export async function ensureScalingImages(progress: (line: string) => void): Pro
 export async function installKeda(cluster: Cluster, { keda }: ScalingImages): Promise<void> {
   const module = await moduleFolder('keda', 'github.com/kedacore/keda/v2');
   await applyModule(cluster, join(module, 'config/default'), keda);
-  // oxlint-disable-next-line no-await-in-loop -- one waits for the certificates of the other
   for (const name of ['keda-operator', 'keda-metrics-apiserver', 'keda-admission'])
     await cluster.kubectl(['rollout', 'status', `deployment/${name}`, '-n', 'keda', '--timeout=240s']);
 }

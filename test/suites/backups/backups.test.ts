@@ -109,14 +109,10 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
 
   it('keep as many as asked for', async () => {
     for (const run of ['second', 'third']) {
-      // oxlint-disable-next-line no-await-in-loop -- runs follow one another
       const before = await reported();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await backUp(run);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await nextBackup(before);
       // Its pod has said so, and the Job ends a moment later: until then another backup waits.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await kubectl('wait', '--for=condition=Complete', `job/${run}`, '--timeout=120s');
     }
     expect((await stage.store.keys()).filter((key) => key.endsWith('/manifest.json'))).toHaveLength(2);
@@ -314,12 +310,10 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
         ),
       );
       for (let cut = 1; cut <= 10; cut += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- one cut after the other
         await expect(
           shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${LOAD}`),
           `cut ${cut}`,
         ).rejects.toThrow(/was not loaded|ERROR|pg_restore: error/);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         expect(await relations(), `cut ${cut}`).toBe('0');
       }
       await shell(`cp whole dump; ${LOAD}`);

@@ -417,7 +417,6 @@ export async function cutAtRandom(count: number, seed: number, only?: string): P
     const names = only === undefined ? Object.keys(CUTS) : [only];
     for (let index = 0; index < count; index += 1) {
       const name = names[index % names.length] ?? '';
-      // oxlint-disable-next-line no-await-in-loop -- one cut after the other
       const result = await makeCut(name, world, ofNewest);
       const { made, verified: before } = cuts[name] ?? { made: 0, verified: 0 };
       cuts[name] = { made: made + 1, verified: before + (result.verified ? 1 : 0) };

@@ -88,7 +88,6 @@ async function runPod(cronJob: CronJob, place: Place, accident: Accident): Promi
     for (const container of containers.filter(({ name }) => name !== SERVER_CONTAINER)) {
       if (accident.before?.(container.name, folder) === 'skip') continue;
       const step = { container, folder };
-      // oxlint-disable-next-line no-await-in-loop -- containers follow one another
       const { code, words } = await (container.command
         ? runScript(step, place, accident)
         : runDavit(step, place, accident));

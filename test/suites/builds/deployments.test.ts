@@ -300,7 +300,6 @@ describe.skipIf(!machine.ok)('deployments that are built', () => {
   it('deleted, a record leaves nothing of its builds in the namespace of the builds', async () => {
     await cluster.kubectl(['delete', 'appd', 'shop', '-n', 'team', '--timeout=120s']);
     await eventually(async () => {
-      // oxlint-disable-next-line no-await-in-loop -- one kind after the other
       for (const kind of ['jobs', 'pods', 'secrets']) expect([kind, await left(kind)]).toEqual([kind, []]);
     }, 60_000);
   });

@@ -32,9 +32,7 @@ export async function startGitHost(address: string, folder: string): Promise<Git
       const work = await mkdtemp(join(folder, '.work-'));
       await git(work, 'clone', '-q', bare, '.');
       for (const [name, content] of Object.entries(files)) {
-        // oxlint-disable-next-line no-await-in-loop -- a few files
         await mkdir(dirname(join(work, name)), { recursive: true });
-        // oxlint-disable-next-line no-await-in-loop -- a few files
         await writeFile(join(work, name), content);
       }
       await git(work, 'add', '--all');

@@ -198,7 +198,6 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     const lines: string[] = [];
     let offset: string | undefined;
     do {
-      // oxlint-disable-next-line no-await-in-loop -- each page names the next
       const page: { logs: { message: string }[]; next_offset: string | null } = await call(
         team,
         'POST',
@@ -252,7 +251,6 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     credentials.clear();
     await eventually(async () => {
       for (const part of ['source', 'push']) {
-        // oxlint-disable-next-line no-await-in-loop -- two
         const { data } = await get<{ data: Record<string, string> }>(
           'secret',
           `build-${spec.id}-${part}`,

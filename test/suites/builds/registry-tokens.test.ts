@@ -266,7 +266,6 @@ describe.each(['a volume', 'a bucket'])(
         .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
       // As the kubelet does for a mount with a subPath.
       for (const { subPath } of container.volumeMounts) {
-        // oxlint-disable-next-line no-await-in-loop -- a few mounts
         if (subPath !== undefined) await mkdir(join(folder, 'data', subPath), { recursive: true });
       }
       const args = container.args.map((arg) =>
@@ -353,10 +352,8 @@ describe.each(['a volume', 'a bucket'])(
       );
       const index = (await crane('digest', `${repository()}:both`)).trim();
       expect(await client().tag(path, index, keepTag(index), signal)).toBe(true);
-      // oxlint-disable-next-line no-await-in-loop -- three
       for (const tag of ['amd64', 'arm64', 'both']) await client().deleteTag(path, tag, signal);
       await collected();
-      // oxlint-disable-next-line no-await-in-loop -- three
       for (const digest of [index, one, two])
         expect((await crane('digest', `${repository()}@${digest}`)).trim()).toBe(digest);
     });
@@ -376,7 +373,6 @@ describe.each(['a volume', 'a bucket'])(
     });
 
     it('forgets a deployment all of whose tags are gone', async () => {
-      // oxlint-disable-next-line no-await-in-loop -- a few
       for (const tag of await client().tags(path, signal)) await client().deleteTag(path, tag, signal);
       expect(await collected()).toBeLessThan(20_000);
       expect(await client().tags(path, signal)).toEqual([]);

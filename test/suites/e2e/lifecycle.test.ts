@@ -62,13 +62,11 @@ function watchService(url: string): { readonly failures: string[]; stop(): Promi
   let asking = true;
   async function askAgain(): Promise<void> {
     while (asking) {
-      // oxlint-disable-next-line no-await-in-loop -- one request at a time
       const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5000) }).then(
         ({ status }) => String(status),
         (error: unknown) => String(error),
       );
       if (answer !== '200') failures.push(answer);
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
@@ -150,9 +148,7 @@ withPods('the sample with queue workers', () => {
     }
     await untilLine('Listening');
     for (const item of ['followed-1', 'followed-2', 'followed-3']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await ask(`${url}/items/${item}`);
-      // oxlint-disable-next-line no-await-in-loop
       await untilLine(item);
     }
     expect(new Set(seen).size).toBe(seen.length);
@@ -328,7 +324,6 @@ withPods('the sample with queue workers', () => {
         'show max_connections',
       ]);
     expect((await ask('/var/run/postgresql')).trim()).toBe('100');
-    // oxlint-disable-next-line no-await-in-loop -- one connection after the other
     for (const host of ['127.0.0.1', 'shop--postgres']) await expect(ask(host)).rejects.toThrow(/no password supplied/);
   });
 

@@ -116,7 +116,6 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     let prose: string | undefined = 'Run the printed commands in the other cluster:';
     for (const command of commands.filter((one) => one.startsWith('kubectl'))) {
       const edge = command.replace('kubectl', 'kubectl --kubeconfig=edge').replace('FILE', 'hub-secret.json');
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await type(edge, prose === undefined ? {} : { prose });
       prose = undefined;
     }

@@ -136,11 +136,9 @@ function load(keepAlive: boolean): Load {
     });
   async function askAgain(): Promise<void> {
     while (goesOn) {
-      // oxlint-disable-next-line no-await-in-loop -- one request at a time
       const answer = await once();
       count += 1;
       if (answer !== '200') failures.push(answer);
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       await sleep(40);
     }
   }

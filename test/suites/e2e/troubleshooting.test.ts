@@ -51,7 +51,6 @@ describe.skipIf(missing !== undefined)(
         const place = await makePlace(await davit.tenant(`broken-${index + 1}`));
         try {
           for (const failure of failures) {
-            // oxlint-disable-next-line no-await-in-loop -- one after the other
             await happens(place, failure, expect).catch(async (error: unknown) => {
               throw new Error(`${failure.title}: ${String(error)}\n${await place.history()}`, { cause: error });
             });

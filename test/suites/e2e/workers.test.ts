@@ -87,7 +87,6 @@ withPods('workers', () => {
 
   it('are ready by their heartbeat, which the kubelet asks for in the container', async () => {
     for (const worker of ['mailer', 'scheduler']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const [pod] = await podsOf(worker);
       expect(pod?.status.containerStatuses?.map(({ ready: is, restartCount }) => [is, restartCount])).toEqual([
         [true, 0],

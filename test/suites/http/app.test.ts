@@ -478,7 +478,6 @@ describe('serving', () => {
     void ended.then(() => (state = 'closed'));
     // What is refused where nobody is left to take it tells, and only that does. A busy machine takes its time.
     for (let waits = 0; state === 'open' && waits < (reads ? 4 : 80); waits += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await sleep(200);
       socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
     }

@@ -31,7 +31,6 @@ function as(token: string, url = LIST, headers: Record<string, string> = {}): Pr
 const asked = (kind = ''): number => facade.kube.writes.filter((one) => one.kind.includes(kind)).length;
 const inTurn = async <T>(times: number, work: (n: number) => Promise<T>): Promise<T[]> => {
   const results: T[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (let n = 0; n < times; n += 1) results.push(await work(n));
   return results;
 };
@@ -69,7 +68,6 @@ describe('invalid tokens', () => {
     expect((await as('new-and-good')).body.detail).toMatch(
       /^More than 5 requests in a minute came from this address with unknown tokens, or without one\. Try again in \d+ s\.$/,
     );
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const page of ['/', '/openapi.json', '/livez']) expect((await facade.app.inject(page)).statusCode).toBe(200);
   });
 

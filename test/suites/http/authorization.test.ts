@@ -172,7 +172,6 @@ describe('the right', () => {
   it('is reviewed again immediately after an outage', async () => {
     for (const review of ['SelfSubjectReview', 'SelfSubjectAccessReview']) {
       facade.kube.failOn(({ kind }) => (kind === review ? new Unavailable('review') : undefined));
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect((await facade.call('GET', '/v2/deployments')).status).toBe(503);
     }
     facade.kube.failOn(undefined);

@@ -84,7 +84,6 @@ describe('the bundle', () => {
         ['/assets/page.js', 'text/javascript'],
         ['/assets/page.css', 'text/css'],
       ]) {
-        // oxlint-disable-next-line no-await-in-loop -- a few requests
         const answer = await fetch(url + path, { headers: { accept: `${type}, */*` } });
         expect([path, answer.status]).toEqual([path, 200]);
         expect(answer.headers.get('content-type')).toContain(type);

@@ -83,7 +83,6 @@ describe.each(Object.keys(ways))('as a %s', (way) => {
   it.each(reasons)('%s is the same over HTTP and with kubectl', async (reason) => {
     for (const state of [undefined, 'DEPLOYED'] as const) {
       const made = ways[way]?.(reason) ?? {};
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { record: said, deployment, revision } = await told(inputsOf(made, state));
       const conditions = said.status?.conditions ?? [];
       expect(deployment['conditions']).toEqual(

@@ -38,7 +38,6 @@ type Send = () => Promise<number>;
 
 async function times(count: number, send: Send): Promise<number[]> {
   const statuses: number[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (let n = 0; n < count; n += 1) statuses.push(await send());
   return statuses;
 }

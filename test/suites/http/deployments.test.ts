@@ -630,7 +630,6 @@ it('tags are labels of the record: set, replaced, removed and filtered by', asyn
   const stored = (): AppDeployment | undefined => facade.records.byUid(made.id);
   expect(stored()?.metadata.labels).toEqual({ [label(one)]: '' });
   const before = stored();
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const same of [{}, { tag_value_ids: null }, { tag_value_ids: [one] }])
     expect((await facade.call('PATCH', path, same)).status).toBe(200);
   expect(stored()).toEqual(before);

@@ -310,7 +310,6 @@ describe('a body that is no JSON', () => {
   /** The statuses for all bodies, one after another. */
   async function statuses(asked: Omit<Asked, 'body'>): Promise<number[]> {
     const found: number[] = [];
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const body of bodies) found.push(await ask({ ...asked, body }));
     return found;
   }
@@ -319,7 +318,6 @@ describe('a body that is no JSON', () => {
     const routes = routesWithBody();
     expect(routes.length).toBeGreaterThan(25);
     for (const route of routes) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const found = await brief(() => statuses({ ...route, isStranger: true }));
       for (const status of found) expect([route, status]).toEqual([route, expect.toBeOneOf([401, 403, 415])]);
     }
@@ -327,7 +325,6 @@ describe('a body that is no JSON', () => {
 
   it('is refused at once, on every route', async () => {
     for (const route of routesWithBody()) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const found = await brief(() => statuses(route));
       for (const status of found) expect([route, status]).toEqual([route, expect.toBeOneOf([400, 401, 403, 404, 415])]);
     }

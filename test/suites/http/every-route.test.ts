@@ -326,7 +326,6 @@ describe.each(ofTenants)('$name', (route) => {
     for (const [n, tenant] of tenants.entries()) {
       const asked = facade.kube.writes.length;
       const headers = { 'x-api-key': `${route.name} ${n}`.replaceAll(/\W/g, '-'), 'x-tenant-id': tenant };
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await send(route, { headers, payload: '{}' });
       const kinds = facade.kube.writes.slice(asked).map(({ kind }) => kind);
       const right = ['SelfSubjectAccessReview'];
@@ -361,7 +360,6 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
       const headers = { 'x-api-key': 'viewer' };
       const verb = CREATES.has(route.path) ? 'create' : 'patch';
       const words = `You cannot ${verb} resource ${resourceOf(route.path)} in the namespace "team-a". Ask for a role that allows it.`;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       for (const payload of ['{"a":', '[]', '{}'])
         expect(await send(route, { headers, payload })).toEqual([403, words]);
     });
@@ -420,7 +418,6 @@ describe('a control character', () => {
 
   it.each(strings)('in %s.%s', async (part, field) => {
     for (const value of ['a\u0000b', 'a\u001b[31mb', 'a\nb', 'a\u007fb']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const answer = await facade.call('POST', '/v2/deployments', aBody({ [part]: { [field]: value } }));
       const places = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'));
       expect([answer.status, places]).toEqual([422, expect.arrayContaining([`body.${part}.${field}`])]);

@@ -130,7 +130,6 @@ it.each(routes)('$name', async ({ method, path, operation }) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     for (const { name, in: place } of operation.parameters ?? []) {
       const encoded = encodeURIComponent(text.toWellFormed());
-      /* oxlint-disable no-await-in-loop -- one after the other, so that an answer tells which value it was */
       if (place === 'query') {
         await send(`${url}?${name}=${encoded}`, {}, value);
         await send(`${url}?${name}=${text.replaceAll(/[^!-~]/g, '')}`, {}, value);

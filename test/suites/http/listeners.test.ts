@@ -128,7 +128,6 @@ describe('/v2/listeners', () => {
       .objects(LISTENERS)
       .filter(({ metadata }) => metadata.namespace === TENANT.namespace).length;
     for (let number = there + 1; number <= 10; number += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await create({ compute_id: `far-${number}` })).toMatchObject({ status: 201 });
     expect(await create({ compute_id: 'one-more' })).toMatchObject({
       status: 409,

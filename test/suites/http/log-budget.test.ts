@@ -20,7 +20,6 @@ beforeEach(async () => {
 const call = (body: object = {}): Promise<Answer> => facade.call('POST', `/v1/projects/${id}/deploy_logs`, body);
 const ticks = (ms = 20): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 async function until(holds: () => boolean): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- until it does
   while (!holds()) await ticks(2);
 }
 

@@ -35,7 +35,6 @@ export function serveLogs(facade: Facade, id: string, pods: number, containers: 
     let isWhole = false;
     try {
       for (let at = begin; at < end; at += PIECE) {
-        // oxlint-disable-next-line no-await-in-loop -- a piece at a time
         await (source.hold?.() ?? new Promise((resolve) => setImmediate(resolve)));
         signal?.throwIfAborted();
         const piece = Buffer.from(log.subarray(at, Math.min(at + PIECE, end)));

@@ -115,7 +115,6 @@ describe('the lines of all pods in one order', () => {
     const pages: LogLine[] = [];
     let offset: string | null = null;
     do {
-      // oxlint-disable-next-line no-await-in-loop -- a page says where the next one begins
       const { body }: Answer = await call({ order, limit: 2, offset });
       pages.push(...body.logs);
       offset = body.next_offset;

@@ -155,10 +155,8 @@ describe('a stolen backup', () => {
     const vault = makeVault({ kube: stolen, namespace: NAMESPACE, keys });
     const store = makeTokenStore(vault);
     for (const { metadata } of ofVault()) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const entry = await store.read(metadata.name.slice('token-'.length));
       expect(entry?.subject).toEqual(SUBJECT);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(entry && (await store.valuesOf(entry, PROVIDER))).toBeUndefined();
     }
     expect(JSON.stringify(ofVault())).not.toMatch(/access-0|r0/);

@@ -323,7 +323,6 @@ describe('a token that expires', () => {
     });
     server.seen.length = 0;
     for (let n = 0; n < 2; n += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect((await authenticate()).body).toMatchObject({ status: 'token_expired', token: null });
     expect(server.seen.filter((path) => path === '/token')).toHaveLength(1);
   });
@@ -433,7 +432,6 @@ describe('tokens', () => {
     expect(patched.body.metadata).toEqual({ account: 'ada' });
     expect((await authenticate()).body.metadata).toEqual({ account: 'ada' });
     // By another person, another tenant, and without a word of whose it is.
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const [as, more] of [
       [tenant, 'user_id=nobody'],
       [other, query],
@@ -550,7 +548,6 @@ describe('an MCP server', () => {
       token_endpoint_auth_method: 'none',
     });
     // Others have another client, and no document.
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const other of ['idp', 'absent']) expect((await fetch(`${apiUrl}/v2/auth/clients/${other}`)).status).toBe(404);
     const { body: link } = await authenticate({ provider: id });
     const using = people.newBrowser(modern);

@@ -182,7 +182,6 @@ describe('an id that no object can be named', () => {
 
   it('is the only one that finds it', async () => {
     await facade.call('POST', PATH, aPayload({ provider_id: ID }));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const other of [NAME, 'Google_Workspace', 'google.workspace', 'google-workspace'])
       expect((await facade.call('GET', `${PATH}/${other}`)).status).toBe(404);
   });
@@ -190,7 +189,6 @@ describe('an id that no object can be named', () => {
   it('of an object with another name is not found, so that nobody takes its place', async () => {
     seed({ providerId: ID });
     expect((await facade.call('GET', PATH)).body).toEqual([]);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const other of [ID, 'tracker']) expect((await facade.call('GET', `${PATH}/${other}`)).status).toBe(404);
   });
 

@@ -176,7 +176,6 @@ describe('authorizations that nobody finishes', () => {
 
   it('are deleted by the next one after ten minutes, and have a limit for each tenant', async () => {
     for (let n = 0; n < 500; n += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await begin(`user-${n}`);
     }
     await expect(begin('one-more')).rejects.toThrow('500 authorizations that nobody has finished');

@@ -157,7 +157,6 @@ describe.each([
     const describeBy = async (token: string): Promise<number[]> => {
       const statuses: number[] = [];
       for (const id of ids) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         const answer = await facade.call(
           'PATCH',
           `/v2/auth/tokens/${id}/metadata?user_id=ada`,
@@ -218,9 +217,7 @@ it('is refused without the right, for another tenant, and for everything else', 
   expect(foreign.status).toBe(403);
   // Even one who may do all.
   facade.kube.allow(() => true);
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const path of ['/v2/deployments', '/v2/auth/providers', '/v2/platform']) {
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const answer = await facade.call('GET', path, undefined, as(TOKEN));
     expect([path, answer.status, answer.body.detail]).toEqual([
       path,

@@ -136,7 +136,6 @@ describe('the published CLI', () => {
     facade.snapshot({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
     const filters = ['--level', 'error', '--limit', '5', '-q', 'x', '--start-time', '2026-01-01T00:00:00Z'];
     const none = expect.stringContaining('No log entries found.') as string;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const type of ['deploy', 'build'])
       for (const args of [
         ['--name', 'shop'],

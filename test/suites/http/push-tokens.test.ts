@@ -314,7 +314,6 @@ describe('an image', () => {
 
   it('of another repository is rejected, whether it exists or not', async () => {
     const digest = registry.put('team-b-bbbbbbbb/shop', 'latest');
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const image of [
       `${registry.host}/team-b-bbbbbbbb/shop@${digest}`,
       `${registry.host}/${repository}-2@${digest}`,
@@ -386,7 +385,6 @@ describe('an image of another tenant in the registry', () => {
 
   it('is accepted of its own repositories and of base', async () => {
     for (const path of [`${TENANT.namespace}-aaaaaaaa/other:1`, 'base/python:3.12']) {
-      // oxlint-disable-next-line no-await-in-loop -- one change after the other
       expect(
         (await facade.call('PATCH', `/v2/deployments/${id}`, withSidecar(`${registry.host}/${path}`))).status,
       ).toBe(200);

@@ -15,7 +15,6 @@ const list = '/v2/deployments';
 
 it('rejects the sixth request of a minute without a request to the API server', async () => {
   for (let n = 0; n < 5; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await facade.call('GET', list)).status).toBe(200);
   }
   const asked = facade.kube.writes.length;
@@ -37,7 +36,6 @@ it('counts each caller separately, and unknown callers by address', async () => 
   const nobody = { 'x-api-key': '' };
   // Both callers were strangers once.
   for (let n = 0; n < 3; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await facade.call('GET', list, undefined, nobody)).status).toBe(401);
   }
   expect((await facade.call('GET', '/nowhere', undefined, nobody)).status).toBe(429);
@@ -49,7 +47,6 @@ it('counts requests for tokens separately: an agent sends them for many people',
   const ask = (): Promise<{ status: number; body: { detail: string } }> =>
     busy.call('POST', '/v2/auth/authenticate', { provider: 'tracker', scopes: [] });
   for (let n = 0; n < 5; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await ask()).status).toBe(424);
   }
   const refused = await ask();
@@ -63,7 +60,6 @@ it('counts requests for tokens separately: an agent sends them for many people',
 
 it('never counts probes', async () => {
   for (let n = 0; n < 20; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await facade.call('GET', '/livez')).status).toBe(200);
   }
 });
@@ -71,7 +67,6 @@ it('never counts probes', async () => {
 it('is disabled by 0', async () => {
   const free = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });
   for (let n = 0; n < 20; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await free.call('GET', list)).status).toBe(200);
   }
   await free.app.close();

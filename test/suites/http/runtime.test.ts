@@ -113,7 +113,6 @@ describe('create', () => {
     for (const [index, text] of examples.entries()) {
       const { source_config: config } = JSON.parse(text) as { source_config: object };
       const body = aBody({ name: `example-${index}`, source_config: config });
-      // oxlint-disable-next-line no-await-in-loop -- one facade takes them in turn
       const { status, body: answer } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', body);
       expect([status, answer.detail], text).toEqual([201, undefined]);
     }

@@ -70,9 +70,7 @@ it('changes with the status, and is the same in every process', async () => {
   if (record !== undefined) other.seed(record);
   for (const revision of facade.revisions.list()) other.revisions.put(revision);
   for (const path of ['/v2/deployments', `/v2/deployments/${id}`, `/v2/deployments/${id}/revisions`]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const etag = tagOf(await get(path));
-    // oxlint-disable-next-line no-await-in-loop
     expect((await other.call('GET', path, undefined, { 'if-none-match': etag })).status).toBe(304);
   }
   const [list, one] = await Promise.all(['/v2/deployments', '/v2/deployments/ID'].map((path) => get(path)));

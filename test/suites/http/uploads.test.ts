@@ -55,9 +55,7 @@ async function putMuch(url: string, bytes: number): Promise<string> {
   const answer = once(sent, 'response') as Promise<[IncomingMessage]>;
   const piece = Buffer.alloc(MEBIBYTE);
   SOURCE.copy(piece, 0, 0, 10);
-  for (let left = bytes; left > 0; left -= piece.length)
-    // oxlint-disable-next-line no-await-in-loop -- as fast as it is taken
-    if (!sent.write(piece)) await once(sent, 'drain');
+  for (let left = bytes; left > 0; left -= piece.length) if (!sent.write(piece)) await once(sent, 'drain');
   sent.end();
   return text((await answer)[0]);
 }
@@ -288,7 +286,6 @@ describe('what is sent', () => {
 async function until(holds: () => boolean): Promise<void> {
   for (let turns = 0; !holds(); turns += 1) {
     if (turns > 500) throw new Error(`it does not come: ${registry.seen.join(', ')}`);
-    // oxlint-disable-next-line no-await-in-loop -- until it does
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -331,7 +331,6 @@ describe('with other values', () => {
     },
   ])('has a right on $right alone for $set, in both modes', async ({ set, right }) => {
     for (const namespaces of ['', ',settings.namespaces={red}']) {
-      // oxlint-disable-next-line no-await-in-loop -- helm has the processor to itself
       const manifests = await render('--set', `${set}${namespaces}`);
       const { rules } = named(manifests, namespaces === '' ? 'ClusterRole' : 'Role', 'davit-controller') as unknown as {
         rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
@@ -757,9 +756,7 @@ describe('for companies', () => {
       const root = await mkdtemp(join(home, 'root-'));
       for (const { key, path } of volume?.configMap?.items ?? []) {
         expect(key).toBe('company.pem');
-        // oxlint-disable-next-line no-await-in-loop -- one file
         await mkdir(join(root, mount?.mountPath ?? ''), { recursive: true });
-        // oxlint-disable-next-line no-await-in-loop -- one file
         await writeFile(join(root, mount?.mountPath ?? '', path), host.ca);
       }
       const given = Object.fromEntries(

@@ -69,7 +69,3 @@ it.each([
 ])('no text says "$expression": write $instead', ({ expression }) => {
   expect(found(new RegExp(`\\b${expression}\\b`, 'i'))).toEqual([]);
 });
-
-it('no comment of src begins a sentence with "Of": begin with the subject', () => {
-  expect(found(/(\/\/|\*|\*.*\.|\/\/.*\.) Of [a-z]/, (path) => !path.startsWith('src/'))).toEqual([]);
-});

@@ -258,7 +258,6 @@ describe('rejected over HTTP and with kubectl', () => {
         { name: 'refused', namespace: tenant.namespace },
         { sourceConfig: { env, ...(envNames && { runtime: { envNames } }) }, [list]: references },
       );
-      // oxlint-disable-next-line no-await-in-loop -- two lists of secrets
       const direct = await atTheApiServer('POST', '', manifest);
       expectSaid(direct, kubectl, http);
     }
@@ -320,7 +319,6 @@ describe('rejected over HTTP and with kubectl', () => {
     const made = await davit.call(tenant, 'POST', '/v2/deployments', payload('dropped-too', fields));
     expect(made.status).toBe(201);
     for (const name of ['dropped', 'dropped-too']) {
-      // oxlint-disable-next-line no-await-in-loop -- two questions
       const { spec } = await davit.kubectlJson<{ spec: { sourceConfig: { resourceSpec: unknown } } }>([
         'get',
         'appd',

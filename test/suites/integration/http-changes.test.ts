@@ -84,7 +84,6 @@ describe('PATCH', () => {
     });
     expect(merged.body.secrets).toEqual([secrets[1], { name: 'THIRD', value: 'three' }]);
     expect(await secretOf('OTHER')).toBe(before);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const name of ['OTHER', 'THIRD'])
       expect((await davit.call(tenant, 'DELETE', `${path}/${name}`)).status).toBe(200);
     expect([await field('variables', '.spec.secrets'), await field('variables', '.spec.revisionSerial')]).toEqual([

@@ -129,12 +129,9 @@ it('one of 50 equal POSTs succeeds, and 49 leave no Secret', async () => {
 
 it('a deployment created at one replica is immediately visible at the other', async () => {
   for (const n of [1, 2, 3, 4, 5]) {
-    // oxlint-disable-next-line no-await-in-loop -- each right after it was made
     const { body: made } = await create(davit, `read-${n}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const read = await other.call(tenant, 'GET', `/v2/deployments/${made.id}`);
     expect([read.status, read.body.name]).toEqual([200, `read-${n}`]);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const changed = await other.call(tenant, 'PATCH', `/v2/deployments/${made.id}`, {
       source_revision_config: { image_uri: 'registry.example/app:2' },
     });
@@ -226,10 +223,8 @@ it('an invalid token and one without rights get the same answer for an existing 
     return new Set(answers.map(({ status, body }) => `${status} ${body.detail}`));
   };
   for (const method of ['GET', 'POST']) {
-    // oxlint-disable no-await-in-loop -- one after the other
     expect([...(await told('made-up', method))]).toEqual([expect.stringMatching(/^401 /)]);
     expect([...(await told(rightLess, method))]).toEqual([expect.stringMatching(/^403 X-Tenant-Id names no tenant/)]);
-    // oxlint-enable no-await-in-loop
   }
 });
 

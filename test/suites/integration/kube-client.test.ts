@@ -143,13 +143,10 @@ describe('a real API server', () => {
       const apiVersion = [resource.group, resource.version].filter((part) => part !== '').join('/');
       const object = { apiVersion, kind: resource.kind, metadata, spec };
       const once = { fieldManager: 'm', force: true, onlyCreate: true };
-      // oxlint-disable-next-line no-await-in-loop -- one kind after the other
       const made = await client.apply<KubeObject>(resource, object, once);
       expect(made.metadata.managedFields?.map(({ operation }) => operation)).toEqual(['Apply']);
       const labelled = { ...object, metadata: { ...metadata, labels: { stolen: 'yes' } } };
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await expect(client.apply(resource, labelled, once), resource.kind).rejects.toBeInstanceOf(Conflict);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await client.get(resource, metadata)).metadata.labels ?? {}).not.toHaveProperty('stolen');
     }
   });

@@ -63,7 +63,6 @@ beforeAll(async () => {
   }, 60_000);
   during = await both();
   for (const id of [works, fails]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { status } = await davit.call(tenant, 'DELETE', `/v2/deployments/${id}`);
     expect(status).toBe(204);
   }
@@ -106,7 +105,6 @@ describe('the log of the controller', () => {
 
   it('says nothing twice', async () => {
     for (const name of ['works', 'fails']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const steps = (await about(name)).filter(({ msg }) => msg.startsWith('Condition Ready'));
       const told = steps.map(({ status, reason }) => `${String(status)} ${String(reason)}`);
       expect(told.some((step, index) => step === told[index + 1])).toBe(false);

@@ -111,7 +111,6 @@ describe('a namespace that enforces the restricted standard', () => {
         metadata: { ...spec.template.metadata, name: metadata.name, namespace: tenant.namespace },
         spec: spec.template.spec,
       };
-      // oxlint-disable-next-line no-await-in-loop -- six small questions
       expect(await davit.kubectl(['create', '--dry-run=server', '-f', '-'], pod)).toContain('created');
     }
     await davit.kubectl(['label', 'namespace', tenant.namespace, `${label}-`]);
@@ -253,7 +252,6 @@ describe('a record with everything set', () => {
     const desired = desiredChildren({ record: seen, revision, tenantId: tenant.id, settings: Settings.parse({}) });
     expect(desired.filter(({ kind }) => kind === 'Deployment')).toHaveLength(4);
     for (const wanted of desired) {
-      // oxlint-disable-next-line no-await-in-loop -- one child after another
       const there = await davit.kubectlJson<KubeObject>(inNamespace('get', wanted.kind, wanted.metadata.name));
       expect(hasDrifted(wanted, there), `${wanted.kind} ${wanted.metadata.name}`).toBe(false);
     }

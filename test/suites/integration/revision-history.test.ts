@@ -41,7 +41,6 @@ it('of 25 revisions the newest ten are kept, and those that were deployed before
   }
   // The stand-in finds no image of this name, so that the first revision goes on serving.
   for (let n = 2; n <= 24; n += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one revision after the other
     await deployed('missing', n);
   }
   await eventually(async () => expect(await kept()).toEqual([ids[0], ...ids.slice(-10)]));

@@ -100,7 +100,6 @@ async function settled({ passes }: Running): Promise<void> {
   let seen = -1;
   for (let now = await passes(); now !== seen; now = await passes()) {
     seen = now;
-    // oxlint-disable-next-line no-await-in-loop -- it is a poll
     await new Promise((resolve) => setTimeout(resolve, 2000));
   }
 }

@@ -180,9 +180,7 @@ it(
     );
     const states = new Set<string>();
     for (let step = 0; step < STEPS; step += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
       const before = new Map((await all<AppDeployment>('appd')).map((record) => [record.metadata.name, record]));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await Promise.all(
         names.map(async (name, index) => {
           const change = changes[index * STEPS + step];
@@ -203,13 +201,9 @@ it(
           expect(answer, JSON.stringify(change)).toMatchObject({ status: 200 });
         }),
       );
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const records = await settled();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const revisions = await all<AppRevision>('appr');
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const children = await all<Child>(KINDS);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await Promise.all(
         records.map(async (record) => {
           const { name } = record.metadata;

@@ -161,11 +161,9 @@ describe.skipIf('missing' in here)(`glewlwyd${why}`, () => {
     // Refresh tokens are used once: a second refresh shows that the next one was kept.
     for (const last of [first, undefined]) {
       facade.clock.ms += 3_600_000;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const answers = await Promise.all(Array.from({ length: 20 }, () => authenticate()));
       const tokens = new Set(answers.map(({ body }) => body.token));
       expect([tokens.size, tokens.has(null), last !== undefined && tokens.has(last)]).toEqual([1, false, false]);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       for (const token of tokens) expect(await server.isActive(token)).toBe(true);
     }
   });

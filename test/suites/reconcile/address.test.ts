@@ -53,9 +53,7 @@ function addresses(kube: FakeKube, resource = INGRESSES): string[] {
 async function rest(controller: MemoryController, ...keys: readonly string[]): Promise<void> {
   for (let pass = 0; pass < 4; pass += 1) {
     for (const key of keys) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await controller.reconcile(key);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await makeReady(controller.kube);
     }
   }
@@ -392,7 +390,6 @@ describe('a crash at any write of a record that changes its host', () => {
     const { writes } = await moved(when, Number.POSITIVE_INFINITY);
     expect(writes).toBeGreaterThanOrEqual(4);
     for (let crash = 1; crash <= writes; crash += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
       const { kube } = await moved(when, crash);
       expect(addresses(kube), `at write ${crash}`).toEqual(['other/shop a.example.com', 'team/shop b.example.com']);
       expect([record(kube).status?.url, record(kube, 'other').status?.url]).toEqual([

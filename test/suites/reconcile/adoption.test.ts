@@ -72,9 +72,7 @@ it('a crash at any write on the way: the same end', async () => {
   for (let crash = 1; crash <= 8; crash += 1) {
     const kube = aServerWithData(EARLIER);
     const before = dataIn(kube) as [string, string, unknown][];
-    // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
     await crashed(await aController(kube), { when: 'failAfter', at: crash });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(await aController(kube));
     expect(dataIn(kube), `crash at write ${crash}`).toEqual(
       before.map(([uid, , data]) => [uid, record(kube).metadata.uid, data]),

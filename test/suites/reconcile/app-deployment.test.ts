@@ -402,11 +402,8 @@ describe('a crash at any write', () => {
       for (let crash = 1; crash <= writes; crash += 1) {
         const server = aServer();
         putRecord(server);
-        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
         await crashed(await aController(server), { when, at: crash });
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const next = await aController(server);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(next);
         expect(picture(server), `${when} at write ${crash}`).toEqual(reference);
         next.stop();

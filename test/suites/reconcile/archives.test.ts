@@ -47,7 +47,6 @@ async function reported(kube: FakeKube, conditions: readonly object[], window: o
     for (const { metadata, status } of kube.objects<Any>(resource)) {
       const said =
         resource === OBJECT_STORES ? { serverRecoveryWindow: { 'shop--postgres': window } } : { ...status, conditions };
-      // oxlint-disable-next-line no-await-in-loop -- a few objects
       await kube.mergePatch(
         resource,
         { namespace: metadata.namespace ?? '', name: metadata.name },
@@ -193,9 +192,7 @@ it('without the plugin the Cluster is as it was, and it goes on when the kind is
   putRecord(kube, ARCHIVED);
   for (const there of [false, true, false]) {
     isThere = there;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const controller = await aController(kube, SETTINGS);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await rest(controller);
     expect([says(kube, 'ArchiveReady'), says(kube, 'Ready')]).toEqual([
       there ? 'Unknown ArchivePending' : 'False ArchivePluginMissing',
@@ -378,9 +375,7 @@ describe('a database that begins with an archive', () => {
       },
       status: { conditions: [{ type: 'Failed', status: 'True' }] },
     } as KubeObject);
-    for (let pass = 0; pass < 3; pass += 1)
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
-      await controller.reconcile();
+    for (let pass = 0; pass < 3; pass += 1) await controller.reconcile();
     expect([says(kube, 'DatabaseRestored'), says(kube, 'Ready'), names(kube, DEPLOYMENTS)]).toEqual([
       'False RestoreFailed',
       'False RestoreFailed',

@@ -178,9 +178,7 @@ describe('a record that asks for backups', () => {
     expect(JSON.stringify(cronJobs(kube))).toContain('"--keep=3","--keep-days=30"');
     expect(kube.objects(APP_REVISIONS)).toHaveLength(1);
     for (const backup of [{ enabled: false }, { enabled: true }, null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one change after the other
       await edit(kube, { spec: { sourceConfig: { database: { backup } } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
       const isOn = backup?.enabled === true;
       const reason = conditionIn(kube, 'BackupReady')?.reason;
@@ -225,7 +223,6 @@ describe('while no revision has served yet', () => {
   }
   const rest = async ({ reconcile }: MemoryController): Promise<void> => {
     for (let pass = 0; pass < 4; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await reconcile();
     }
   };
@@ -254,7 +251,6 @@ describe('while no revision has served yet', () => {
     const controller = await answering(withBackup());
     for (const { metadata } of controller.kube.objects(STATEFUL_SETS)) {
       const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-      // oxlint-disable-next-line no-await-in-loop -- one object at a time
       await controller.kube.mergePatch(
         STATEFUL_SETS,
         { namespace: 'team', name: metadata.name },

@@ -133,7 +133,6 @@ describe('nothing is made of it', () => {
     kube.erase(DEPLOYMENTS, SHOP);
     writes();
     for (let pass = 0; pass < 3; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await reconcile();
     }
     expect(writes().filter((write) => !write.endsWith('/status'))).toEqual([]);

@@ -102,7 +102,6 @@ async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
   const again = new Set<string>();
   async function settle(): Promise<void> {
     for (let steps = 0; steps < 400; steps += 1) {
-      /* oxlint-disable no-await-in-loop -- one worker */
       if (woken.size === 0) for (const key of await watches.take()) woken.add(key);
       const [key] = woken;
       if (key === undefined) return;
@@ -110,7 +109,6 @@ async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
       const { requeueAfterMs } = await harness.pass(key, 'builds');
       if (requeueAfterMs === 1) woken.add(key);
       else if (requeueAfterMs !== undefined) again.add(key);
-      /* oxlint-enable no-await-in-loop */
     }
     throw new Error(`Builds do not come to rest: ${[...woken].join(', ')}`);
   }
@@ -172,7 +170,6 @@ it('a paused build has no turn, and continues when it is not paused any more', a
   const here = await turns(kube);
   for (const tenant of ['one', 'two'] as const) {
     put(kube, tenant, 'a');
-    // oxlint-disable-next-line no-await-in-loop -- in this order
     await pause(kube, tenant, 'a');
   }
   await here.settle();
@@ -287,7 +284,6 @@ it('a newer revision has the place of an older one that nobody wants any more', 
   await here.settle();
   for (let newer = 0; newer < 3; newer += 1) {
     put(kube, 'one', 'a');
-    // oxlint-disable-next-line no-await-in-loop -- in this order
     await here.settle();
     expect(here.phases()).toEqual(['one/a AwaitingBuild']);
     expect(jobs(kube)).toBe(1);

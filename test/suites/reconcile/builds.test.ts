@@ -156,7 +156,6 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
     settle: async (podRuns = succeed, passes = 9) => {
       let before: string | undefined;
       for (let pass = 0; pass < passes; pass += 1) {
-        /* oxlint-disable no-await-in-loop -- sequential */
         await harness.reconcile();
         await harness.reconcile(KEY, 'code-files');
         await makeReady(kube);
@@ -165,7 +164,6 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
         const version = kube.resourceVersion();
         if (version === before) return;
         before = version;
-        /* oxlint-enable no-await-in-loop */
       }
     },
   };
@@ -264,7 +262,6 @@ it('builds, rolls out the built image, and then writes nothing', async () => {
     if (seen.at(-1) !== state) seen.push(state);
   };
   for (let pass = 0; pass < 10; pass += 1) {
-    /* oxlint-disable no-await-in-loop -- sequential */
     await here.reconcile();
     look();
     await here.build();
@@ -277,7 +274,6 @@ it('builds, rolls out the built image, and then writes nothing', async () => {
       succeed(kube);
     }
     await makeReady(kube);
-    /* oxlint-enable no-await-in-loop */
   }
   expect(seen).toEqual(['QUEUED', 'AWAITING_BUILD', 'DEPLOYING', 'DEPLOYED']);
   expect(image(kube)).toBe(builtImage(kube, A));
@@ -593,7 +589,6 @@ const WRITES = Array.from({ length: 13 }, (_, index) => index + 1);
 
 it.each(WRITES)('builds once if write %i fails and the process restarts', async (at) => {
   for (const when of ['failOn', 'failAfter'] as const) {
-    /* oxlint-disable no-await-in-loop -- sequential */
     const kube = aPlatform();
     putRecord(kube, fromRepository());
     const first = await builds(kube);
@@ -613,7 +608,6 @@ it.each(WRITES)('builds once if write %i fails and the process restarts', async 
     for (const uid of uids) expect(kube.objects(JOBS)[0]?.metadata.uid).toBe(uid);
     expect(image(kube)).toBe(builtImage(kube, A));
     second.stop();
-    /* oxlint-enable no-await-in-loop */
   }
 });
 
@@ -647,20 +641,17 @@ it.each(WITHOUT_IMAGE)(
     here.host.commit = B;
     await change(kube, {});
     for (const gone of ['shop', 'shop--queue']) {
-      /* oxlint-disable no-await-in-loop -- one after the other */
       await here.settle(podRuns);
       kube.erase(DEPLOYMENTS, { namespace: 'team', name: gone });
       await here.settle(podRuns);
       expect(served(kube), `without ${gone}`).toEqual(before);
       expect(image(kube)).toBe(builtImage(kube, A));
-      /* oxlint-enable no-await-in-loop */
     }
   },
 );
 
 it('deletes nothing that serves when its revision is deleted, which only loses the history', async () => {
   for (const more of [{}, { revisionSerial: undefined }]) {
-    /* oxlint-disable no-await-in-loop -- each has a server of its own */
     const kube = aPlatform();
     putRecord(kube, fromRepository(more, { resourceSpec: { queueMaxScale: 1 } }));
     const here = await builds(kube);
@@ -677,7 +668,6 @@ it('deletes nothing that serves when its revision is deleted, which only loses t
     expect([conditionIn(kube, 'Ready')?.reason, kube.objects(DEPLOYMENTS).map(({ metadata }) => metadata.uid)]).toEqual(
       ['Serving', before],
     );
-    /* oxlint-enable no-await-in-loop */
   }
 });
 

@@ -187,9 +187,7 @@ it('another number of instances is another revision, restarts no pod of the depl
   const { kube } = controller;
   const before = kube.objects<KubeObject & { spec?: { template?: object } }>(DEPLOYMENTS)[0]?.spec?.template;
   for (const instances of [3, 1]) {
-    // oxlint-disable-next-line no-await-in-loop -- up, then down
     await change(controller, { database: { instances } });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await rest(controller);
     expect([clusterIn(kube)?.spec.instances, newestRevision(kube).spec.resolved.postgres?.instances]).toEqual([
       instances,
@@ -282,7 +280,6 @@ describe('a deletion', () => {
     const { kube } = controller;
     await deleteRecord(kube);
     for (let pass = 0; pass < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- step by step
       await controller.reconcile();
       kube.collectGarbage();
     }
@@ -322,17 +319,12 @@ describe('a deletion', () => {
   ])('that dies at any write, under $policy, ends as one that does not', async ({ keeps, spec }) => {
     // Before each of nine passes, at its first and its second write.
     for (let at = 1; at <= 18; at += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
       const first = await rested(spec);
       const { kube } = first;
       const before = dataIn(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await deleteRecord(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       for (let pass = 1; pass <= at % 9 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) await torn1(first);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await crashed(first, { when: at % 2 === 0 ? 'failOn' : 'failAfter', at: Math.ceil(at / 9) });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await tornDown(await aController(kube));
       expect(dataIn(kube), `plan ${at}`).toEqual(keeps ? before : []);
       expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);

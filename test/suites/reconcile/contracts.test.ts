@@ -236,7 +236,6 @@ describe('rolled back, Davit', () => {
     await deleteRecord(kube);
     await during(kube, POD_CONTRACTS, async (controller) => {
       for (let pass = 0; pass < 12; pass += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- passes follow one another
         await controller.reconcile();
       }
     });

@@ -36,7 +36,6 @@ async function aLoop(): Promise<Loop> {
   const wait = async (seconds: number): Promise<void> => {
     const end = clock.ms + seconds * 1000;
     while (clock.ms < end) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       const { requeueAfterMs = Number.POSITIVE_INFINITY } = await controller.reconcile();
       clock.ms = Math.min(end, clock.ms + Math.max(1000, requeueAfterMs));
     }
@@ -76,7 +75,6 @@ it.each([
     await cycle(seconds, exitCode);
     const since = clock.ms;
     for (let time = 0; time < 8; time += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- cycles follow one another
       await cycle(seconds, exitCode);
       expect(['Ready', 'Available', 'Stalled'].map((type) => says(kube, type))).toEqual([
         'False ContainerCrashed',
@@ -124,7 +122,6 @@ it('a container that exited three times is Stalled until it has settled, and Dav
   const { controller, cycle } = await aLoop();
   const { kube, clock } = controller;
   for (let time = 0; time < 3; time += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- cycles follow one another
     await cycle(1);
   }
   const { status, spec } = newestRevision(kube);

@@ -90,10 +90,8 @@ it('a tool that writes the record back takes away what a person has set, and the
   await converge(controller);
   expect(says(kube)).toEqual({ now: 'Retain', otherwise: 'Retain' });
   for (const _again of [1, 2, 3]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await edit(kube, { spec: { databaseDeletionPolicy: null } });
     controller.writes();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
   }

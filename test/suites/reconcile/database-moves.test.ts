@@ -890,7 +890,6 @@ describe('an external database', () => {
 
   it('leaves to the next deployment of the name an own one that is older, and that nobody adopts who has not chosen it', async () => {
     for (const driver of ['pod', 'cloudnative-pg'] as const) {
-      // oxlint-disable no-await-in-loop -- one world after the other
       const world = await switched(driver);
       const { kube } = world;
       const before = firstData(kube);
@@ -906,7 +905,6 @@ describe('an external database', () => {
       const chosen = { metadata: { annotations: { 'davit.dev/used-last': `${uid} ${driver}` } } };
       await kube.mergePatch(SECRETS, place, chosen, { fieldManager: 'person' });
       await rest(world);
-      // oxlint-enable no-await-in-loop
       expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
     }
   });

@@ -56,14 +56,12 @@ async function setReady(kube: FakeKube, readyReplicas: number, updatedReplicas =
       availableReplicas: readyReplicas,
     };
     const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-    // oxlint-disable-next-line no-await-in-loop -- one object at a time
     await kube.mergePatch(DEPLOYMENTS, { namespace: 'team', name: metadata.name }, { status }, writing);
   }
 }
 
 async function passes({ reconcile }: MemoryController, count = 3): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
   }
 }
@@ -273,7 +271,6 @@ it('a health check that fails is said within seconds, from the events of its pod
   expect(conditionIn(kube, 'WorkloadsReady')?.message).not.toContain('404');
   for (const second of [2, 4, 8, 16]) {
     clock.ms = Date.parse(startedAt) + second * 1000;
-    // oxlint-disable-next-line no-await-in-loop -- time passes
     delays.push((await controller.reconcile()).requeueAfterMs);
   }
   expect(delays).toEqual([2000, 2000, 4000, 8000, 16_000]);

@@ -210,7 +210,6 @@ describe('a changed record', () => {
     );
     const delays: (number | undefined)[] = [];
     for (let pass = 0; pass < 4; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       const { requeueAfterMs } = await controller.reconcile();
       delays.push(requeueAfterMs);
       controller.clock.ms += requeueAfterMs ?? 0;
@@ -250,7 +249,6 @@ it('words that differ in ports and ids alone are not written again: each write w
       : undefined;
   });
   for (let pass = 0; pass < 3; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile().catch(() => undefined);
   }
   controller.writes();
@@ -265,7 +263,6 @@ it('a race is not worth a word, one that is lost again and again is', async () =
     kind === 'Service' && verb === 'apply' ? new Conflict('changed meanwhile') : undefined,
   );
   for (const pass of [1, 2]) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await expect(controller.reconcile(), `pass ${pass}`).rejects.toThrow(Conflict);
     expect(record(kube).status?.conditions).toBeUndefined();
   }
@@ -328,7 +325,6 @@ it('a reconcile that takes too long is given up, and says so: its requests end w
   onTestFinished(() => running.stop());
   queue.add(KEY);
   for (let turn = 0; turn < 200 && hanging < 3; turn += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- until the requests hang
     await clock.advance(0);
   }
   expect(hanging).toBe(3);
@@ -336,7 +332,6 @@ it('a reconcile that takes too long is given up, and says so: its requests end w
   expect(record(kube).status?.conditions).toBeUndefined();
   await clock.advance(1000);
   for (let turn = 0; turn < 200 && record(kube).status?.conditions === undefined; turn += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- until it is reported
     await clock.advance(0);
   }
   expect(hanging).toBe(0);

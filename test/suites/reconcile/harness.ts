@@ -17,7 +17,6 @@ export async function takeDown(
 ): Promise<Result['requeueAfterMs'][]> {
   const delays: Result['requeueAfterMs'][] = [];
   for (let pass = 0; pass < passes && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
     delays.push((await reconcile()).requeueAfterMs);
     kube.collectGarbage();
   }
@@ -47,7 +46,6 @@ export async function crashed(dying: MemoryController, { when, at, keys = [KEY],
     return writes >= at ? new Unavailable('gone') : undefined;
   });
   for (const key of keys) {
-    // oxlint-disable-next-line no-await-in-loop -- one record after the other
     await dying.reconcile(key).catch(() => undefined);
   }
   dying.stop();
@@ -59,10 +57,8 @@ export async function crashed(dying: MemoryController, { when, at, keys = [KEY],
 export async function converge(controller: MemoryController): Promise<void> {
   let writes: string[] = [];
   for (let pass = 0; pass < 20; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     writes = controller.writes();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await makeReady(controller.kube);
     controller.writes();
     if (writes.length === 0 && pass > 1) return;

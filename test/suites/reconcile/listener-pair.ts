@@ -176,7 +176,6 @@ export async function aPair(): Promise<Pair> {
       remote.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shops', labels } });
     },
     async remotePass() {
-      // oxlint-disable-next-line no-await-in-loop -- one record after the other
       for (const { metadata } of remote.objects(APP_DEPLOYMENTS))
         await pair.remoteController.reconcile(`${metadata.namespace}/${metadata.name}`);
       await makeReady(remote);
@@ -184,12 +183,9 @@ export async function aPair(): Promise<Pair> {
     async run() {
       let before = '';
       for (let pass = 0; pass < 30; pass += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         for (const { metadata } of pair.hub.objects(APP_DEPLOYMENTS))
           await pair.hubController.reconcile(`${metadata.namespace}/${metadata.name}`);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await pair.agent.reconcile();
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await pair.remotePass();
         const now = `${pair.hub.resourceVersion()} ${remote.resourceVersion()}`;
         if (now === before) return;

@@ -157,7 +157,6 @@ describe('where settings enable listeners', () => {
       kube.objects<Listener>(LISTENERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.[0]?.reason;
     // The last one asks first.
     expect((await controller.reconcile('team/third', 'listeners')).requeueAfterMs).toBe(60_000);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const name of ['edge', 'second', 'third']) await controller.reconcile(`team/${name}`, 'listeners');
     expect(hubs()).toEqual([HUB, 'davit-lsn-5f1c1a52']);
     expect([reasonOf('second'), reasonOf('third')]).toEqual(['NeverConnected', 'TooManyListeners']);

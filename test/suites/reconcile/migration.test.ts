@@ -32,7 +32,6 @@ async function storesReady(kube: FakeKube): Promise<void> {
   for (const { metadata } of running) {
     const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
     const place = { namespace: metadata.namespace ?? '', name: metadata.name };
-    // oxlint-disable-next-line no-await-in-loop -- one object at a time
     await kube.mergePatch(JOBS, place, { status: { conditions: null } }, writing);
   }
 }
@@ -40,9 +39,7 @@ async function storesReady(kube: FakeKube): Promise<void> {
 /** Passes, in which Jobs that have not ended do not end. */
 async function passes(controller: MemoryController, count = 5): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await storesReady(controller.kube);
   }
 }
@@ -197,9 +194,7 @@ describe('zero and back', () => {
     const controller = await aConverged(MIGRATING);
     const { kube } = controller;
     for (const number of [0, 2]) {
-      // oxlint-disable-next-line no-await-in-loop -- one scale after the other
       await scaleTo(kube, number);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await passes(controller);
       expect([pods(kube), jobs(kube).length, states(kube), says(kube, 'Ready')]).toEqual([
         number,
@@ -316,9 +311,7 @@ describe('zero and back', () => {
     await fail(kube);
     await passes(controller);
     for (const number of [0, 2]) {
-      // oxlint-disable-next-line no-await-in-loop -- one scale after the other
       await scaleTo(kube, number);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await passes(controller);
     }
     expect([pods(kube), running(kube), states(kube), says(kube, 'Ready')]).toEqual([
@@ -504,14 +497,10 @@ describe('a crash', () => {
       for (let at = 1; at <= 40; at += 1) {
         const kube = aServer();
         putRecord(kube, MIGRATING);
-        // oxlint-disable-next-line no-await-in-loop -- one crash after the other
         const writes = await untilCrash(kube, when, at);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const controller = await aController(kube);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await passes(controller);
         expect([at, jobs(kube).length, running(kube)]).toEqual([at, 1, 0]);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(controller);
         expect([at, jobs(kube).length, running(kube), says(kube, 'Ready')]).toEqual([at, 1, 1, 'True Serving']);
         controller.stop();
@@ -529,12 +518,9 @@ describe('a crash', () => {
 async function untilCrash(kube: FakeKube, when: 'failOn' | 'failAfter', at: number): Promise<number> {
   let writes = 0;
   for (let pass = 0; pass < 5; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     const dying = await aController(kube);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     writes += await crashed(dying, { when, at: at - writes });
     if (writes >= at) return writes;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await storesReady(kube);
   }
   return writes;
@@ -655,7 +641,6 @@ describe('what stops no rollout stops no migration', () => {
     for (const { metadata } of kube.objects(STATEFUL_SETS)) {
       const place = { namespace: 'team', name: metadata.name };
       const rewritten = { spec: { template: { spec: { securityContext: { runAsUser: 4711 } } } } };
-      // oxlint-disable-next-line no-await-in-loop -- one object at a time
       await kube.mergePatch(STATEFUL_SETS, place, rewritten, { fieldManager: 'mirror' });
     }
     await makeReady(kube);

@@ -106,7 +106,6 @@ it('costs one list for many looks, and none in the steady state', async () => {
   const list = vi.spyOn(kube, 'list');
   controller.clock.ms += 2000;
   for (let pass = 0; pass < 20; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     controller.clock.ms += 50;
   }
@@ -128,7 +127,6 @@ it('that cannot be asked about is reported all the same, and not asked about at 
   });
   controller.clock.ms += 2000;
   for (let pass = 0; pass < 5; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
   }
   expect(asked).toBe(1);

@@ -31,7 +31,6 @@ it('a new one has no store at any time, and is never AWAITING_DATABASE', async (
   const controller = await aController(kube);
   const states = new Set<string | undefined>();
   for (let turn = 0; turn < 6; turn += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     await controller.reconcile();
     states.add(record(kube).status?.state);
     expect(ofStores(kube)).toEqual([]);

@@ -30,10 +30,8 @@ async function backedUp(): Promise<MemoryController> {
 /** Until nothing more is written for it. */
 async function go(controller: MemoryController, name: string): Promise<void> {
   for (let pass = 0; pass < 10; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     controller.writes();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await controller.reconcile(`team/${name}`, 'operations');
     if (controller.writes().length === 0) return;
   }
@@ -151,10 +149,8 @@ describe('a backup', () => {
     const { kube } = controller;
     for (let index = 0; index < 12; index += 1) {
       ask(kube, `at-${index}`, { backup: { archive: true } });
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await go(controller, `at-${index}`);
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     for (const { metadata } of kube.objects(DATASTORE_OPERATIONS))
       if (metadata.deletionTimestamp !== undefined) await go(controller, metadata.name);
     expect(kube.objects(DATASTORE_OPERATIONS).map(({ metadata }) => metadata.name)).not.toContain('at-0');
@@ -164,20 +160,15 @@ describe('a backup', () => {
 
 it.each(['failOn', 'failAfter'] as const)('a crash at any write leaves one backup: %s', async (when) => {
   for (let at = 1; at <= 4; at += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const dying = await backedUp();
     const { kube } = dying;
     ask(kube, 'now');
     const keys = Array.from({ length: 4 }, () => 'team/now');
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await crashed({ ...dying, reconcile: (key) => dying.reconcile(key, 'operations') }, { when, at, keys });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const next = await aController(kube, SETTINGS);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await go(next, 'now');
     expect([at, state(kube, 'now'), backupJobs(kube).length]).toEqual([at, 'Running BackupRunning', 1]);
     endBackup(kube, backupJobs(kube)[0]);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await go(next, 'now');
     expect(state(kube, 'now')).toBe('Succeeded BackupMade');
   }

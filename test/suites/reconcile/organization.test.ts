@@ -26,9 +26,7 @@ async function organization(): Promise<{ kube: FakeKube; pass: () => Promise<str
       let keys = await woken.take();
       controller.writes();
       while (keys.length > 0) {
-        // oxlint-disable-next-line no-await-in-loop -- one after another
         for (const key of keys) await controller.reconcile(key, 'organization');
-        // oxlint-disable-next-line no-await-in-loop -- as above
         keys = await woken.take();
       }
       return controller.writes();

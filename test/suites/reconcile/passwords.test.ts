@@ -203,7 +203,6 @@ it('no volume is made before its password: a refused one is no lost one', async 
     verb === 'create' && kind === 'Secret' ? new Forbidden('exceeded quota: full') : undefined,
   );
   for (let pass = 0; pass < 3; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
   }
   expect([says(kube, 'Stalled'), kube.objects(PERSISTENT_VOLUME_CLAIMS)]).toEqual(['True ApplyRefused', []]);
@@ -216,9 +215,7 @@ it('a crash at any write of the first pass leaves no volume without a password',
   for (let crash = 1; crash <= 12; crash += 1) {
     const kube = aServer();
     putRecord(kube);
-    // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
     await crashed(await aController(kube), { when: 'failAfter', at: crash });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(await aController(kube));
     expect(says(kube, 'Ready'), `crash at write ${crash}`).toBe('True Serving');
   }

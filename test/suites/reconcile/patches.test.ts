@@ -93,7 +93,6 @@ async function kubelet(kube: FakeKube, lacking: readonly string[] = []): Promise
     };
     if (isDeepStrictEqual((set as { status?: object }).status, status)) continue;
     const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await kube.mergePatch(STATEFUL_SETS, { namespace, name }, { status }, writing);
   }
 }
@@ -102,10 +101,8 @@ async function kubelet(kube: FakeKube, lacking: readonly string[] = []): Promise
 async function rest({ kube, reconcile, writes }: MemoryController, lacking: readonly string[] = []): Promise<void> {
   for (let round = 0; round < 30; round += 1) {
     writes();
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
     const written = writes().filter((write) => !write.startsWith('try '));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await kubelet(kube, lacking);
     if (written.length === 0 && round > 1) return;
   }
@@ -139,11 +136,8 @@ async function until(
   for (let round = 0; round < 60; round += 1) {
     const now = state(world.kube, name);
     if (now.startsWith(phase) || /^(?:Succeeded|Failed)/.test(now)) return now;
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await world.reconcile(`team/${name}`, 'operations');
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await world.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await kubelet(world.kube, lacking);
     world.clock.ms += 5000;
   }
@@ -263,9 +257,7 @@ describe('a patch', () => {
     expect(imagesIn(kube)).toEqual({ ...OLD, postgres: NEW.postgres });
     await gone(kube, DATASTORE_OPERATIONS, 'now');
     for (let round = 0; round < 5; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await world.reconcile('team/now', 'operations');
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await world.reconcile();
     }
     await rest(world);
@@ -325,12 +317,9 @@ describe('a controller that dies at a write of a patch', () => {
         writes += 1;
         return writes >= at ? new Unavailable('gone') : undefined;
       });
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await world.reconcile('team/now', 'operations').catch(() => undefined);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await world.reconcile().catch(() => undefined);
       kube[when](undefined);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await kubelet(kube);
       if (state(kube, 'now').startsWith('Succeeded')) break;
     }
@@ -341,17 +330,12 @@ describe('a controller that dies at a write of a patch', () => {
   it.each(['failOn', 'failAfter'] as const)('is followed by one that ends it: %s', async (when) => {
     for (let at = 1; ; at += 1) {
       if (at > 40) throw new Error('It writes more than expected.');
-      // oxlint-disable-next-line no-await-in-loop -- one world after the other
       const world = await behind();
       const { kube } = world;
       ask(kube, 'now', { ...PATCH.postgres, accept: ['NoBackup'] });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const writes = await diesAt(world, when, at);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const next = await aController(kube, settings(NEW));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect([at, await until(next, 'now')]).toEqual([at, 'Succeeded Patched']);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await rest(next);
       expect([imagesIn(kube), kube.objects(APP_REVISIONS).length]).toEqual([{ ...OLD, postgres: NEW.postgres }, 1]);
       if (writes < at) return;

@@ -60,9 +60,7 @@ it('KEDA decides from zero, and its own autoscaler stays', async () => {
   ]);
   putAutoscalerOfKeda(kube);
   for (const count of [3, 0]) {
-    // oxlint-disable-next-line no-await-in-loop -- up, then down
     await scale(kube, count);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(controller);
     expect(replicas(kube)).toBe(count);
   }

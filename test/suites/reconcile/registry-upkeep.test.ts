@@ -363,7 +363,6 @@ describe('an image that the registry does not tag', () => {
       refuse(1, why);
       const running = await start();
       for (const days of [0, 1, 9]) {
-        // oxlint-disable-next-line no-await-in-loop -- one night after the other
         expect(await onDay(running, days)).toBe(false);
       }
       request();
@@ -407,7 +406,6 @@ describe('an image that the registry does not tag', () => {
     await lookTwice(running);
     registry.left = 0;
     for (const days of [0, 1, 9]) {
-      // oxlint-disable-next-line no-await-in-loop -- one night after the other
       expect(await onDay(running, days)).toBe(false);
     }
     registry.left = Infinity;
@@ -455,20 +453,17 @@ describe('a tag of Davit that nothing needs', () => {
   it('goes after a day although the controller restarts every six hours', async () => {
     unneeded();
     for (let hours = 0; hours <= 24; hours += 6) {
-      /* oxlint-disable no-await-in-loop -- one life after the other */
       const running = await start();
       passed = hours * HOUR;
       await running.look();
       registry.push(repository, `log-${revisionId(100 + hours)}`, digest(9));
       running.harness.stop();
       expect(registry.tagsOf(repository).includes('revision-' + revisionId(1))).toBe(hours < 24);
-      /* oxlint-enable no-await-in-loop */
     }
     // At rest nothing is written.
     const running = await start();
     passed = 3 * DAY;
     for (const _day of [1, 2, 3]) {
-      // oxlint-disable-next-line no-await-in-loop -- one day after the other
       await running.look();
       passed += DAY;
     }
@@ -515,7 +510,6 @@ describe('a tag of Davit that nothing needs', () => {
     unneeded();
     registry.push('base/python', '3', digest(3));
     for (let days = 0; days < 4; days += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one day after the other
       await running.look();
       passed += DAY;
     }
@@ -711,7 +705,6 @@ it('no order of pushes, revisions, crashes and collections loses an image that i
       const named = new Set<number>();
       let running = await start();
       for (const [what, n] of steps) {
-        /* oxlint-disable no-await-in-loop -- one step after the other */
         if (what === 'push') registry.push(repository, 'latest', digest(n));
         else if (what === 'name' && registry.has(repository, digest(n)) && !named.has(n)) {
           addRevision(n);
@@ -729,7 +722,6 @@ it('no order of pushes, revisions, crashes and collections loses an image that i
         if (await collected(running)) collections += 1;
         const lost = [...named].filter((one) => !registry.has(repository, digest(one)));
         expect(lost).toEqual([]);
-        /* oxlint-enable no-await-in-loop */
       }
     }),
     { numRuns: 60 },

@@ -60,9 +60,7 @@ async function begun(spec: object = asking(), settings = SETTINGS, kube = aServe
 
 async function passes({ kube, reconcile }: MemoryController, count = 4): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await makeWorkloadsReady(kube);
   }
 }
@@ -155,9 +153,7 @@ describe('a record that begins with a backup', () => {
   it('is never loaded again, whatever is asked for and whatever becomes of the database', async () => {
     const { kube, ...controller } = await aConverged(asking(), withCredentials(), SETTINGS);
     for (const restore of [{ from: 'other' }, { from: 'old', backup: '20260101T000000Z-00000000' }, null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one change after the other
       await edit(kube, { spec: { sourceConfig: { database: { restore } } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await passes({ kube, ...controller });
       expect([jobs(kube), reported(kube)?.from, says(kube, 'Ready')]).toEqual([[], 'old', 'True Serving']);
     }
@@ -167,15 +163,11 @@ describe('a record that begins with a backup', () => {
   it('survives a controller that dies at any of its writes', async () => {
     for (let at = 1; at <= 40; at += 1) {
       for (const when of ['failOn', 'failAfter'] as const) {
-        // oxlint-disable-next-line no-await-in-loop -- one crash after the other
         const controller = await begun();
         const { kube } = controller;
         ends(kube, 0, REPORT);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const writes = await crashed(controller, { when, at });
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const next = await aController(kube, SETTINGS);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(next);
         expect([jobs(kube), reported(kube)?.name, says(kube, 'Ready')]).toEqual([[], REPORT.name, 'True Serving']);
         if (writes < at) return;

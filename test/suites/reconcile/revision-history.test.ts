@@ -76,9 +76,7 @@ describe('of many revisions', () => {
     const controller = await aController(kube);
     await converge(controller);
     for (let tag = 2; tag <= 25; tag += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
       await change(kube, image(tag));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
       expect(serials(kube).length).toBeLessThanOrEqual(11);
     }
@@ -94,9 +92,7 @@ describe('of many revisions', () => {
     const controller = await aController(kube);
     await converge(controller);
     for (let tag = 2; tag <= 14; tag += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
       await change(kube, image(tag));
-      // oxlint-disable-next-line no-await-in-loop -- nothing becomes ready
       await controller.reconcile();
     }
     await controller.reconcile();
@@ -109,9 +105,7 @@ describe('of many revisions', () => {
     await converge(controller);
     expect([says(kube, 'Ready'), record(kube).status?.image]).toEqual(['True Serving', 'registry.example/shop:1']);
     for (let tag = 16; tag <= 27; tag += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
       await change(kube, { ...image(tag), rollbackTo: null });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
     }
     await controller.reconcile();
@@ -123,9 +117,7 @@ describe('of many revisions', () => {
     putRecord(kube);
     const controller = await aController(kube);
     for (let tag = 2; tag <= 12; tag += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
       await change(kube, image(tag));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await controller.reconcile();
     }
     kube.failOn(({ verb, kind, ref }) => {
@@ -142,9 +134,7 @@ describe('of many revisions', () => {
     for (const when of ['failOn', 'failAfter'] as const) {
       const kube = aServer();
       putRecord(kube);
-      // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
       const dying = await aController(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(dying);
       let deletions = 0;
       kube[when](({ verb, kind }) => {
@@ -153,15 +143,12 @@ describe('of many revisions', () => {
         return deletions % 2 === 1 ? new Unavailable('gone') : undefined;
       });
       for (let tag = 2; tag <= 15; tag += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await change(kube, image(tag));
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(dying).catch(() => undefined);
       }
       expect(deletions).toBeGreaterThan(0);
       dying.stop();
       kube[when](undefined);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(await aController(kube));
       expect(serials(kube), when).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
     }
@@ -399,17 +386,12 @@ describe('a revision that is rolled out while the controller is away, and then o
     let crashes = 0;
     for (const when of ['failOn', 'failAfter'] as const) {
       for (let at = 1, tried = at; tried >= at; at += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
         const kube = await left(2);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await rollOut(kube);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await change(kube, image(3));
-        // oxlint-disable-next-line no-await-in-loop -- as above
         tried = await crashed(await aController(kube), { when, at });
         crashes += 1;
         expect(states(kube)[1], `${when} ${at}`).not.toBe('2 SKIPPED');
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(await aController(kube));
         expect(states(kube), `${when} ${at}`).toEqual(['1 DEPLOYED', '2 DEPLOYED', '3 DEPLOYED']);
         expect(active(kube), `${when} ${at}`).toBe(3);

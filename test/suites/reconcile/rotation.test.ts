@@ -133,18 +133,14 @@ describe('a rotation', () => {
   it('a crash before or after any of its writes leads to the same pods, rolled once', async () => {
     for (const when of ['failOn', 'failAfter'] as const) {
       for (let crash = 1; crash <= 4; crash += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
         const dying = await converged();
         const { kube } = dying;
         const templates = new Set([podsOf(kube)]);
         putSecret(kube, { token: 'dHdv' });
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await dying.reconcile();
         dying.clock.ms += 3000;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await crashed(dying, { when, at: crash });
         templates.add(podsOf(kube));
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(await aController(kube));
         templates.add(podsOf(kube));
         expect(templates.size, `${when} at write ${crash}`).toBe(2);
@@ -289,12 +285,10 @@ describe('what sidecars and init containers read', () => {
 
   it('one that is missing rolls nothing, unless the pods can do without', async () => {
     for (const optional of [false, true]) {
-      // oxlint-disable-next-line no-await-in-loop -- each has the event loop to itself
       const controller = await converged(sidecar(optional));
       const { kube } = controller;
       const before = podsOf(kube);
       kube.erase(SECRETS, { namespace: 'team', name: 'mine' });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await later(controller);
       expect(podsOf(kube) === before, `optional: ${optional}`).toBe(!optional);
     }
@@ -346,9 +340,7 @@ describe('while the newest revision cannot be rolled out', () => {
     const passes = async (): Promise<void> => {
       for (let pass = 0; pass < 4; pass += 1) {
         clock.ms += 3000;
-        // oxlint-disable-next-line no-await-in-loop -- passes follow one another
         await reconcile();
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await makeReady(kube);
       }
     };

@@ -86,7 +86,6 @@ describe('with a range', () => {
         ...autoscaler,
         status: { conditions, currentReplicas: 4 },
       } as unknown as KubeObject);
-      // oxlint-disable-next-line no-await-in-loop -- one status after the other
       await converge(controller);
       expect(reasons(kube)).toMatchObject({
         Ready: 'Serving',
@@ -141,22 +140,17 @@ describe('handed over', () => {
     const writes = seen.length;
     for (const when of ['failOn', 'failAfter'] as const) {
       for (let crash = 1; crash <= Math.min(writes, 12); crash += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
         const dying = await scaled(before);
         const { kube } = dying;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await scaleTo(kube, after);
         let lowest = first;
         const onWrite = (): void => {
           lowest = Math.min(lowest, replicas(kube));
         };
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await crashed(dying, { when, at: crash, onWrite });
         lowest = Math.min(lowest, replicas(kube));
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const next = await aController(kube);
         const later = watched(kube);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(next);
         kube.failAfter(undefined);
         expect(
@@ -234,7 +228,6 @@ it('what was at zero for long has the time of a start when it is scaled up, befo
   await scaleTo(kube, { minScale: 1, maxScale: 1 });
   const passes = async (): Promise<unknown[]> => {
     for (let pass = 0; pass < 3; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one pass after the other
       await controller.reconcile();
     }
     return [says(kube, 'Ready'), says(kube, 'Stalled')];

@@ -55,10 +55,8 @@ async function rollBack(kube: FakeKube, number: number): Promise<void> {
 async function atRest(controller: MemoryController): Promise<string[]> {
   const written: string[] = [];
   for (let pass = 0; pass < 12; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     written.push(...controller.writes());
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await makeReady(controller.kube);
     controller.writes();
   }
@@ -212,7 +210,6 @@ it('a queue that fails gives way, and the server is not touched', async () => {
   putPod(kube, 'queue', revisions(kube)[1]?.spec.id ?? '', crashing(9));
   const written: string[] = [];
   for (let pass = 0; pass < 4; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     written.push(...controller.writes());
   }
@@ -246,7 +243,6 @@ it('what a failed revision left in a store does not hide which revision runs', a
   await setAvailable(kube, 'shop--queue', 1);
   putPod(kube, 'queue', revisions(kube)[3]?.spec.id ?? '', crashing(9));
   for (let pass = 0; pass < 3; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
   }
   kube.erase(PODS, { namespace: 'team', name: 'shop-queue-new' });
@@ -324,25 +320,17 @@ it('a quota that refuses the new pods of the queue holds all of the active revis
 describe('a revision that shares all pods is in force when its store has it', () => {
   it.each(['failOn', 'failAfter'] as const)('and not before, whatever write is lost (%s)', async (when) => {
     for (let at = 1; at < 12; at += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one history after the other
       const controller = await aConverged(SPEC);
       const { kube } = controller;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await resize(kube, { redisMemoryMb: 512, redisMemoryLimitMb: 1024 });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await crashed(controller, { when, at });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await edit(kube, { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const next = await aController(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await next.reconcile();
       const set = kube.objects<Workload>(STATEFUL_SETS).find(({ metadata }) => metadata.name === 'shop--redis');
       const isThere = JSON.stringify(set?.spec).includes('512Mi');
       if (!isThere) expect(states(kube)).not.toEqual(['DEPLOYED', 'DEPLOYED']);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await edit(kube, { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await atRest(next);
       expectActive(kube);
     }
@@ -370,9 +358,7 @@ it('revisions are pruned, but not those whose pods run', async () => {
   const { kube } = controller;
   const id = revisions(kube)[0]?.spec.id;
   for (let size = 1; size <= 14; size += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one revision after the other
     await resize(kube, { queueCpu: 0.5 + size / 20 });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(controller);
   }
   await atRest(controller);

@@ -83,7 +83,6 @@ it('a steady state logs nothing, also when the controller restarts', async () =>
   await converge(controller);
   expect(lines().length).toBeGreaterThan(0);
   for (let pass = 0; pass < 5; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one pass after the other
     await controller.reconcile();
   }
   expect(lines()).toEqual([]);
@@ -105,7 +104,6 @@ it('a record that flaps is limited', async () => {
       fails && verb === 'apply' && kind === 'Deployment' ? new Unavailable('gone') : undefined,
     );
     const [deployment] = kube.objects(DEPLOYMENTS);
-    // oxlint-disable-next-line no-await-in-loop -- somebody changes what Davit made, again and again
     if (deployment)
       await kube.mergePatch(
         DEPLOYMENTS,
@@ -113,7 +111,6 @@ it('a record that flaps is limited', async () => {
         { metadata: { labels: { 'davit.dev/component': `x${turn}` } } },
         { fieldManager: 'somebody' },
       );
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await controller.reconcile().catch(() => undefined);
     clock.ms += 1000;
     time.advanceSync(1000);

@@ -93,11 +93,9 @@ function aPodOf(kube: FakeKube, hash: string): Pod {
 async function settle(controller: MemoryController, room: 'there' | 'none' = 'there'): Promise<string[]> {
   const all: string[] = [];
   for (let pass = 0; pass < 25; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     const writes = controller.writes();
     all.push(...writes);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await world(controller.kube, room);
     controller.writes();
     if (writes.length === 0 && pass > 1)
@@ -146,11 +144,9 @@ it('are said while they are under way, and the revision is not DEPLOYED before t
   const seen = new Set<string>();
   const states = new Set<string | undefined>();
   for (let pass = 0; pass < 6; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     seen.add(`${runs(kube).cpu} ${says(kube, 'DatabaseReady')} ${newestRevision(kube).status?.state}`);
     states.add(record(kube).status?.state);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await world(kube);
   }
   await settle(controller);
@@ -213,9 +209,7 @@ it.each([
   kube.failOn((request) => (request.subresource === 'resize' ? refusal : undefined));
   await ask(kube, { dbCpu: 0.2 });
   for (let pass = 0; pass < 4; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await world(kube);
   }
   expect(runs(kube)).toEqual(before);
@@ -331,23 +325,16 @@ it('belong to a paused record: nothing is done', async () => {
 it.each(['failOn', 'failAfter'] as const)('survive a crash at every write (%s)', async (when) => {
   for (let pass = 0; pass < 5; pass += 1)
     for (let at = 1; at < 12; at += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one crash after the other
       const controller = await running();
       const { kube } = controller;
       const { uid } = runs(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await ask(kube, { dbCpu: 0.2, dbMemoryLimitMb: 2048 });
       for (let before = 0; before < pass; before += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await controller.reconcile();
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await world(kube);
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const writes = await crashed(controller, { when, at });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await world(kube);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await settle(await aController(kube));
       expect(runs(kube)).toEqual({ uid, cpu: '200m', memory: '2Gi' });
       expectSettled(kube);

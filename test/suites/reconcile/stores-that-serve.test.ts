@@ -31,7 +31,6 @@ async function change(kube: FakeKube, spec: object): Promise<void> {
 
 async function passes({ reconcile }: MemoryController): Promise<void> {
   for (let pass = 0; pass < 4; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
   }
 }
@@ -148,13 +147,10 @@ describe.each(Object.entries(BEHIND))('while the newest revision %s', (_why, sto
       ['VolumeMissing', 'False', PERSISTENT_VOLUME_CLAIMS],
       ['PasswordMissing', 'True', SECRETS],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one deployment after the other
       const controller = await behind(stop);
       const { kube } = controller;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (paused) await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
       kube.erase(kind, DATABASE);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await passes(controller);
       expect(says(kube, 'DatabaseReady')).toBe(`${status} ${lost}`);
       expect(censusOf([record(kube)], []).dataAtRisk).toEqual([{ reason: lost, count: 1 }]);

@@ -207,12 +207,10 @@ describe('a task', () => {
     });
     const seen: string[] = [];
     for (let pass = 0; pass < 8; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await controller.reconcile();
       const isOld = revisionIn(cronJobs(kube)) !== newestRevision(kube).spec.id;
       const isThere = kube.objects(STATEFUL_SETS).some(({ metadata }) => metadata.name === 'shop--postgres');
       seen.push(`${isOld ? 'old' : 'new'} ${isThere ? 'there' : 'gone'}`);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await makeReady(kube);
     }
     expect(seen).not.toContain('old gone');
@@ -226,9 +224,7 @@ describe('a task', () => {
       [0, true],
       [1, false],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one scale after the other
       await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: maxScale, maxScale } } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
       expect(cronJobs(kube)[0]?.spec['suspend']).toBe(suspend);
     }
@@ -305,9 +301,7 @@ describe('a task', () => {
         : undefined,
     );
     await change(kube, withTasks({ ...CLEAN, timeZone: 'Europe/Nowhere' }));
-    for (let pass = 0; pass < 4; pass += 1)
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
-      await controller.reconcile();
+    for (let pass = 0; pass < 4; pass += 1) await controller.reconcile();
     expect([record(kube).status?.state, says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual([
       'READY',
       'False ApplyRefused',
@@ -329,9 +323,7 @@ describe('a task', () => {
     startRun(kube, 'shop--clean-1');
     await change(kube, { sourceConfig: { tasks } });
     for (let pass = 0; pass < 3; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await controller.reconcile();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await makeWorkloadsReady(kube);
     }
     expect(newestRevision(kube).status?.state).toBe('DEPLOYED');
@@ -391,7 +383,6 @@ describe('a task', () => {
     const { kube } = controller;
     await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
     for (let pass = 0; pass < 12; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await controller.reconcile();
     }
     expect([cronJobs(kube), kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);

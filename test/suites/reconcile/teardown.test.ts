@@ -193,7 +193,6 @@ it('the pod and node that are waited for are named, and what to do about a dead 
   const ends = Date.parse(kube.objects(PODS)[0]?.metadata.deletionTimestamp ?? '');
   controller.clock.ms = ends;
   for (let pass = 0; pass < 5; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- until nothing but the pod is waited for
     await controller.reconcile();
   }
   controller.clock.ms = ends + 1000;

@@ -58,7 +58,6 @@ describe('a database of a driver that this version does not have', () => {
     const world = await onUnknown();
     const { kube } = world;
     for (let pass = 0; pass < 3; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one pass after the other
       await world.reconcile();
     }
     expect(changes(world)).toEqual([]);

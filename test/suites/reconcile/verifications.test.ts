@@ -186,9 +186,7 @@ describe('a record that asks for verifications', () => {
       [{ verify: true }, true],
       [{ enabled: false }, false],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one change after the other
       await edit(kube, { spec: { sourceConfig: { database: { backup } } } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(controller);
       expect([jobOf(kube) !== undefined, conditionIn(kube, 'BackupVerified') !== undefined]).toEqual([isOn, isOn]);
       expect(scriptOfBackup(kube).includes('pg_export_snapshot')).toBe(isOn);
@@ -320,7 +318,6 @@ it('nothing remains of them when the record is deleted', async () => {
   const { kube } = controller;
   await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
   for (let pass = 0; pass < 12; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
   }
   expect(kube.objects(CRON_JOBS)).toEqual([]);

@@ -117,17 +117,12 @@ it('given up by an explicit word: an empty one is made, and the word is none whe
 
 it('a crash at any write of the pass that makes the empty one still ends with one', async () => {
   for (let at = 1; at <= 4; at += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- each crash has a server of its own
     const controller = await aConverged();
     const { kube } = controller;
     kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(controller);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await giveUp(kube);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await crashed(controller, { when: 'failAfter', at });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(await aController(kube));
     expect([says(kube, 'Ready'), claims(kube).length], `crash at write ${at}`).toEqual(['True Serving', 1]);
   }
@@ -137,9 +132,7 @@ it('a crash at any write of the first pass is no loss', async () => {
   for (let at = 1; at <= 14; at += 1) {
     const kube = aServer();
     putRecord(kube);
-    // oxlint-disable-next-line no-await-in-loop -- each crash has a server of its own
     await crashed(await aController(kube), { when: at % 2 === 0 ? 'failAfter' : 'failOn', at });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(await aController(kube));
     expect([says(kube, 'Ready'), claims(kube).length], `crash at write ${at}`).toEqual(['True Serving', 1]);
   }
@@ -232,11 +225,9 @@ const HELD: readonly (readonly [why: string, hold: (kube: FakeKube) => Promise<v
 /** Passes in which every Job fails. */
 async function passes({ kube, reconcile }: MemoryController): Promise<void> {
   for (let pass = 0; pass < 6; pass += 1) {
-    /* oxlint-disable no-await-in-loop -- passes follow one another */
     await reconcile();
     await endJobs(kube, { type: 'Failed', status: 'True', reason: 'DeadlineExceeded' });
     await makeReady(kube);
-    /* oxlint-enable no-await-in-loop */
   }
 }
 

@@ -73,7 +73,6 @@ it.each([{ orphans: 2 }, { orphans: 100 }])(
     const keys = await woken.take();
     woken.stop();
     const all = async (): Promise<void> => {
-      // oxlint-disable-next-line no-await-in-loop -- one worker
       for (const key of keys) await controller.pass(key, 'secrets');
     };
     await all();
@@ -94,9 +93,7 @@ it("those that become nobody's one after the other wait for the next look, ten s
   const look = (index: number): Promise<unknown> => controller.pass(`team/gone--vars-${index}`, 'secrets');
   for (const index of [1, 2]) {
     kube.seed(SECRETS, aSecret(`gone--vars-${index}`));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await controller.reconcile('team/none');
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await look(index);
     clock.ms += 1000;
   }

@@ -162,9 +162,7 @@ it('a worker that becomes a singleton starts only after its last pod has ended',
   putPod(kube, 'mailer', id, { ready: true, state: { running: {} } }, true);
   const passes = async (): Promise<void> => {
     for (let pass = 0; pass < 4; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
       await reconcile();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await makeReady(kube);
     }
   };
@@ -238,7 +236,6 @@ it('a revision that fails gives way, and its new worker goes with it', async () 
   const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
   await kube.mergePatch(DEPLOYMENTS, { namespace: 'team', name: 'shop--mailer' }, { status }, writing);
   for (let pass = 0; pass < 6; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     kube.collectGarbage();
   }
@@ -343,7 +340,6 @@ it('a part that is deleted while it waits for the server of a new revision runs 
     [STATEFUL_SETS, 'shop--scheduler'],
   ] as const) {
     const uid = kube.objects(resource).find(({ metadata }) => metadata.name === name)?.metadata.uid ?? '';
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await kube.remove(resource, { namespace: 'team', name }, { uid });
   }
   kube.collectGarbage();

@@ -42,7 +42,6 @@ async function* pieces(count: number, size = 64 * 1024, failAt = -1): AsyncGener
   for (let n = 0; n < count; n += 1) {
     if (n === failAt) throw new Error('the sender has gone');
     yield Buffer.alloc(size, n);
-    // oxlint-disable-next-line no-await-in-loop -- as it comes from a connection
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

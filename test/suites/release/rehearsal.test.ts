@@ -120,7 +120,6 @@ beforeAll(async () => {
   await mirror('distroless/nodejs24-debian13:nonroot', bases['run-base']);
   const values = await readFile(join(root, 'charts/davit/values.yaml'), 'utf8');
   // Their content does not matter here: what the chart names must have a digest.
-  // oxlint-disable-next-line no-await-in-loop -- one registry
   for (const name of namedImages(values))
     await mirror(name.split('/').slice(1).join('/'), /valkey/.test(name) ? images.redis : images.postgres);
   ({ version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string });
@@ -227,7 +226,6 @@ describe.skipIf(noPods !== undefined)('a release', () => {
     const image = `${registryHost}/one/davit:${version}`;
     expect(await verify(image, key)).toContain('sha256:');
     expect(await verify(`${registryHost}/one/charts/davit:${version}`, key)).toContain('sha256:');
-    // oxlint-disable-next-line no-await-in-loop -- two
     for (const type of ['cyclonedx', 'slsaprovenance1'])
       await programs.cosign('verify-attestation', '--key', key, '--insecure-ignore-tlog=true', '--type', type, image);
     await mkdir(join(folder, 'foreign'), { recursive: true });
@@ -297,7 +295,6 @@ describe.skipIf(noPods !== undefined)('the released chart', () => {
     await kubectl(['create', 'namespace', TEAM]);
     await kubectl(['label', 'namespace', TEAM, 'davit.dev/tenant=true']);
     await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const record of recordsToUpgrade(TEAM, world.images, { small: true }))
       await kubectl(['apply', '-f', '-'], record);
     await until('every record to be READY', states, (now) => now.join() === allReady(names()).join(), 170_000);

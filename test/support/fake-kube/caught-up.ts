@@ -26,11 +26,9 @@ export async function caughtUp(kube: FakeKube, caches: readonly Watching[]): Pro
   if (!caches.some(isBehind)) return;
   kube.bookmark();
   for (let turn = 0; turn < TURNS && caches.some(isBehind); turn += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn at a time
     await new Promise((resolve) => setImmediate(resolve));
   }
   for (let pause = 0; pause < PAUSES && caches.some(isBehind); pause += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(PAUSE_MS);
     // For watches that have begun since.
     kube.bookmark();

@@ -569,7 +569,6 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
             if (error !== undefined && !signal.aborted) throw error;
             return;
           }
-          // oxlint-disable-next-line no-await-in-loop -- waits for the next event
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
@@ -662,7 +661,6 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         if (bytes === undefined)
           throw refusal(NotFound, `read ${path}`, 'the server could not find the requested resource');
         for (let at = 0; at < bytes.length; at += PIECE) {
-          // oxlint-disable-next-line no-await-in-loop -- as from a connection, a piece at a time
           await new Promise((resolve) => setImmediate(resolve));
           signal?.throwIfAborted();
           yield bytes.subarray(at, at + PIECE);

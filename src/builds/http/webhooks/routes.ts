@@ -207,7 +207,6 @@ async function isSignedBy(secret: string, body: Uint8Array, signature: Uint8Arra
   const hmac = createHmac('sha256', secret);
   for (let at = 0; at < body.length; at += STEP) {
     const over = turns.over();
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     if (over !== undefined) await over;
     hmac.update(body.subarray(at, at + STEP));
   }
@@ -229,7 +228,6 @@ async function repositoryPushed(body: Uint8Array, turns: Turns): Promise<string 
   for (const name of stringAt(body, ['repository', 'full_name'], STEP)) {
     if (name !== undefined) return name.length > 0 && name.length <= LONGEST_NAME ? name.toLowerCase() : undefined;
     const over = turns.over();
-    // oxlint-disable-next-line no-await-in-loop -- one step after the other
     if (over !== undefined) await over;
   }
   return undefined;

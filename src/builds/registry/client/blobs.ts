@@ -127,14 +127,12 @@ async function followed(
   for (let redirects = 0; ; redirects += 1) {
     const { location } = answer.headers;
     if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') return answer;
-    // oxlint-disable-next-line no-await-in-loop -- each redirect depends on the previous response
     await discard(answer);
     const next = URL.parse(location, url.href);
     if (next === null || redirects === MOST_REDIRECTS)
       throw new RegistryFailed('malformed', 'The registry sent too many redirects, or one that is not a URL.');
     url = next;
     // Blob storage authorizes by a signed URL, so the registry's credentials are not sent.
-    // oxlint-disable-next-line no-await-in-loop -- as above
     answer = await transport.request(url, { signal });
   }
 }

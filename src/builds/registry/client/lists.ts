@@ -27,16 +27,12 @@ export function makeLists({ origin, ask, urlOf }: RegistryRequests): RegistryLis
     for (let pages = 0; url !== undefined && found.length < atMost; pages += 1) {
       if (pages === MOST_PAGES)
         throw new RegistryFailed('malformed', `The registry has more than ${MOST_PAGES} pages of names.`);
-      // oxlint-disable-next-line no-await-in-loop -- each page links to the next
       const answer: Answer = await ask(url, asked);
       if (answer.statusCode === 404) {
-        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
         await discard(answer);
         return found;
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (answer.statusCode !== 200) throw await registryFailure(answer);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const page = Page.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, asked.signal)));
       if (!page.success) throw new RegistryFailed('malformed', 'The registry sent something other than a list.');
       found.push(...(namesOf(page.data) ?? []));

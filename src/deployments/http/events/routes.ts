@@ -124,7 +124,6 @@ async function eventsIn(
   const items: EventObject[] = [];
   let continueToken: string | undefined;
   do {
-    // oxlint-disable-next-line no-await-in-loop -- one page after the other
     const page = await kube.list<EventObject>(EVENTS, {
       namespace,
       limit: PAGE,

@@ -157,9 +157,7 @@ function registerTokenLists(app: App, { auth }: TokenNeeds, access: Access): voi
       const own = (await oauth.list(person)).filter(({ subject }) => subject.provider === provider);
       for (const { id } of own) {
         // A list has no values.
-        // oxlint-disable-next-line no-await-in-loop -- one after the other: the provider limits requests
         const entry = await oauth.find(person, id);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         if (entry) await answered(() => oauth.end(entry, requester));
       }
       const [tokens, were] = own.length === 1 ? ['1 token', 'was'] : [`${own.length} tokens`, 'were'];

@@ -133,10 +133,8 @@ async function openSite(cluster: Cluster, images: Images, say: (line: string) =>
     await makeSecret(api, BUILDS, 'registry-push', { '.dockerconfigjson': everything });
     await makeSecret(api, BUILDS, 'registry-pull', { '.dockerconfigjson': everything });
     for (const tenant of ['served', ...TENANTS]) {
-      // oxlint-disable-next-line no-await-in-loop -- a few
       await platform.makeTenant(tenant);
       // Without stores of their own: what is measured is what builds, not sixty pods that start.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await makeSecret(api, tenant, 'outside', { postgres: 'postgres://x@db.example/x', redis: 'redis://db.example' });
     }
     const { token } = await gitea.makeToken();
@@ -195,7 +193,6 @@ async function besideBare(site: Site, { repeats, say }: Bench): Promise<readonly
   const ours = { cold: [] as number[], cached: [] as number[] };
   const bare = { cold: [] as number[], cached: [] as number[] };
   for (let repeat = 0; repeat < repeats; repeat += 1) {
-    /* oxlint-disable no-await-in-loop -- one build at a time */
     const name = `shop-${repeat}`;
     const url = (await site.gitea.makeRepository(name)).replace(/\.git$/, '');
     for (const how of ['cold', 'cached'] as const) {
@@ -211,7 +208,6 @@ async function besideBare(site: Site, { repeats, say }: Bench): Promise<readonly
       for (const arm of repeat % 2 === 0 ? [byDavit, byHand] : [byHand, byDavit]) await arm();
       say(`  ${how}: ${ours[how].at(-1)?.toFixed(2)} s, in a bare pod ${bare[how].at(-1)?.toFixed(2)} s`);
     }
-    /* oxlint-enable no-await-in-loop */
   }
   const over = ours.cached.map((seconds, index) => seconds - (bare.cached[index] ?? 0));
   return [
@@ -412,10 +408,8 @@ async function secondsUntil(
   lookMs = LOOK_MS,
 ): Promise<number> {
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- until it is so
     if (await holds()) return (performance.now() - from) / 1000;
     if (performance.now() - from > PATIENCE_MS) throw new Error(`waited ${PATIENCE_MS / 1000} s for ${what}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(lookMs);
   }
 }
@@ -453,10 +447,8 @@ async function countFailures(
   let failed = 0;
   while (!signal.aborted) {
     requests += 1;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const answer = await fetch(address, { signal: AbortSignal.timeout(5000) }).catch(() => undefined);
     if (answer?.status !== 200) failed += 1;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(LOOK_AT_SERVED_MS);
   }
   return { requests, failed: failed + Math.abs(restartsOf(await servedPods(site)) - before) };

@@ -42,7 +42,6 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
   for (let repeat = 0; repeat < repeatsOf(bench); repeat += 1) {
     const pairs = [[davit({ workers }), ours] as const, [peer, theirs] as const];
     for (const [arm, into] of repeat % 2 === 0 ? pairs : pairs.toReversed()) {
-      // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
       const taken = await latenciesOf(bench, arm, Math.min(RECORDS, bench.records), secondsOf(bench));
       into.push(taken);
     }
@@ -173,7 +172,6 @@ export async function steadily({
   let failed: Error | undefined;
   try {
     for (let index = 0; index < count; index += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- on the beat
       await sleep(Math.max(0, begin + (index * 1000) / perS - performance.now()));
       const nth = had + index;
       const { namespace, name } = records[nth % records.length]?.metadata ?? { namespace: '', name: '' };
@@ -192,7 +190,6 @@ export async function steadily({
     if (failed !== undefined) throw failed;
     const end = performance.now() + ARRIVED_WITHIN_MS;
     const left = (): number => looks.at(-1)?.sent.size ?? 0;
-    // oxlint-disable-next-line no-await-in-loop -- looks again after a while
     while (left() > 0 && performance.now() < end) await sleep(20);
     if (left() > 0) throw new Error(`${left()} of ${count} changes had not reached their child after a minute`);
     return looks.map(({ samples }) => samples);

@@ -172,14 +172,12 @@ async function compare(
       const absolutes: Record<string, number> = {};
       for (const clients of bench.quick ? [10] : [1, 10, 50]) {
         for (let repeat = 0; repeat < Math.min(MOST_REPEATS, bench.repeats); repeat += 1) {
-          // oxlint-disable no-await-in-loop -- two at once would measure each other
           const arms = repeat % 2 === 0 ? [facade, bare] : [bare, facade];
           const before = await cpuMs(facade.pid);
           const first = await under(arms[0] as Serving, varied, clients);
           const second = await under(arms[1] as Serving, varied, clients);
           const [ours, theirs] = repeat % 2 === 0 ? [first, second] : [second, first];
           const used = (await cpuMs(facade.pid)) - before;
-          // oxlint-enable no-await-in-loop
           samples.push(ours.perSecond / theirs.perSecond);
           absolutes[`perSecond${clients}`] = Math.round(ours.perSecond);
           absolutes[`barePerSecond${clients}`] = Math.round(theirs.perSecond);
@@ -215,7 +213,6 @@ async function againstLive(
     const samples: number[] = [];
     let absolutes = {};
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-      // oxlint-disable no-await-in-loop -- two at once would measure each other
       const mine = await ours(10);
       const theirs = await putUnder({
         url: cluster.server,
@@ -225,7 +222,6 @@ async function againstLive(
         clients: 10,
         seconds: bench.quick ? 2 : 5,
       });
-      // oxlint-enable no-await-in-loop
       samples.push(mine.perSecond / theirs.perSecond);
       absolutes = {
         perSecond: Math.round(mine.perSecond),

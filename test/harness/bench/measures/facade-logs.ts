@@ -71,7 +71,6 @@ async function compare(bench: Bench, facade: Serving, tenant: Tenant, id: string
   let absolutes: Record<string, number> = {};
   await load();
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-    // oxlint-disable no-await-in-loop -- two at once would measure each other
     const calm = await load();
     const before = await rssMiB(facade.pid);
     let peak = before;
@@ -90,7 +89,6 @@ async function compare(bench: Bench, facade: Serving, tenant: Tenant, id: string
     const busy = await load();
     isOver = true;
     await Promise.all([sampled, read]);
-    // oxlint-enable no-await-in-loop
     ratios.push(busy.p99Ms / calm.p99Ms);
     grown.push(peak - before);
     absolutes = {

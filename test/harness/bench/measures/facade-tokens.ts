@@ -181,7 +181,6 @@ async function measureTime({ bench, server, tenant, facade, keep }: Needs): Prom
   const samples: number[] = [];
   let absolutes = {};
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- two at once would measure each other
     const [ours, theirs] = await inTurns(repeat, tokens, bare);
     samples.push(ours.p99Ms / theirs.p99Ms);
     absolutes = {
@@ -202,7 +201,6 @@ async function measureRefreshes({ bench, tenant, facade, keep }: Needs, issuer: 
   let ms = 0;
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
     const users = Array.from({ length: people }, (_, n) => `late-${repeat}-${n}`);
-    // oxlint-disable no-await-in-loop -- one repeat after the other
     await Promise.all(users.map((user) => keep(user, new Date(Date.now() - 1000))));
     const before = issuer.refreshed();
     const begun = performance.now();
@@ -221,7 +219,6 @@ async function measureRefreshes({ bench, tenant, facade, keep }: Needs, issuer: 
         throw new Error(`a caller got ${answer.status} ${status ?? ''}`);
     };
     await Promise.all(Array.from({ length: callers }, (_, n) => ask(users[n % people] ?? '')));
-    // oxlint-enable no-await-in-loop
     samples.push(issuer.refreshed() - before);
     ms = performance.now() - begun;
   }
@@ -238,7 +235,6 @@ async function measureMemory({ bench, tenant, facade, keep }: Needs): Promise<Fi
   const users = Array.from({ length: many }, (_, n) => `kept-${n}`);
   const left = users.values();
   const write = async (): Promise<void> => {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, in a few lanes
     for (const user of left) await keep(user, inAnHour());
   };
   await Promise.all(Array.from({ length: WRITERS }, write));
@@ -253,7 +249,6 @@ async function measureMemory({ bench, tenant, facade, keep }: Needs): Promise<Fi
     const load = { url: facade.url, headers: headersOf(tenant), clients: 10, turns: many, seconds: 600 };
     // An argument of a process has at most 128 KiB.
     for (let from = 0; from < many; from += 500)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await putUnder({ ...load, steps: steps.slice(from, from + 500), turns: 500, alternate: true });
     return rssMiB(facade.pid);
   };
@@ -262,7 +257,6 @@ async function measureMemory({ bench, tenant, facade, keep }: Needs): Promise<Fi
   // A process that has just begun grows with whatever it does.
   await after(few);
   for (let repeat = 0; repeat < (bench.quick ? 1 : 2); repeat += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const [withFew, withMany] = [await after(few), await after(many)];
     samples.push(withMany / withFew);
     absolutes = { tokens: many, rssMiB: Math.round(withMany), rssOfFewMiB: Math.round(withFew), few };

@@ -64,9 +64,7 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
 async function waits(server: BenchServer, from: number): Promise<number[]> {
   const each: number[] = [];
   for (let index = from; index < from + TRIES; index += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     each.push(await waitForOne(server, index));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(BETWEEN_MS);
   }
   return each;

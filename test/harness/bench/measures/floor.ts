@@ -53,7 +53,6 @@ async function growthFigure(key: string, bench: Bench, fillWith: (size: number) 
   const perRecord: number[] = [];
   const absolutes: Record<string, number> = {};
   for (const size of sizes) {
-    // oxlint-disable-next-line no-await-in-loop -- one at a time
     const { wallMs, rssMiB } = await fillWith(size);
     perRecord.push(wallMs / size);
     absolutes[`msPerRecordAt${size}`] = rounded(wallMs / size);

@@ -18,9 +18,7 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
     const graceful: number[] = [];
     const killed: number[] = [];
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one pair of controllers at a time
       graceful.push(await secondsWithout(server, bench, 'SIGTERM'));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       killed.push(await secondsWithout(server, bench, 'SIGKILL'));
       bench.say(`  told to end: ${graceful.at(-1)?.toFixed(2)} s; killed: ${killed.at(-1)?.toFixed(2)} s`);
     }

@@ -75,7 +75,6 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
         return await measure(bench, { hub, remote, id: await enrol(hub, remote) }, running);
       } finally {
         // The agent first: it writes to both.
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         for (const one of running.toReversed()) await one.stop();
       }
     }),
@@ -214,7 +213,6 @@ async function changesOf(
   const sightsOfHub = [...handedOver(hub, remote, pair.id), childrenOn(remote)];
   const all: Changes = { own: [], work: [], copy: [], hub: [], writes: { own: 0, hub: 0 } };
   let had = 0;
-  /* oxlint-disable no-await-in-loop -- one at a time */
   for (let repeat = 0; repeat < Math.min(MOST_REPEATS, bench.repeats); repeat += 1) {
     const taken = { own: [] as number[], work: [] as number[], copy: [] as number[], hub: [] as number[] };
     for (let turn = 0; turn < turnsOf(bench); turn += 1) {
@@ -252,7 +250,6 @@ async function changesOf(
     bench.say(`  ${told.join('; ')}`);
     await bothAtRest(bench, pair);
   }
-  /* oxlint-enable no-await-in-loop */
   return all;
 }
 

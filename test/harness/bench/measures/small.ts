@@ -33,9 +33,7 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
   );
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
     for (const arm of repeat % 2 === 0 ? [us, them] : [them, us]) {
-      // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
       taken.get(arm)?.runs.push(await restarted(bench, arm, RECORDS));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { samples } = await latenciesOf(bench, arm, RECORDS, SECONDS);
       taken.get(arm)?.p99Ms.push(quantile(samples, 0.99));
     }

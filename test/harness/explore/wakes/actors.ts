@@ -98,7 +98,6 @@ export function anAgent({ kube, scene }: LiveScene, clock: Clock): Promise<Actor
     const here = { local: kube, namespace: HUB, served: [SHOPS], listenerId: LISTENER };
     const gated: typeof hub.watch = async function* watchWhileLinked(...args) {
       for await (const event of hub.watch(...args)) {
-        // oxlint-disable-next-line no-await-in-loop -- one turn at a time
         while (!reachesHub(scene) && !stopping.signal.aborted) await new Promise((done) => setImmediate(done));
         yield event;
       }

@@ -43,7 +43,6 @@ async function walk(bound: Bound, seed: number, count: (world: LiveWorld) => voi
   const take = async (label: string | undefined): Promise<void> => {
     if (label !== undefined && world.broken.length === 0 && (await world.take(label))) taken.push(label);
   };
-  /* oxlint-disable no-await-in-loop -- one event after the other */
   await take(REST);
   const acts = 1 + Math.floor(random() * MOST_ACTS);
   for (let act = 0; act < acts && world.broken.length === 0; act += 1) {
@@ -61,7 +60,6 @@ async function walk(bound: Bound, seed: number, count: (world: LiveWorld) => voi
   }
   await take(REST);
   await take(DAY);
-  /* oxlint-enable no-await-in-loop */
   world.stop();
   count(world);
   return [taken, [...world.broken]];
@@ -77,9 +75,7 @@ export async function rerun(
   const taken: string[] = [];
   for (const label of labels) {
     if (world.broken.length > 0) break;
-    // oxlint-disable-next-line no-await-in-loop -- one event after the other
     say(`> ${label}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     if (!(await world.take(label))) continue;
     taken.push(label);
   }
@@ -90,7 +86,6 @@ export async function rerun(
 /** Without each part, from half of it to single labels, that the violation does not need. */
 async function shrink(bound: Bound, labels: readonly string[], property: string): Promise<readonly string[]> {
   let shortest = labels;
-  /* oxlint-disable no-await-in-loop -- each try begins with what the one before left */
   for (let size = Math.ceil(labels.length / 2); size > 0; size = size === 1 ? 0 : Math.ceil(size / 2))
     for (let from = 0; from < shortest.length; ) {
       const tried = shortest.filter((_label, at) => at < from || at >= from + size);
@@ -98,7 +93,6 @@ async function shrink(bound: Bound, labels: readonly string[], property: string)
       if (broken[0]?.property === property) shortest = taken;
       else from += size;
     }
-  /* oxlint-enable no-await-in-loop */
   return shortest;
 }
 
@@ -113,7 +107,6 @@ export async function replayWakes(
     const bound = bounds.find((one) => one.name === name);
     if (!bound) throw new Error(`no bound is called ${name}`);
     say(`${name}: ${property}`);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { broken } = await rerun(bound, events, say);
     for (const one of broken) say(`    BROKEN ${one.property}: ${one.message}`);
     if (broken.length > 0) holds = false;
@@ -133,14 +126,12 @@ export async function walkAll(
   let seed = from;
   const count = (world: LiveWorld): void => void (passes += world.passes());
   for (; seed < from + walks && !isOver() && !(first && found.size > 0); seed += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one walk after the other
     const [labels, [broken]] = await walk(bound, seed, count);
     if (!broken) continue;
     const { property, message } = broken;
     const what = `${property}: ${message.replaceAll(/[0-9a-f]{6,}/g, '#')}`;
     if (found.has(what)) continue;
     say(`VIOLATION ${bound.name} (seed ${seed}) ${property}: ${message}`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const events = first ? labels : await shrink(bound, labels, property);
     found.set(what, { property, message, bound: bound.name, events, afterwards: [] });
   }

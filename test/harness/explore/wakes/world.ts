@@ -211,7 +211,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   async function settle(): Promise<void> {
     let [version, until] = ['', 0];
     for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
-      /* oxlint-disable no-await-in-loop -- one step after the other */
       await settled();
       if (live.version() !== version) [version, until] = [live.version(), clock.ms + SOON_MS];
       const [woken] = dueBy(clock.ms);
@@ -221,7 +220,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
       if (soon && soon.at > clock.ms) pass(soon.at - clock.ms);
       if (soon) await reconcile(soon.actor, soon.id, true);
       else await happen(next as string);
-      /* oxlint-enable no-await-in-loop */
     }
     const onward = [...dueBy(clock.ms + SOON_MS).map(({ actor, id }) => labelOf(actor, id)), ...calm()];
     broken.push({ property: 'rest is reached', message: `It goes round: ${onward.join(', ')}.` });
@@ -241,9 +239,7 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
       for (let turns = 0; keys.length > 0 && turns < 100; turns += 1) {
         const id = turns < keys.length ? keys[turns] : dueOf(one);
         if (id === undefined) break;
-        // oxlint-disable-next-line no-await-in-loop -- one key after the other
         const wrote = await reconcile(one, id, false);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await one.settled();
         if (wrote.length > 0) {
           broken.push({ property, message: `${labelOf(one, id)}: ${wrote.join(', ')}` });
@@ -268,7 +264,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
         ),
         ...judgeWakes(scene, namespace),
       );
-    // oxlint-disable-next-line no-await-in-loop -- one process after the other
     for (const actor of actors.values()) if (broken.length === 0) await judgeKeys(actor);
   }
 
@@ -295,7 +290,6 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   }
 
   bound.begin(scene);
-  // oxlint-disable-next-line no-await-in-loop -- one process after the other
   for (const name of Object.keys(davits)) await restart(name);
   return {
     broken,

@@ -156,14 +156,11 @@ async function mounted(
   };
   while (!signal.aborted) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- until they are there
       const [source, push] = await Promise.all([read('source'), read('push')]);
       return { source, push };
     } catch {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(50);
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const { items } = await api.call<{ items: readonly ApiObject[] }>('GET', `/api/v1/namespaces/${namespace}/pods`);
     if (!items.some(({ metadata }) => metadata.uid === pod.metadata.uid)) return undefined;
   }

@@ -149,7 +149,6 @@ export async function enrol(stage: ListenerStage): Promise<ApiObject> {
   ];
   const end = performance.now() + 30_000;
   for (const path of wanted) {
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     while (!(await isThere(api, path)) && performance.now() < end) await pause(50);
   }
   await until('enrol: the Listener names its namespace', () => listenerNow(stage)?.status?.namespace === hubNamespace);
@@ -159,7 +158,6 @@ export async function enrol(stage: ListenerStage): Promise<ApiObject> {
     metadata: { name: OWN, annotations: { 'davit.dev/paused': 'true' } },
   });
   await until('enrol: connected', () => has(listenerNow(stage), 'Connected', 'True'));
-  // oxlint-disable-next-line no-await-in-loop -- three of them
   for (const [name, value] of [
     ['values-1', VALUES.first],
     ['values-2', VALUES.second],

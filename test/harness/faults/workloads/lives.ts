@@ -96,11 +96,9 @@ async function untilNamespaceIsGone(stage: Stage): Promise<void> {
   // The namespace controller looks again after a while that grows.
   const end = performance.now() + 2 * patienceMs;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     if (await isNamespaceGone(api, namespace)) return;
     if (performance.now() > end)
       throw new NotConverged(`doomed: the namespace is not gone in ${(2 * patienceMs) / 1000} s`);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await pause(100);
   }
 }

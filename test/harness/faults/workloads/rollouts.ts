@@ -80,9 +80,7 @@ export async function unmounted({ stage, api, paths, change, asked }: Acts): Pro
   // However often the record is looked at, and whatever comes of the events, what is new is said.
   for (let touch = 0; touch < 10; touch += 1) {
     const annotations = { 'example.com/touch': String(touch) };
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     await api.call('PATCH', `${paths.records}/${RECORD}`, { metadata: { annotations } }, MERGE);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await pause(200);
   }
   await change({ databaseDeletionPolicy: 'Retain' });
@@ -115,9 +113,7 @@ export async function migrated({ stage, api, paths, change }: Acts): Promise<voi
 export async function hasty({ stage, change, untilReady }: Acts): Promise<void> {
   stage.enter('hasty');
   for (const [index, imageUri] of IMAGES.slice(1).entries()) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other; the first meets children being applied
     await pause(index === 0 ? 400 : 120);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await change({ sourceRevisionConfig: { imageUri } });
   }
   await untilReady('hasty');

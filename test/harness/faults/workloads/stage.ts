@@ -63,7 +63,6 @@ export async function until(stage: Scene, what: string, holds: () => boolean): P
     }
     if (now - begin > patienceMs || now - changedAt > quietMs)
       throw new NotConverged(`${what}, not in ${((now - begin) / 1000).toFixed(1)} s: ${told(stage)}`);
-    // oxlint-disable-next-line no-await-in-loop -- it needs time
     await pause(20);
   }
 }

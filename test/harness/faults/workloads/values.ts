@@ -61,16 +61,13 @@ async function createPastPolicy(api: ApiClient, path: string, secret: object): P
   const end = performance.now() + 30_000;
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- another lane may have put it back
       await enforce('Audit');
       try {
-        // oxlint-disable-next-line no-await-in-loop -- the server notices after a moment
         await api.call('POST', path, secret);
         return;
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 403 || performance.now() > end) throw error;
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(100);
     }
   } finally {

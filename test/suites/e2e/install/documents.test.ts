@@ -325,7 +325,6 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     for (const child of running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
       const gone = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGINT');
-      // oxlint-disable-next-line no-await-in-loop -- one after another
       await gone;
     }
   }, 120_000);

@@ -102,7 +102,6 @@ export async function until<T>(
   let last: unknown;
   for (const end = Date.now() + withinMs; Date.now() < end; await sleep(200)) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       const answer = await ask();
       if (isEnough(answer)) return answer;
       last = answer;

@@ -45,10 +45,8 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
     now = minute;
     liveMinute(platform, minute, controller, api);
     // Garbage collections are reported between two turns of the event loop.
-    // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
     await turnOfTheLoop();
     for (const { metrics, instance } of processes) {
-      // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
       for (const [series, value] of rendered(await metrics.registry.metrics(), instance)) {
         const all = samples.get(series) ?? [];
         // Prometheus marks a series that a scrape no longer has.

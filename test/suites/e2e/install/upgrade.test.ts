@@ -68,11 +68,9 @@ function watchStates(): Watching {
   const wanted = allReady(names()).join(', ');
   const done = (async () => {
     while (!isOver) {
-      // oxlint-disable-next-line no-await-in-loop -- it is a poll
       const seen = (await states().catch((error: unknown) => [String(error)])).join(', ');
       looks += 1;
       if (seen !== wanted) others.push(seen);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(200);
     }
   })();
@@ -133,7 +131,6 @@ describe.skipIf(noPods !== undefined)('Helm', () => {
     await kubectl(['create', 'namespace', TEAM]);
     await kubectl(['label', 'namespace', TEAM, 'davit.dev/tenant=true']);
     await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const record of recordsToUpgrade(TEAM, ground.images, { small: true }))
       await kubectl(['apply', '-f', '-'], record);
     await until('every record to be READY', states, (now) => now.join() === allReady(names()).join(), 170_000);

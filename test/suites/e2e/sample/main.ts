@@ -51,12 +51,10 @@ function start(config: Config): void {
   async function untilDone(complaint: string, attempt: () => Promise<void>): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one try after the other
         await attempt();
         return;
       } catch (error) {
         log('warn', complaint, { error: errorText(error) });
-        // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
         await sleep(500, undefined, { signal: stopping.signal }).catch(() => undefined);
       }
     }

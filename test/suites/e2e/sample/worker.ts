@@ -34,12 +34,10 @@ export function startWorker(config: Config, store: Store, queue: Queue, log: Log
   async function take(): Promise<void> {
     while (!stopping.signal.aborted) {
       if (underWay.size >= config.jobs) {
-        // oxlint-disable-next-line no-await-in-loop -- the limit is the point
         await Promise.race(underWay);
         continue;
       }
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one pop at a time on one connection
         const job = await queue.pop();
         if (job === undefined) continue;
         const one = finish(job).finally(() => underWay.delete(one));
@@ -47,7 +45,6 @@ export function startWorker(config: Config, store: Store, queue: Queue, log: Log
       } catch (error) {
         if (stopping.signal.aborted) return;
         log('warn', 'Queue not read', { error: errorText(error) });
-        // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
         await pause(1000);
       }
     }
@@ -56,12 +53,10 @@ export function startWorker(config: Config, store: Store, queue: Queue, log: Log
   async function requeueStale(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one round after the other
         for (const job of await store.takeStaleJobs(staleSeconds)) await queue.push(job);
       } catch (error) {
         log('warn', 'Stale jobs not queued again', { error: errorText(error) });
       }
-      // oxlint-disable-next-line no-await-in-loop -- one round after the other
       await pause(5000);
     }
   }

@@ -58,7 +58,6 @@ beforeAll(async () => {
   await releaseChart(cluster, { isFirst: true });
   await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
   for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT, RESTORES, RESTORES_ALL]) {
-    // oxlint-disable-next-line no-await-in-loop -- seven small writes
     await bind(user, 'ClusterRole', 'davit-editor');
   }
   await bind(RESTORES, 'ClusterRole', 'davit-admin');
@@ -303,7 +302,6 @@ describe('Secrets whose name gives a right', () => {
     // The record may name it: so there must be no such Secret.
     expect(await create(EDITOR, evil, 'evil')).toMatchObject({ message: '', status: 201 });
     for (const query of ['', '?dryRun=All']) {
-      // oxlint-disable-next-line no-await-in-loop -- two small questions
       const { status, message } = await make('evil--vars-x', tokenOf('privileged'), EDITOR, query);
       expect(status).toBe(403);
       expect(message).toContain('Secret evil--vars-x must be of type Opaque');
@@ -346,7 +344,6 @@ describe('Secrets whose name gives a right', () => {
       { volumes: [{ name: 'v', secret: { secretName: of } }] },
       { sidecars: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: of } }] }] },
     ]) {
-      // oxlint-disable-next-line no-await-in-loop -- three small questions
       expect((await create(EDITOR, withPod(parts))).message).toContain(`Secret ${of} yourself`);
     }
   });
@@ -386,7 +383,6 @@ describe('Secrets whose name gives a right', () => {
     // What the controller would collect, or delete with a deployment, is labelled by whoever may delete it.
     for (const label of ['davit.dev/variables', 'davit.dev/oauth-provider', 'davit.dev/deployment-uid']) {
       const body = { metadata: { labels: { [label]: '' } } };
-      // oxlint-disable-next-line no-await-in-loop -- three small questions
       const { message } = await door.call('PATCH', `${secrets}/shop--postgres`, body, 'restores');
       expect(message).toContain('you need the right to delete Secret shop--postgres');
     }
@@ -430,7 +426,6 @@ describe('another use of a name that is referenced already', () => {
       ['ConfigMap settings', { volumes: [{ name: 'config', configMap: { name: 'settings' } }] }],
     ];
     for (const [what, parts] of wholes) {
-      // oxlint-disable-next-line no-await-in-loop -- six small questions
       expect((await patch(EDITOR, 'another', pod(parts))).message).toContain(`${what} yourself`);
     }
     expect(
@@ -470,7 +465,6 @@ describe('another use of a name that is referenced already', () => {
       ],
     ];
     for (const [what, more] of wider) {
-      // oxlint-disable-next-line no-await-in-loop -- five small questions
       expect((await patch(EDITOR, 'reach', pod({ ...parts, ...more }))).message).toContain(what);
     }
     expect(await patch(EDITOR, 'reach', pod({ ...parts, cpu: 1 }))).toMatchObject({ message: '', status: 200 });
@@ -567,7 +561,6 @@ describe('a database that begins with a backup', () => {
     // Also of an earlier deployment of its own name.
     expect((await create(EDITOR, begins('shop'))).message).toContain('a backup of the data of shop');
     for (const user of [READS_SECRETS, KUBERNETES_EDITOR]) {
-      // oxlint-disable-next-line no-await-in-loop -- two dry runs
       expect(await create(user, begins('old'))).toMatchObject({ message: '', status: 201 });
     }
     // A database that was moved, or that CloudNativePG runs, has its data in volumes of other names.
@@ -588,7 +581,6 @@ describe('a database that begins with a backup', () => {
       [EDITOR, { spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }],
       [EDITOR, change(null)],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- a few dry runs
       expect(await patch(user, 'begun', body), JSON.stringify(body)).toMatchObject({ message: '', status: 200 });
     }
   });
@@ -959,7 +951,6 @@ describe('the controller', () => {
       metadata: { name: 'a-tenant', labels: { 'davit.dev/tenant': 'true' } },
     });
     for (const namespace of ['no-tenant', 'a-tenant']) {
-      // oxlint-disable-next-line no-await-in-loop -- two small writes
       await door.call('POST', at(namespace, 'serviceaccounts'), { metadata: { name: 'default' } });
     }
   });
@@ -981,9 +972,7 @@ describe('the controller', () => {
       ],
     ];
     for (const [path, object] of rest) {
-      // oxlint-disable-next-line no-await-in-loop -- three small questions
       expect((await door.call('POST', path, object, CONTROLLER)).message).toContain(TENANTS);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await door.call('POST', `${path}?dryRun=All`, object)).status).toBe(201);
     }
     const key = { metadata: { name: 'davit-hmac' } };
@@ -1009,10 +998,8 @@ describe('the controller', () => {
       // The policy davit-secrets admits no such type by that name; the object may be older.
       const stringData = type === 'Opaque' ? {} : { username: 'a', password: 'b' };
       const isOdd = type !== 'Opaque';
-      // oxlint-disable-next-line no-await-in-loop -- four small objects
       const made = await door.call('POST', secrets, { metadata, type, immutable: true, stringData });
       expect(made.status).toBe(isOdd ? 403 : 201);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (!isOdd)
         verdicts.push((await door.call('DELETE', `${secrets}/${name}?dryRun=All`, undefined, CONTROLLER)).message);
     }
@@ -1056,7 +1043,6 @@ describe('the controller', () => {
     const sized = (cpu: string): object => ({ requests: { cpu, memory: '1Mi' }, limits: { cpu: '1', memory: '1Mi' } });
     const spec = { containers: [{ name: 'postgres', image: 'p:1', resources: sized('100m') }] };
     const other = { ...marked, 'davit.dev/component': 'server' };
-    // oxlint-disable-next-line no-await-in-loop -- two small objects
     for (const [name, labels] of [
       ['resized', marked],
       ['not-resized', other],
@@ -1106,10 +1092,8 @@ describe('the controller', () => {
       },
     ];
     for (const { status, ...metadata } of cases) {
-      // oxlint-disable-next-line no-await-in-loop -- a few small writes
       expect(await door.call('POST', at('a-tenant', 'pods'), { ...pod, metadata })).toMatchObject({ status: 201 });
       const path = at('a-tenant', `pods/${metadata.name}`);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const answer = await door.call('DELETE', path, undefined, CONTROLLER);
       if (status === 403) expect(answer.message).toContain('only pods of its deployments');
       expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
@@ -1123,9 +1107,7 @@ describe('the controller', () => {
       metadata: { name: 'values', labels: { 'davit.dev/variables': '' } },
     });
     for (const namespace of ['no-tenant', 'a-tenant']) {
-      // oxlint-disable-next-line no-await-in-loop -- two small writes
       await door.call('POST', at(namespace, 'secrets'), { metadata: { name: 'theirs' } });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await remove(namespace, 'secrets/theirs')).message).toContain("only objects with Davit's labels");
     }
     expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
@@ -1137,7 +1119,6 @@ describe('the controller', () => {
     const status = { status: { observedGeneration: 1 } };
     expect(await door.call('PATCH', `${records}/stray/status`, status, CONTROLLER)).toMatchObject({ status: 200 });
     for (const finalizers of [['davit.dev/teardown'], null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const answer = await door.call('PATCH', `${records}/stray`, { metadata: { finalizers } }, CONTROLLER);
       expect(answer).toMatchObject({ message: '', status: 200 });
     }
@@ -1280,7 +1261,6 @@ describe('who asked for a change', () => {
       [`${uid} 2 ${ANOTHER}`],
     ];
     for (const [claim, spec] of forged) {
-      // oxlint-disable-next-line no-await-in-loop -- a few dry runs
       expect((await write(claim, spec)).message, claim).toContain(REFUSED);
     }
     expect((await patch(undefined, 'who-changes', claiming(`${uid} 2 ${ANOTHER}`, scaled))).message).toContain(REFUSED);
@@ -1461,9 +1441,7 @@ describe('empty-database, which gives up the data of a lost volume', () => {
       condition('VolumeMissing', `${asks('another')}.`),
       condition('VolumeMissing', `${asks('a-uid-1')}.`),
     ]) {
-      // oxlint-disable-next-line no-await-in-loop -- four small writes
       await report(healthy);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await write('a-uid')).message, JSON.stringify(healthy)).toContain(REFUSED);
     }
     for (const lost of [
@@ -1472,20 +1450,13 @@ describe('empty-database, which gives up the data of a lost volume', () => {
       condition('PasswordMissing', `${asks('a-uid')}; then deploy a new revision.`, 'Stalled'),
       condition('VolumeTerminating', 'It is being deleted.', 'Stalled'),
     ]) {
-      // oxlint-disable-next-line no-await-in-loop -- four small writes
       await report(condition('Serving', '', 'Ready'), lost);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await write('another')).message, JSON.stringify(lost)).toContain(REFUSED);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(await write('a-uid'), JSON.stringify(lost)).toMatchObject({ message: '', status: 200 });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await report();
       // What is there stays, and hinders no other write.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await patch(EDITOR, 'empty', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await write('another')).message).toContain(REFUSED);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(await write(null)).toMatchObject({ message: '', status: 200 });
     }
   });
@@ -1506,7 +1477,6 @@ describe('hosting mode', () => {
   it('self-hosted takes external_docker alone', async () => {
     expect(await create(EDITOR, least('external_docker'))).toMatchObject({ message: '', status: 201 });
     for (const source of cloud) {
-      // oxlint-disable-next-line no-await-in-loop -- four small questions
       expect((await create(EDITOR, least(source))).message).toContain(`source ${source} is for hosting mode cloud`);
     }
   });
@@ -1517,7 +1487,6 @@ describe('hosting mode', () => {
       expect((await create(EDITOR, docker())).message).toContain('is for hosting mode self-hosted'),
     );
     for (const source of cloud) {
-      // oxlint-disable-next-line no-await-in-loop -- four small questions
       expect(await create(EDITOR, least(source))).toMatchObject({ message: '', status: 201 });
     }
     expect((await patch(EDITOR, 'before', { metadata: { labels: { a: 'b' } } })).status).toBe(200);
@@ -1548,7 +1517,6 @@ describe('hosting mode', () => {
       `${repository}-2@${digest}`,
       `shop@${digest}`,
     ]) {
-      // oxlint-disable-next-line no-await-in-loop -- four small questions
       expect((await create(EDITOR, of(image))).message).toContain(`repository, by digest: ${repository}@sha256:`);
     }
     expect((await patch(EDITOR, 'old-image', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toBe('');
@@ -1566,13 +1534,11 @@ describe('hosting mode', () => {
     await release('--set', 'settings.hosting=self-hosted');
     await eventually(async () => expect((await create(EDITOR, docker())).message).toBe(''));
     for (const [, spec] of hostile) {
-      // oxlint-disable-next-line no-await-in-loop -- five small questions
       expect(await create(EDITOR, spec)).toMatchObject({ message: '', status: 201 });
     }
     await release('--set', 'settings.hosting=self-hosted', '--set', 'settings.pods.policy=restricted');
     await eventually(async () => expect((await create(EDITOR, hostile[0]?.[1] ?? {})).status).not.toBe(201));
     for (const [words, spec] of hostile) {
-      // oxlint-disable-next-line no-await-in-loop -- five small questions
       expect((await create(EDITOR, spec)).message).toContain(words);
     }
     // kubectl stores a null in these, which asks for nothing (src/deployments/children/pod-policy.test.ts: what the pods get).
@@ -1643,7 +1609,6 @@ describe('hosting mode', () => {
       ],
     ];
     for (const [words, spec] of tooMuch) {
-      // oxlint-disable-next-line no-await-in-loop -- six small questions
       expect((await create(READS_SECRETS, spec)).message).toContain(words);
     }
     const without = docker({ sourceConfig: { runtime: { database: 'none', redis: 'none' } } });
@@ -1679,7 +1644,6 @@ describe('hosting mode', () => {
     for (const [settings, rows] of bySettings) {
       const [first] = rows;
       const { pods = {}, limits = {} } = JSON.parse(settings) as { pods?: object; limits?: object };
-      // oxlint-disable-next-line no-await-in-loop -- one platform after the other
       await release(
         '--set',
         'settings.hosting=self-hosted',
@@ -1688,12 +1652,10 @@ describe('hosting mode', () => {
         '--set-json',
         `settings.limits=${JSON.stringify(limits)}`,
       );
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await eventually(async () =>
         expect((await create(EDITOR, withPod(first?.spec ?? {}))).message).toContain(first?.says ?? ''),
       );
       for (const { name, spec, says } of rows) {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const { status, message } = await create(EDITOR, withPod(spec));
         expect([name, status, message]).toEqual([name, 422, expect.stringContaining(says)]);
       }

@@ -181,10 +181,8 @@ it('the controller writes namespaces, accounts and bindings of Listeners alone',
   expect(await create('/api/v1/namespaces', { metadata: { name: 'davit-lsn-00000000', labels } })).toMatch(/^201/);
   for (const more of [{ 'davit.dev/tenant': 'true' }, { 'pod-security.kubernetes.io/enforce': 'privileged' }]) {
     const marked = { metadata: { name: 'davit-lsn-00000000', labels: { ...labels, ...more } } };
-    // oxlint-disable-next-line no-await-in-loop -- a few dry runs
     expect(await create('/api/v1/namespaces', marked)).toContain('only its own labels');
     const path = `/api/v1/namespaces/${namespace}?dryRun=All`;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const changed = await door.call('PATCH', path, { metadata: { labels: more } }, CONTROLLER);
     expect([changed.status, changed.message]).toEqual([403, expect.stringContaining('only its own labels')]);
   }

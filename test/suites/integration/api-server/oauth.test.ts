@@ -294,9 +294,7 @@ describe('a pod with nothing but its projected token', () => {
     });
     expect((await authenticate(agent, as('bazaar'))).body).toMatchObject({ status: 'pending', token: null });
     // Nor by the link, which goes through chats.
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const one of [tokenOf.get('bazaar') as Tenant, tenant]) {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const waited = await davit.call(one, 'GET', `/v2/auth/wait/${body.auth_id}?timeout=0`);
       expect(waited.body).toEqual({ status: 'not_found', token: null });
     }
@@ -347,7 +345,6 @@ describe('an end', () => {
     ({ client_id: clientId } = (await davit.call(tenant, 'GET', '/v2/auth/providers/notes')).body);
     expect((await entries('client')).length).toBe(1);
     expect([await tokensOf(owner), await tokensOf(agentOfShop)].map(({ length }) => length)).toEqual([2, 1]);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const id of ['google_workspace', 'notes'])
       expect((await davit.call(tenant, 'DELETE', `/v2/auth/providers/${id}`)).status).toBe(200);
     const records = ['delete', 'appd', 'shop', 'bazaar', '-n', tenant.namespace, '--timeout=180s'];

@@ -771,7 +771,6 @@ describe('immutable fields', () => {
     await door.call('POST', RECORDS, aRecord(begun, 'begun-with-a-backup'));
     const place = `${RECORDS}/begun-with-a-backup?dryRun=All`;
     for (const restore of [{ from: 'other', at: '2026-02-01T00:00:00+01:00' }, null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one change after the other
       expect(await door.call('PATCH', place, asking(restore))).toMatchObject({ status: 200, message: '' });
     }
   });

@@ -235,7 +235,6 @@ async function haveArchive(): Promise<void> {
     status: { serverRecoveryWindow: { 'old--postgres': { firstRecoverabilityPoint: '2026-01-01T00:00:00Z' } } },
   };
   const keys = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'davit-backup-store', namespace } };
-  // oxlint-disable-next-line no-await-in-loop -- two objects
   for (const object of [known, keys]) await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(object) });
   const database = { driver: 'cloudnative-pg', archive: {}, restore: { from: 'old', archive: true } };
   await cluster.kubectl(['apply', '-f', '-'], { input: record('begun', { sourceConfig: { database } }) });
