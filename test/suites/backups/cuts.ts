@@ -268,7 +268,7 @@ const CUTS: Readonly<Record<string, (world: World) => Cut>> = {
         if (name !== 'davit-dump') return;
         const write = world.postgres.shell.bind(undefined);
         const timer = setTimeout(
-          () => write(`psql -X -q -d live -c "${WRITES[world.random(WRITES.length)]}" > /dev/null`),
+          () => write(`psql -X -q -d app -c "${WRITES[world.random(WRITES.length)]}" > /dev/null`),
           20 + world.random(60),
         );
         child.once('exit', () => clearTimeout(timer));
@@ -301,8 +301,8 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
   const place = { postgres, own, s3 };
   const life = { uid: 'u2', keep: 2 };
   const sql = (text: string): void =>
-    void postgres.shell(`psql -X -q -d live -v ON_ERROR_STOP=1 > /dev/null`, {}, text);
-  postgres.shell('createdb live; createdb more');
+    void postgres.shell(`psql -X -q -d app -v ON_ERROR_STOP=1 > /dev/null`, {}, text);
+  postgres.shell('createdb app; createdb more');
   postgres.shell(`psql -X -q -d more -c 'create table kept as select generate_series(1, 100) n'`);
   sql(TABLES);
   sql(ROWS);
@@ -328,7 +328,7 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
     newest,
     older,
     random,
-    live: wholeOf(postgres, 'live'),
+    live: wholeOf(postgres),
     stop,
   };
 }
@@ -343,14 +343,14 @@ function addOtherLife(objects: Map<string, Buffer>, keyOf: (file: string) => str
   objects.set(`${key}/manifest.json`, Buffer.from(JSON.stringify({ ...manifest, uid: 'u1', name, takenAt })));
 }
 
-const wholeOf = ({ shell }: LocalPostgres, database: string): string =>
-  [database, 'more'].map((name) => shell(WHOLE, { PGDATABASE: name })).join('');
+const wholeOf = ({ shell }: LocalPostgres): string =>
+  ['app', 'more'].map((name) => shell(WHOLE, { PGDATABASE: name })).join('');
 
 /** What a verification claims, held against what its pod restored and against what was dumped. */
 function wrongClaim(world: World, { verified }: Verified, known: string, dumped: string | undefined): string[] {
   if (verified === undefined) return [];
   if (verified.name < known) return [`${verified.name} is verified, and ${known} is not there`];
-  if (dumped !== undefined && wholeOf(world.own, 'app') !== dumped)
+  if (dumped !== undefined && wholeOf(world.own) !== dumped)
     return [`${verified.name} is verified, and what was restored is something else`];
   return [];
 }
@@ -368,7 +368,7 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
     const before = world.live;
     const sent = await backUp(world, world.life, backingUp);
     known = sent?.name ?? known;
-    world.live = wholeOf(world.postgres, 'live');
+    world.live = wholeOf(world.postgres);
     dumpedNow = world.live === before ? before : undefined;
     for (const [key, content] of world.objects)
       if (!key.includes(`/${world.life.uid}/`) && s3.objects.get(key)?.equals(content) !== true)
@@ -384,7 +384,7 @@ async function makeCut(name: string, world: World, ofNewest: string): Promise<{ 
   // What its own pod did not report may be whole all the same: the store refused to show it.
   const dumped = verified.verified?.name === world.newest ? ofNewest : dumpedNow;
   wrong.push(...wrongClaim(world, verified, known, dumped));
-  const live = wholeOf(world.postgres, 'live');
+  const live = wholeOf(world.postgres);
   if (live !== world.live) wrong.push('the live database has changed');
   world.live = live;
   if (there.size !== s3.objects.size || [...there].some(([key, content]) => s3.objects.get(key) !== content))
@@ -413,7 +413,7 @@ export async function cutAtRandom(count: number, seed: number, only?: string): P
     // What the newest backup has.
     const { verified, words } = await verify(world, world.life);
     if (verified === undefined) throw new Error(`a backup without a cut is not verified: ${words}`);
-    const ofNewest = wholeOf(world.own, 'app');
+    const ofNewest = wholeOf(world.own);
     const names = only === undefined ? Object.keys(CUTS) : [only];
     for (let index = 0; index < count; index += 1) {
       const name = names[index % names.length] ?? '';

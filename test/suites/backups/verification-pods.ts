@@ -117,7 +117,7 @@ function runScript({ container, folder }: Step, { postgres, own }: Place, accide
   const env: Record<string, string> = { ...(isOwn ? own : postgres).env };
   for (const [name, value] of Object.entries(given))
     if (value !== undefined && !name.startsWith('PG')) env[name] = value;
-  env['PGDATABASE'] = isOwn ? 'app' : 'live';
+  env['PGDATABASE'] = 'app';
   const [command = '', ...args] = (container.command ?? []).map((one) =>
     one.replaceAll('/dev/termination-log', 'termination'),
   );
