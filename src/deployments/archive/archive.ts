@@ -56,6 +56,8 @@ export const ArchiveManifest = z.object({
   files: z.array(DumpFile).min(1),
   /** Number of roles of the server. Absent in the backup of a single database. */
   roles: z.int().min(0).optional(),
+  /** Whether everything in the application's database is its owner's, who then loads it. */
+  isOwned: z.boolean().optional(),
   /** Extensions of the application's database. */
   extensions: z.array(z.string().max(255)).optional(),
   /** Why what a database had is missing, although verification is on. */

@@ -54,6 +54,7 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
   const manifest = await fetchChosen(store, fetching);
   const { name, takenAt, sizeBytes, uid } = manifest;
   if (uid !== fetching.into) await writeFile(join(folder, 'foreign'), '');
+  if (manifest.isOwned === true) await writeFile(join(folder, 'owned'), '');
   await writeFile(join(folder, 'manifest'), JSON.stringify(manifest));
   await writeFile(join(folder, 'fetched'), JSON.stringify({ from: from.deployment, name, takenAt, sizeBytes }));
   return manifest;

@@ -55,7 +55,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
   const { owner, folder, random, isByHand, number, tenant } = sending;
   const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
-  const { roles, extensions } = About.parse(jsonOf(await fileText(join(folder, 'about'))));
+  const { roles, isOwned, extensions } = About.parse(jsonOf(await fileText(join(folder, 'about'))));
   const { files, contentsProblem } = await dumpedFiles(folder);
   const name = archiveName(takenAt, random);
   const described = manifestKey(owner, name);
@@ -87,7 +87,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     sizeBytes,
     files,
     extensions,
-    ...(roles !== undefined && { roles }),
+    ...(roles !== undefined && { roles, isOwned }),
     ...(tenant !== undefined && { tenant }),
     ...(number !== undefined && { number }),
     ...(contentsProblem !== undefined && { contentsProblem }),
@@ -132,7 +132,11 @@ async function keepTo(store: ObjectStore, sending: Sending, made: string): Promi
 const MOST_MANIFEST = 2 * 1024 * 1024;
 
 /** What a server that was dumped says of itself. `roles`: absent where one database was dumped. */
-const About = z.object({ roles: z.int().min(0).optional(), extensions: z.array(z.string()) });
+const About = z.object({
+  roles: z.int().min(0).optional(),
+  isOwned: z.boolean().optional(),
+  extensions: z.array(z.string()),
+});
 
 interface Dumped {
   readonly files: DumpFile[];

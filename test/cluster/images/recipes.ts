@@ -119,7 +119,7 @@ export async function finishBase(folder: string): Promise<void> {
 /** As much of the official `python` and `node` images as a Dockerfile on them relies on: names of programs, and `pip install`. */
 const bases: Readonly<Record<'python' | 'node', Recipe>> = {
   python: {
-    packages: ['python3', 'python3-pip', 'ca-certificates'],
+    packages: ['python3', 'python3-pip', 'python3-setuptools', 'ca-certificates'],
     onBase: true,
     ownerOf: () => root,
     async finish(folder, packages) {

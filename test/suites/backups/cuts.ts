@@ -301,8 +301,8 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
   const place = { postgres, own, s3 };
   const life = { uid: 'u2', keep: 2 };
   const sql = (text: string): void =>
-    void postgres.shell(`psql -X -q -d app -v ON_ERROR_STOP=1 > /dev/null`, {}, text);
-  postgres.shell('createdb app; createdb more');
+    void postgres.shell(`psql -X -q -d app -v ON_ERROR_STOP=1 > /dev/null`, { PGUSER: 'app' }, text);
+  postgres.shell('createuser app; createdb -O app app; createdb more');
   postgres.shell(`psql -X -q -d more -c 'create table kept as select generate_series(1, 100) n'`);
   sql(TABLES);
   sql(ROWS);

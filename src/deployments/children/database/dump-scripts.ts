@@ -7,7 +7,7 @@
 import { OWNER, SUPERUSER } from '../../record/database-driver.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { dumpWithContents, PSQL } from './contents-script.ts';
-import { OWN_WORDS } from './own-words.ts';
+import { OWN_SESSION, OWN_WORDS } from './own-words.ts';
 
 /** Smaller are those of objects that initdb has made. Source: PostgreSQL's access/transam.h, FirstNormalObjectId. */
 export const FIRST_OWN = 16_384;
@@ -21,6 +21,12 @@ const DUMPED = 'datconnlimit <> -2';
 
 const EXTENSIONS = `'extensions', (select coalesce(json_agg(extname order by extname), '[]') from pg_extension where extname <> 'plpgsql')`;
 
+/** Whether nobody but its owner has anything in the database, extensions apart. What the first superuser has is in no pg_shdepend. */
+const IS_OWNED = `(select not exists (select from pg_shdepend s join pg_database d on d.oid = s.dbid and d.datname = current_database() where s.deptype = 'o' and s.refobjid <> d.datdba)
+and not exists (select from (select 'pg_class'::regclass as c, oid from pg_class where relowner = 10 union all select 'pg_proc'::regclass, oid from pg_proc where proowner = 10
+union all select 'pg_type'::regclass, oid from pg_type where typowner = 10 union all select 'pg_namespace'::regclass, oid from pg_namespace where nspowner = 10 and nspname !~ '^pg_') x
+where oid >= ${FIRST_OWN} and not exists (select from pg_depend d where d.classid = x.c and d.objid = x.oid and d.deptype in ('e', 'i'))))`;
+
 /** What is to be dumped. */
 export interface Dumped {
   /** Whether the script runs as a superuser that is not the application. */
@@ -33,10 +39,12 @@ export interface Dumped {
 export function dumpScript({ isWhole, isCounted }: Dumped): string {
   const command = `pg_dump -w -F custom ${isWhole ? '--create' : '--no-owner --no-privileges'} -f dump`;
   const make = isCounted ? dumpWithContents(command) : `${command} 2> problem || own_words $?\n`;
-  const about = isWhole ? `'roles', (select count(*) from pg_roles where oid >= ${FIRST_OWN}), ` : '';
+  const about = isWhole
+    ? `'roles', (select count(*) from pg_roles where oid >= ${FIRST_OWN}), 'isOwned', ${IS_OWNED}, `
+    : '';
   return `set -eu
 umask 077
-date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
+${OWN_SESSION}date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
 ${OWN_WORDS}${AWAIT_SERVER}one() {
 ${make}pg_restore --list dump > /dev/null
 }
@@ -46,7 +54,7 @@ ${PSQL} -c "select json_build_object(${about}${EXTENSIONS})" > about
 }
 
 /** The server that is restored has its superuser and the application's role already, with passwords of their own. */
-const WHOLE = `closed=$(${PSQL} -c "select string_agg(quote_ident(datname), ', ') from pg_database where not datallowconn and ${FURTHER} and ${DUMPED}")
+const WHOLE = `closed=$(${PSQL} -c "select string_agg(datname, ', ') from pg_database where not datallowconn and ${FURTHER} and ${DUMPED}")
 if [ -n "$closed" ]; then
   echo "No backup is made without these databases, which allow no connections: $closed. Allow connections to them, or drop them." >&2
   exit 1

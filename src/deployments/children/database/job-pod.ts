@@ -160,7 +160,7 @@ export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
     volumeMounts: [
       { name: 'data', mountPath: SERVER_DATA },
       { name: 'run', mountPath: '/var/run/postgresql' },
-      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'server-tmp', mountPath: '/tmp' },
       { name: 'shm', mountPath: '/dev/shm' },
     ],
   };
@@ -184,6 +184,8 @@ export function ownServerVolumes({ postgres }: DatabaseJob): NonNullable<IPodSpe
   return [
     { name: 'data', emptyDir: { sizeLimit: storageQuantity(postgres.storageGi) } },
     { name: 'run', emptyDir: {} },
+    // The container beside it that has the store's key is not to find what a function of the dump has written.
+    { name: 'server-tmp', emptyDir: {} },
     { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
   ];
 }

@@ -10,7 +10,7 @@ import { SUPERUSER } from '../../record/database-driver.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { CONTENTS, PSQL } from './contents-script.ts';
 import { FIRST_OWN, KEPT } from './dump-scripts.ts';
-import { COPY_WORDS, OWN_WORDS } from './own-words.ts';
+import { COPY_WORDS, OWN_SESSION, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -26,7 +26,7 @@ const FURTHER_ROLES = `pg_roles where oid >= ${FIRST_OWN} and oid <> (select dat
 /** Only the superuser of a pod's server loads roles and further databases: a Cluster has roles of its own. */
 const BEGIN = `set -eu
 umask 077
-mark="davit-restore $RESTORE_ID "
+${OWN_SESSION}mark="davit-restore $RESTORE_ID "
 begun="davit-restoring $RESTORE_ID"
 sql() {
   ${PSQL} "$@"
@@ -99,21 +99,25 @@ fi
 `;
 
 /**
+ * The session is its owner's own where nobody else has anything in the database: checks of tables call functions of the application, which in a session
+ * of the superuser would be the superuser, whatever its role.
+ *
  * Without the dump's last line, which commits, nothing is left, and no comment. A pipe hides a failure of its first command, so what was loaded is
  * read from the database. \`fetched\` has no quotation marks of SQL.
  */
 export const LOAD = `${BEGIN}${OWN_WORDS}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
 if [ ! -e loaded ]; then
 empty
-export PGOPTIONS='-c default_transaction_read_only=off'
 flags=
+loader=$PGUSER
 if [ -e roles.sql ]; then
 ${LOAD_ROLES}${UNDO}${LOAD_FURTHER}fi
-${LOAD_EXTENSIONS}if [ ! -e roles.sql ]; then
+${LOAD_EXTENSIONS}if [ ! -e roles.sql ] || [ -e owned ]; then
+loader=$owner
 pg_restore --list dump | grep -v ' COMMENT - EXTENSION ' > entries
-flags='--no-owner --no-privileges -L entries'
-PGOPTIONS="$PGOPTIONS -c role=$owner"
+flags='-L entries'
 fi
+if [ ! -e roles.sql ]; then flags='-L entries --no-owner --no-privileges'; fi
 pg_restore -f - --single-transaction $flags dump 2> pg-restore-problem | {
   while IFS= read -r line; do
     printf '%s\\n' "$line"
@@ -123,7 +127,10 @@ pg_restore -f - --single-transaction $flags dump 2> pg-restore-problem | {
     fi
   done
   cat
-} | psql -X -w -q -v ON_ERROR_STOP=1 > /dev/null 2> problem || copy_words $?
+} | {
+  if [ "$loader" != "$PGUSER" ]; then export PGUSER="$loader" PGPASSWORD="\${OWNER_PASSWORD:-}"; fi
+  psql -X -w -q -v ON_ERROR_STOP=1
+} > /dev/null 2> problem || copy_words $?
 fi
 now=$(comment 'current_database()')
 case $now in
@@ -133,8 +140,7 @@ esac
 `;
 
 /** What each database has then. */
-export const COUNT = `unset PGOPTIONS
-for folder in further-*; do
+export const COUNT = `for folder in further-*; do
   if [ ! -e "$folder/dump" ]; then continue; fi
   (
     cd "$folder"

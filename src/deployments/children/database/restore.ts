@@ -14,6 +14,7 @@ import { databaseNames, databaseNumberOf, restoreIdOf, restoreOf } from '../../r
 import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
+import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
@@ -46,7 +47,12 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
   const { record, revision, settings } = inputs;
   const labels = commonLabels(record, RESTORE);
   const meta = ownedMeta(record, databaseNames(record, revision).restore, RESTORE);
-  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: restoreIdOf(record, revision) }];
+  const { postgresSecret: secretName } = databaseNames(record, revision);
+  const env = [
+    OWN_RELATIONS,
+    { name: 'RESTORE_ID', value: restoreIdOf(record, revision) },
+    fromSecret('OWNER_PASSWORD', { secretName, secretKey: 'password' }),
+  ];
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',

@@ -49,6 +49,7 @@ describe.skipIf(!origin || !next)(`a server${origin ? '' : ' (skipped: PostgreSQ
     const manifest = [...s3.objects].find(([key]) => key.endsWith('manifest.json'))?.[1].toString() ?? '';
     writeFileSync(join(folder, 'manifest'), manifest);
     writeFileSync(join(folder, 'fetched'), LOADED);
+    if (ArchiveManifest.parse(JSON.parse(manifest)).isOwned === true) writeFileSync(join(folder, 'owned'), '');
     if (!isOwn) writeFileSync(join(folder, 'foreign'), '');
     run(origin, 'rm -f contents further-*/contents');
     return ArchiveManifest.parse(JSON.parse(manifest));
@@ -72,15 +73,15 @@ done`,
 
   it('has all databases, roles, owners, grants, settings, extensions and rows again', async () => {
     if (origin) makeServer(origin);
-    const { files, roles, extensions } = await dumped();
+    const { files, roles, isOwned, extensions } = await dumped();
     expect(files.map(({ database }) => database)).toEqual([undefined, 'reports', 'odd name*', undefined]);
-    expect([roles, extensions]).toEqual([4, ['citext', 'dblink', 'hstore', 'pg_trgm']]);
+    expect([roles, isOwned, extensions]).toEqual([4, false, ['citext', 'dblink', 'hstore', 'pg_trgm']]);
     run(next, `${CHECK}${LOAD}${COUNT}`);
     expect(described(next)).toBe(described(origin));
     expect(await compareBackup(folder, new Date())).toMatchObject({ tables: 5, rows: 2504 });
-    expect(sql(next, `select extname, extowner::regrole from pg_extension where extname in ('dblink', 'hstore')`)).toBe(
-      'dblink|postgres\nhstore|app',
-    );
+    expect(
+      sql(next, `select extname, extowner::regrole from pg_extension where extname in ('dblink', 'hstore') order by 1`),
+    ).toBe('dblink|postgres\nhstore|app');
     expect(readFileSync(join(folder, 'said'), 'utf8')).toBe(LOADED);
     // The passwords of roles are those of before, and Davit's are the new server's own.
     const passwords = `select rolname, rolpassword from pg_authid where rolname !~ '^(pg_|app$)' order by 1`;
@@ -89,6 +90,52 @@ done`,
     // A restore that is repeated finds that it was done.
     run(next, `rm said; ${CHECK}cat loaded; ${LOAD}`);
     expect(readFileSync(join(folder, 'loaded'), 'utf8')).toBe(LOADED);
+  });
+
+  // What an application does that would be the superuser: it may set anything on its database, and a check calls its function.
+  const HOSTILE = `create schema evil; create extension hstore;
+create function evil.f() returns boolean language plpgsql as $$begin
+  reset role; set session authorization default;
+  if pg_catalog.current_setting('is_superuser') = 'on' then alter role app superuser; end if;
+  return true;
+exception when insufficient_privilege then return true; end$$;
+create view evil.pg_database as select * from pg_catalog.pg_database where evil.f() offset 0;
+create view evil.pg_roles as select * from pg_catalog.pg_roles where evil.f() offset 0;
+create view evil.pg_class as select * from pg_catalog.pg_class where evil.f() offset 0;
+alter database app set search_path = evil, public, pg_catalog; alter database app set role = 'app';
+create table evil.t(n int); insert into evil.t values (1); alter table evil.t add check (evil.f());
+create table evil.loop(n int); create function evil.g(evil.loop) returns boolean language sql as 'select evil.f()';
+insert into evil.loop values (1); alter table evil.loop add check (evil.g(loop)); create index on evil.t ((n + 1));
+create materialized view evil.mv as select evil.f(); select lo_from_bytea(77, 'large'); comment on table evil.t is 'mine';
+alter default privileges in schema evil grant select on tables to public; grant select on evil.t to public`;
+  const asApplication = (statements: string): void =>
+    void origin?.shell(`psql -X -q -o /dev/null -v ON_ERROR_STOP=1 << 'END'\n${statements}\nEND\n`, {
+      PGUSER: 'app',
+      PGDATABASE: 'app',
+    });
+  const superusers = `select rolname from pg_catalog.pg_roles where rolsuper`;
+
+  it('has no other superuser afterwards, whatever its application has in its database', async () => {
+    sql(origin, 'create role bystander');
+    asApplication(HOSTILE);
+    const { isOwned, roles } = await dumped();
+    expect([isOwned, roles, sql(origin, superusers)]).toEqual([true, 2, 'postgres']);
+    run(next, `${CHECK}${LOAD}${COUNT}`);
+    expect(sql(next, superusers)).toBe('postgres');
+    expect(await compareBackup(folder, new Date())).toMatchObject({ tables: 2, rows: 2 });
+    expect(sql(next, `select relowner::regrole, relacl is not null from pg_class where oid = 'evil.t'::regclass`)).toBe(
+      'app|t',
+    );
+    expect(sql(next, `select rolname from pg_roles where rolname = 'bystander'`)).toBe('bystander');
+    run(next, `rm said; ${CHECK}cat loaded; ${LOAD}`);
+    expect(sql(next, superusers)).toBe('postgres');
+  });
+
+  it('has no other superuser after the restore of one database', async () => {
+    asApplication(HOSTILE);
+    await dumped({ isWhole: false });
+    run(next, `${CHECK}${LOAD}${COUNT}`);
+    expect(sql(next, superusers)).toBe('postgres');
   });
 
   it('gets no passwords with the backup of another deployment', async () => {
