@@ -15,9 +15,12 @@ it.each([
 
 it('warns of each image whose tag moves, by its setting', () => {
   const images = { postgres: 'docker.io/library/postgres:17', redis: 'r.example:5000/valkey' };
-  expect(settingsWarnings(Settings.parse({ images }))).toEqual([
+  expect(settingsWarnings(Settings.parse({ images, backups: { image: 'davit:latest' } }))).toEqual([
     expect.stringContaining('settings.images.postgres is docker.io/library/postgres:17. Its tag moves'),
-    expect.stringContaining('settings.images.redis is r.example:5000/valkey. Its tag moves'),
+    expect.stringMatching(
+      /^settings\.images\.redis is r\.example:5000\/valkey\. Its tag moves.*\. Name the whole version/,
+    ),
+    expect.stringContaining('settings.backups.image is davit:latest. Its tag moves'),
   ]);
 });
 

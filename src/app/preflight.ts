@@ -26,12 +26,18 @@ const FIRST_LOOK_MS = 3000;
 const AGAIN_MS = 5 * 60_000;
 
 /** What is possible and not recommended in the settings, as sentences. */
-export function settingsWarnings({ builds, images }: Pick<Settings, 'builds' | 'images'>): string[] {
+export function settingsWarnings({
+  backups,
+  builds,
+  images,
+}: Pick<Settings, 'backups' | 'builds' | 'images'>): string[] {
   const named = [
     ['images.postgres', images.postgres],
     ['images.cloudNativePg', images.cloudNativePg],
     ['images.redis', images.redis],
     ['builds.images.builder', builds.images.builder],
+    ['builds.images.davit', builds.images.davit],
+    ['backups.image', backups.image],
   ] as const;
   return [...named.flatMap(([setting, image]) => movingTagWarning(setting, image)), ...registryWarnings(builds)];
 }
@@ -42,12 +48,17 @@ const FIXED_TAG = /^v?\d+\.\d+\.\d/;
 const FIXED_POSTGRES_TAG = /^v?\d+\.\d+(\.\d|-)/;
 
 function movingTagWarning(setting: string, image: string | undefined): string[] {
-  const fixed = /postgres|Pg/.test(setting) ? FIXED_POSTGRES_TAG : FIXED_TAG;
+  const isPostgres = /postgres|Pg/.test(setting);
+  const fixed = isPostgres ? FIXED_POSTGRES_TAG : FIXED_TAG;
   const isFixed = image === undefined || image.includes('@') || fixed.test(image.slice(image.lastIndexOf(':') + 1));
   return isFixed
     ? []
     : [
-        `settings.${setting} is ${image}. Its tag moves, so each node runs what it pulled last, and a database may get another base. Name version and base, as in 17.11-trixie, or a digest.`,
+        `settings.${setting} is ${image}. Its tag moves, so each node runs what it pulled last${
+          isPostgres
+            ? ', and a database may get another base. Name version and base, as in 17.11-trixie, or a digest'
+            : '. Name the whole version, or a digest'
+        }.`,
       ];
 }
 

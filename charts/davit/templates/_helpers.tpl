@@ -46,12 +46,21 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{/* The names of this chart's images, by their values, as YAML. */}}
 {{- define "davit.namedImages" -}}
-{{- with .Values.settings -}}
+{{- if not .Values.image.digest }}
+image.tag: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+{{- end }}
+{{- with .Values.settings }}
 {{- range $field, $name := pick .images "postgres" "cloudNativePg" "redis" }}
 settings.images.{{ $field }}: {{ $name | quote }}
 {{- end }}
 {{- with .builds.images.builder }}
 settings.builds.images.builder: {{ . | quote }}
+{{- end }}
+{{- with .builds.images.davit }}
+settings.builds.images.davit: {{ . | quote }}
+{{- end }}
+{{- with .backups.image }}
+settings.backups.image: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- if .Values.registry.enabled }}

@@ -30,19 +30,19 @@ interface Act {
 const ACTS = {
   restore: {
     action: 'Restore',
-    does: 'is stopped until its next database has the backup. The present database is kept.',
+    does: 'will be stopped until its next database has the backup. The present database is kept.',
   },
   move: {
     action: 'Move',
-    does: 'is stopped until a Cluster of CloudNativePG has all that its database has. The present database is kept.',
+    does: 'will be stopped until a Cluster of CloudNativePG has all that its database has. The present database is kept.',
   },
   upgrade: {
     action: 'Upgrade',
-    does: 'is stopped until a database of the newer PostgreSQL has all that its database has. The present database is kept.',
+    does: 'will be stopped until a database of the newer PostgreSQL has all that its database has. The present database is kept.',
   },
   return: {
     action: 'Return',
-    does: 'is stopped until it uses the database before again, with the data that it had then. What was written since stays in the present database, which is kept.',
+    does: 'will be stopped until it uses the database before again, with the data that it had then. What was written since stays in the present database, which is kept.',
   },
   'delete-previous': {
     action: 'DeletePrevious',

@@ -461,6 +461,8 @@ it.each([
     ['registry.image', 'settings.builds.images.builder'],
   ],
   [`settings.images.redis=valkey:8,imageDigests.valkey:8=${DIGEST}`, []],
+  ['image.tag=latest,settings.backups.image=davit:latest', ['image.tag', 'settings.backups.image']],
+  [`image.tag=latest,image.digest=${DIGEST}`, []],
 ])('warns of the images whose tags move: %s', async (set, named) => {
   const warned = [...(await notes(set)).matchAll(/WARNING: (\S+) is \S+\. Its tag moves/g)].map(([, value]) => value);
   expect(warned).toEqual(named);
