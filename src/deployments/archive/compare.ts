@@ -7,7 +7,7 @@ import type { VerificationReport } from '../../schema/database.ts';
 import { ArchiveManifest, DUMP, pathOf, ROLES } from './archive.ts';
 import { contentsOf, missingContents, rowsOf, toldDifferences } from './contents.ts';
 import { Unusable } from './fetch.ts';
-import { fileText } from './file-text.ts';
+import { fileText } from './send.ts';
 
 /** `folder`: with `manifest`, and `contents` of each restored database. Throws Unusable if they differ. */
 export async function compareBackup(folder: string, now: Date): Promise<VerificationReport> {

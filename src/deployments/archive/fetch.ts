@@ -21,9 +21,8 @@ import {
   ROLES,
   unfitness,
 } from './archive.ts';
-import { fileText } from './file-text.ts';
 import { furtherWords } from './further-databases.ts';
-import { digestOf } from './send.ts';
+import { digestOf, fileText } from './send.ts';
 
 export interface Fetching extends Asked {
   /** The deployment whose backup is fetched, of any of its lives. */

@@ -1,6 +1,6 @@
 // What a Cluster would not get of a server of driver pod. Imports no zod at run time, because kubectl-davit bundles it.
 
-/** For people. Undefined if a Cluster gets all of it, or nothing is known. One of the roles is that of the application. */
+/** For people. Undefined if a Cluster gets all of it, or nothing is known. The role of the application counts as one. */
 export function furtherWords({
   databases = 1,
   roles = 1,

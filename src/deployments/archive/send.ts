@@ -24,7 +24,6 @@ import {
   storedAmong,
 } from './archive.ts';
 import { type Contents, contentsOf } from './contents.ts';
-import { fileText } from './file-text.ts';
 import { majorOf } from './postgres-major.ts';
 import { expiredKeys, type Retention } from './retention.ts';
 
@@ -161,7 +160,7 @@ async function dumpedFiles(folder: string): Promise<Dumped> {
       name,
       sizeBytes,
       sha256,
-      ...(database !== undefined && name !== DUMP && name !== ROLES && { database }),
+      ...(database !== undefined && { database }),
       ...(contents && { contents }),
     });
   }
@@ -184,6 +183,15 @@ function textOfManifest(manifest: ArchiveManifest): string {
   if (text.length <= MOST_MANIFEST) return text;
   const files = manifest.files.map(({ contents: _contents, ...file }) => file);
   return write({ ...manifest, files, contentsProblem: 'the database has too many tables' });
+}
+
+/** Undefined for a file that is not there. */
+export async function fileText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    return undefined;
+  }
 }
 
 /** SHA-256 of a file, in hex. */

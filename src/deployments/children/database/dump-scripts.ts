@@ -5,16 +5,17 @@
 // database; where databases are counted, `contents` stands beside each dump.
 
 import { OWNER, SUPERUSER } from '../../record/database-driver.ts';
-import { AWAIT_SERVER } from './await-server.ts';
+import { AWAIT_SERVER, BEGIN } from './await-server.ts';
 import { dumpWithContents, PSQL } from './contents-script.ts';
-import { OWN_SESSION, OWN_WORDS } from './own-words.ts';
+import { OWN_WORDS } from './own-words.ts';
 
 /** Smaller are those of objects that initdb has made. Source: PostgreSQL's access/transam.h, FirstNormalObjectId. */
 export const FIRST_OWN = 16_384;
 
 /** Databases that a restored server has anyway. `postgres` is where PostgreSQL's own tools connect to, and the application may make nothing in it. */
-export const KEPT = "('postgres', 'template0', 'template1')";
-const FURTHER = `datname not in ${KEPT} and datname <> current_database()`;
+const KEPT = "('postgres', 'template0', 'template1')";
+/** Condition of pg_database: the databases beside these and the application's, to which the session is connected. */
+export const FURTHER = `datname not in ${KEPT} and datname <> current_database()`;
 
 /** What was dropped and not to its end has connection limit -2. Source: PostgreSQL's catalog/pg_database.h. */
 const DUMPED = 'datconnlimit <> -2';
@@ -42,9 +43,7 @@ export function dumpScript({ isWhole, isCounted }: Dumped): string {
   const about = isWhole
     ? `'roles', (select count(*) from pg_roles where oid >= ${FIRST_OWN}), 'isOwned', ${IS_OWNED}, `
     : '';
-  return `set -eu
-umask 077
-${OWN_SESSION}date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
+  return `${BEGIN}date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
 ${OWN_WORDS}${AWAIT_SERVER}one() {
 ${make}pg_restore --list dump > /dev/null
 }

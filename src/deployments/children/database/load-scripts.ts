@@ -1,5 +1,6 @@
-// Shell scripts of the pods that load a backup. A server of driver pod gets all of it from its superuser: the roles, each further database, and
-// last the application's, in one transaction. Without `roles.sql` the backup is of one database, and everything in it becomes its owner's.
+// Shell scripts of the pods that load a backup. In a server of driver pod the superuser makes the roles and each further database. The application's
+// database comes last, in one transaction, which is its owner's session where nobody else has anything in it. Without `roles.sql` the backup is of one
+// database, and everything in it becomes its owner's.
 //
 // The databases say how far a restore is, so that one whose pod or Job was lost is repeated without harm: a comment on `postgres`, from the
 // transaction that makes the roles, says that the restore has begun, and one on the application's, from the transaction that loads it, which
@@ -7,10 +8,10 @@
 
 import { REFUSED } from '../../../schema/meta.ts';
 import { SUPERUSER } from '../../record/database-driver.ts';
-import { AWAIT_SERVER } from './await-server.ts';
+import { AWAIT_SERVER, BEGIN } from './await-server.ts';
 import { CONTENTS, PSQL } from './contents-script.ts';
-import { FIRST_OWN, KEPT } from './dump-scripts.ts';
-import { COPY_WORDS, OWN_SESSION, OWN_WORDS } from './own-words.ts';
+import { FIRST_OWN, FURTHER } from './dump-scripts.ts';
+import { COPY_WORDS, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -20,13 +21,10 @@ where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
 and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')`,
 };
 
-const FURTHER = `pg_database where datname not in ${KEPT} and datname <> current_database()`;
 const FURTHER_ROLES = `pg_roles where oid >= ${FIRST_OWN} and oid <> (select datdba from pg_database where datname = current_database())`;
 
 /** Only the superuser of a pod's server loads roles and further databases: a Cluster has roles of its own. */
-const BEGIN = `set -eu
-umask 077
-${OWN_SESSION}mark="davit-restore $RESTORE_ID "
+const HOW_FAR = `mark="davit-restore $RESTORE_ID "
 begun="davit-restoring $RESTORE_ID"
 sql() {
   ${PSQL} "$@"
@@ -39,7 +37,7 @@ empty() {
   count=$(sql -c "$OWN_RELATIONS")
   others=0
   if [ "$PGUSER" = ${SUPERUSER.user} ]; then
-    others=$(sql -c "select (select count(*) from ${FURTHER}) + (select count(*) from ${FURTHER_ROLES})")
+    others=$(sql -c "select (select count(*) from pg_database where ${FURTHER}) + (select count(*) from ${FURTHER_ROLES})")
   fi
   if [ "$count" != 0 ] || [ "$others" != 0 ]; then
     echo "The database is not empty: it has $count tables, indexes and sequences, and its server has $others further databases and roles. A backup is loaded only into an empty database: create another deployment, with a scale of 0." >&2
@@ -49,7 +47,7 @@ empty() {
 `;
 
 /** Leaves \`loaded\` where this restore was done before. */
-export const CHECK = `${BEGIN}${AWAIT_SERVER}now=$(comment 'current_database()')
+export const CHECK = `${BEGIN}${HOW_FAR}${AWAIT_SERVER}now=$(comment 'current_database()')
 case $now in
   "$mark"*) printf '%s' "\${now#"$mark"}" > loaded ;;
   *) empty ;;
@@ -71,15 +69,18 @@ fi
 /** What a try before has left, whose pod was lost and may still be running. Nothing is dropped of a server that is restored. */
 const UNDO = `sql > /dev/null << 'END_OF_SQL'
 select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid();
-select format('drop database %I', datname) from ${FURTHER} and shobj_description((select oid from pg_database where datname = current_database()), 'pg_database') is null
+select format('drop database %I', datname) from pg_database where ${FURTHER} and shobj_description((select oid from pg_database where datname = current_database()), 'pg_database') is null
 \\gexec
 END_OF_SQL
 `;
 
-/** With what is set on the application's database, which is there already. */
-const LOAD_FURTHER = `for folder in further-*; do
+/** The pattern is its own match where no folder has it. */
+const EACH_FURTHER = `for folder in further-*; do
   if [ ! -e "$folder/dump" ]; then continue; fi
-  pg_restore -w --create --exit-on-error -d ${SUPERUSER.database} "$folder/dump" 2> problem || own_words $?
+`;
+
+/** With what is set on the application's database, which is there already. */
+const LOAD_FURTHER = `${EACH_FURTHER}  pg_restore -w --create --exit-on-error -d ${SUPERUSER.database} "$folder/dump" 2> problem || own_words $?
 done
 pg_restore --create --list dump | grep -E '^[0-9]+; [0-9]+ [0-9]+ (DATABASE PROPERTIES - |ACL - DATABASE )' > properties || :
 pg_restore --create -L properties -f - dump | sed '/^CREATE DATABASE /d' > properties.sql
@@ -105,7 +106,7 @@ fi
  * Without the dump's last line, which commits, nothing is left, and no comment. A pipe hides a failure of its first command, so what was loaded is
  * read from the database. \`fetched\` has no quotation marks of SQL.
  */
-export const LOAD = `${BEGIN}${OWN_WORDS}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
+export const LOAD = `${BEGIN}${HOW_FAR}${OWN_WORDS}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
 if [ ! -e loaded ]; then
 empty
 flags=
@@ -140,9 +141,7 @@ esac
 `;
 
 /** What each database has then. */
-export const COUNT = `for folder in further-*; do
-  if [ ! -e "$folder/dump" ]; then continue; fi
-  (
+export const COUNT = `${EACH_FURTHER}  (
     cd "$folder"
     PGDATABASE=$(cat name)
     export PGDATABASE

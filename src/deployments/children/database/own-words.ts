@@ -4,13 +4,6 @@
 const HIDDEN = 'the log of the database has the error, which may quote a row';
 
 /**
- * For sessions of the superuser in a database whose owner may set anything on it: with another search path, the names of Davit's statements would be
- * those of his functions and views. Options of a connection win over what is set on databases and roles.
- */
-export const OWN_SESSION = `export PGOPTIONS='-c search_path=pg_catalog -c role=none -c default_transaction_read_only=off'
-`;
-
-/**
  * `own_words CODE` ends with this code, and writes what the program itself has said to `problem`. What PostgreSQL adds to an error
  * (DETAIL, CONTEXT, QUERY) is on lines of its own, and may be rows of a table.
  */

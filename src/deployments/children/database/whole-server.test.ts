@@ -83,7 +83,7 @@ done`,
       sql(next, `select extname, extowner::regrole from pg_extension where extname in ('dblink', 'hstore') order by 1`),
     ).toBe('dblink|postgres\nhstore|app');
     expect(readFileSync(join(folder, 'said'), 'utf8')).toBe(LOADED);
-    // The passwords of roles are those of before, and Davit's are the new server's own.
+    // Roles keep their passwords; the superuser and the application have those of the new server.
     const passwords = `select rolname, rolpassword from pg_authid where rolname !~ '^(pg_|app$)' order by 1`;
     expect(sql(next, passwords)).toBe(sql(origin, passwords));
     expect(sql(next, `select rolpassword is null, rolsuper from pg_authid where rolname = 'app'`)).toBe('t|f');
