@@ -367,7 +367,7 @@ async function sayWhatNext(
     `  ${plugin} rollback ${DEPLOYMENT}${flags}   # and back; all commands: ${plugin} --help`,
     `${cluster.outlivesDemo ? 'That context is your own' : "That KUBECONFIG is an administrator's"}. To be a member of the team, with roles davit-editor and edit in namespace ${TENANT} and no other right:`,
     `  export KUBECONFIG=${editor}   # then kubectl and ${plugin} need no flags`,
-    `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
+    `Then deploy something of your own: ${builds === undefined ? 'docs/start.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',
   ];
   process.stdout.write(lines.join('\n'));

@@ -1,4 +1,4 @@
-// The commands of docs/api.md and the first ones of README.md, run as they stand there by a shell that has curl, kubectl
+// The commands of docs/api.md and those of docs/start.md, run as they stand there by a shell that has curl, kubectl
 // and nothing of ours.
 
 import { copyFile, writeFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ interface Pods {
 }
 
 it.skipIf(davit.node !== 'real')(
-  'the examples of README.md are READY on two cores, beside a sample without sizes',
+  'the examples of docs/start.md are READY on two cores, beside a sample without sizes',
   async () => {
     const tenant = await davit.tenant('readme');
     const inTenant = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', tenant.namespace, ...args]);
@@ -53,7 +53,7 @@ it.skipIf(davit.node !== 'real')(
     await copyFile(davit.kubeconfig, kubeconfig);
     await davit.kubectl(['config', 'set-context', '--current', '--namespace=readme', '--kubeconfig', kubeconfig]);
 
-    const [, section = ''] = textOf('README.md').split('\n## A deployment\n');
+    const [, section = ''] = textOf('docs/start.md').split('\n## A deployment\n');
     await writeFile(join(shell.folder, 'shop.yaml'), fences(section, 'yaml')[0] ?? '');
     const typed = [...(fences(section, 'console')[0] ?? '').matchAll(/^\$ (.*)$/gm)].map(([, command = '']) => command);
     const curl = fences(section, 'sh')[0] ?? '';

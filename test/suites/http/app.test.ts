@@ -164,9 +164,9 @@ it("the page's example deployment needs no other object", async () => {
   const [example] = examples as readonly [{ readonly source_revision_config: object }];
   const { status, body } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', example);
   expect([status, body.secret_references]).toEqual([201, null]);
-  // The image of the README, which anybody can pull.
-  const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8');
-  expect(readme).toContain(`\`${body.source_revision_config.image_uri}\``);
+  // The image of docs/start.md, which anybody can pull.
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/start.md'), 'utf8');
+  expect(page).toContain(`\`${body.source_revision_config.image_uri}\``);
 });
 
 it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(

@@ -46,7 +46,7 @@ function hello(image: string, name = 'hello', namespace = 'team', spec: object =
   });
 }
 
-describe('README.md', () => {
+describe('docs/start.md', () => {
   it('a deployment over HTTP', async () => {
     const post = [...toRun.left].find((line) => line.startsWith('curl -s -X POST')) ?? '';
     const said = await shell.run([toRun.take(post)], { API: davit.apiUrl, TOKEN: tenant.token });
@@ -60,7 +60,7 @@ describe('README.md', () => {
   });
 
   it('the same with kubectl, with the documented record, until it is READY', async () => {
-    const record = fences(textOf('README.md'), 'yaml').find((text) => text.includes('kind: AppDeployment')) ?? '';
+    const record = fences(textOf('docs/start.md'), 'yaml').find((text) => text.includes('kind: AppDeployment')) ?? '';
     await writeFile(join(shell.folder, 'shop.yaml'), record);
     await type(
       'kubectl config set-context --current --namespace=team',

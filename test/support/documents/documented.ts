@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../../..');
 const DOCUMENTS = [
   'README.md',
   'CONTRIBUTING.md',
+  'docs/start.md',
   'docs/install.md',
   'docs/tenants.md',
   'docs/upgrade.md',
