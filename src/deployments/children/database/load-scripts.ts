@@ -11,7 +11,7 @@ import { SUPERUSER } from '../../record/database-driver.ts';
 import { AWAIT_SERVER, BEGIN } from './await-server.ts';
 import { CONTENTS, PSQL } from './contents-script.ts';
 import { FIRST_OWN, FURTHER } from './dump-scripts.ts';
-import { COPY_WORDS, OWN_WORDS } from './own-words.ts';
+import { COPY_WORDS, OWN_WORDS, WITH_CODES } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -62,7 +62,7 @@ const LOAD_ROLES = `if [ "$(comment "'${SUPERUSER.database}'")" != "$begun" ]; t
       echo "select format('alter role %I password null', rolname) from pg_authid where rolpassword is not null and oid >= ${FIRST_OWN} and rolname <> '$owner' \\gexec"
     fi
     echo "comment on database ${SUPERUSER.database} is '$begun';"
-  } | sql --single-transaction -f - > /dev/null 2> problem || copy_words $?
+  } | sql ${WITH_CODES} --single-transaction -f - > /dev/null 2> problem || copy_words $?
 fi
 `;
 
@@ -84,7 +84,7 @@ const LOAD_FURTHER = `${EACH_FURTHER}  pg_restore -w --create --exit-on-error -d
 done
 pg_restore --create --list dump | grep -E '^[0-9]+; [0-9]+ [0-9]+ (DATABASE PROPERTIES - |ACL - DATABASE )' > properties || :
 pg_restore --create -L properties -f - dump | sed '/^CREATE DATABASE /d' > properties.sql
-sql -f properties.sql > /dev/null 2> problem || copy_words $?
+sql ${WITH_CODES} -f properties.sql > /dev/null 2> problem || copy_words $?
 `;
 
 /**
@@ -130,7 +130,7 @@ pg_restore -f - --single-transaction $flags dump 2> pg-restore-problem | {
   cat
 } | {
   if [ "$loader" != "$PGUSER" ]; then export PGUSER="$loader" PGPASSWORD="\${OWNER_PASSWORD:-}"; fi
-  psql -X -w -q -v ON_ERROR_STOP=1
+  psql -X -w -q -v ON_ERROR_STOP=1 ${WITH_CODES}
 } > /dev/null 2> problem || copy_words $?
 fi
 now=$(comment 'current_database()')
