@@ -68,7 +68,7 @@ function registryWarnings({ registry }: Settings['builds']): string[] {
   if (registry.pullSecret === undefined && registry.pushSecret === undefined)
     return [`${key}, and the registry has no credentials: whoever reaches it can read and replace all images.`];
   return [
-    `${key}: whoever runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that takes Davit's tokens (docs/builds.md), or only tenants that trust one another.`,
+    `${key}: whoever runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that takes Davit's tokens (docs/build-platform.md), or only tenants that trust one another.`,
   ];
 }
 

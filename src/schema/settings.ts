@@ -574,7 +574,7 @@ export const Settings = z.strictObject({
       otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.'),
     })
     .prefault({}),
-  builds: Builds.prefault({}).describe('How images are built from sources (docs/builds.md).'),
+  builds: Builds.prefault({}).describe('How images are built from sources (docs/build-platform.md).'),
   codeHosts: listOf(OutboundHost, 100)
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),

@@ -5,7 +5,7 @@ process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
 process.removeAllListeners('warning');
 const { REGISTRY = '', TOKENS = '' } = process.env;
 const HINT =
-  'Nodes pull images by these addresses: see docs/builds.md, "A production registry". If your nodes find them in another way, such as a file hosts.toml, only a pull shows whether they do.';
+  'Nodes pull images by these addresses: see docs/build-platform.md, "A production registry". If your nodes find them in another way, such as a file hosts.toml, only a pull shows whether they do.';
 
 async function ask(url) {
   try {

@@ -236,8 +236,8 @@ describe('public addresses of the API server and of nodes', () => {
   });
 });
 
-describe('docs/builds.md, about the container build', () => {
-  const documented = readFileSync(join(import.meta.dirname, '../../../docs/builds.md'), 'utf8');
+describe('docs/build-platform.md, about the container build', () => {
+  const documented = readFileSync(join(import.meta.dirname, '../../../docs/build-platform.md'), 'utf8');
   const list = (values: readonly (string | undefined)[] = []): string =>
     values.map((value) => `\`${value}\``).join(', ');
   const facts = (mode: 'userns' | 'rootless'): Record<string, string> => {

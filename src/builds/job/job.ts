@@ -1,5 +1,5 @@
 // The Job of a build and its Secrets. The container `fetch` mounts the credential of the source, `build` that of the
-// registry, and `plan` none. docs/builds.md describes what a RUN instruction can access.
+// registry, and `plan` none. docs/build-platform.md describes what a RUN instruction can access.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';

@@ -1,4 +1,4 @@
-// What is in the builder's image, held against the table of docs/builds.md. It needs no cluster.
+// What is in the builder's image, held against the table of docs/build-platform.md. It needs no cluster.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensureBuilderImage } from '../../cluster/images/builder.ts';
 
-const documented = readFileSync(join(import.meta.dirname, '../../../docs/builds.md'), 'utf8');
+const documented = readFileSync(join(import.meta.dirname, '../../../docs/build-platform.md'), 'utf8');
 
 interface File {
   readonly mode: string;
@@ -67,6 +67,6 @@ it.each<[string, () => string]>([
     'what its user or everybody may write',
     () => list(those(({ mode, owner }) => !mode.startsWith('l') && (owner === '1000/1000' || mode[8] === 'w'))),
   ],
-])('docs/builds.md tells its %s', (fact, value) => {
+])('docs/build-platform.md tells its %s', (fact, value) => {
   expect(documented).toContain(`| ${fact} | ${value()} |`);
 });

@@ -20,7 +20,7 @@ const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; hostile builds are left out`);
 
 const BUILDS = 'davit-builds';
-const documented = readFileSync(join(import.meta.dirname, '../../../docs/builds.md'), 'utf8');
+const documented = readFileSync(join(import.meta.dirname, '../../../docs/build-platform.md'), 'utf8');
 const TIMEOUT_SECONDS = 120;
 const APP = `import http.server
 

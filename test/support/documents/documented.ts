@@ -22,6 +22,7 @@ const DOCUMENTS = [
   'docs/reliability.md',
   'docs/api.md',
   'docs/builds.md',
+  'docs/build-platform.md',
   'docs/listeners.md',
   'docs/plugin.md',
   'docs/tasks.md',
