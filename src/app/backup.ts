@@ -1,7 +1,7 @@
 // `davit backup`: runs in the pods of backups. It reads the store's credentials from files and needs no cluster.
 
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
@@ -15,6 +15,7 @@ import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.
 import type { BackupReport, SentBackup, VerificationReport } from '../schema/database.ts';
 import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
+import { messageOf, terminate } from './termination-message.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
                           [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--tenant UID] [--by-hand]
@@ -42,10 +43,6 @@ JSON: {name, takenAt, sizeBytes}; send adds the version and number of the databa
   --by-hand              somebody asked for this backup: retention neither counts nor deletes it
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
 `;
-
-/** Kubernetes truncates a termination message to this size. */
-const MAX_TERMINATION_BYTES = 4096;
-const TERMINATION_LOG = '/dev/termination-log';
 
 const Store = z.object({
   endpoint: z.url(),
@@ -81,11 +78,11 @@ export async function backup([name, ...args]: readonly string[]): Promise<number
   try {
     const text = JSON.stringify(await given.run());
     process.stdout.write(`${text}\n`);
-    terminate(given.terminationLog, text);
+    terminate('backup', given.terminationLog, text);
     return 0;
   } catch (error) {
     warn(messageOf(error));
-    terminate(given.terminationLog, messageOf(error));
+    terminate('backup', given.terminationLog, messageOf(error));
     return error instanceof Unusable ? REFUSED : 1;
   }
 }
@@ -202,20 +199,6 @@ function credentialsIn(folder: string): { readonly accessKeyId: string; readonly
   return { accessKeyId: read('accessKeyId'), secretAccessKey: read('secretAccessKey') };
 }
 
-/** Kubernetes creates the file before the container starts. Outside of Kubernetes the file is not created in /dev. */
-function terminate(file: string | undefined, message: string): void {
-  const text = Buffer.from(message).subarray(0, MAX_TERMINATION_BYTES).toString();
-  try {
-    writeFileSync(file ?? TERMINATION_LOG, text, { flag: file === undefined ? 'r+' : 'w' });
-  } catch (error) {
-    if (file !== undefined) warn(`The termination message was not written: ${messageOf(error)}`);
-  }
-}
-
 function warn(message: string): void {
   process.stderr.write(`davit backup: ${message}\n`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

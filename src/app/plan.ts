@@ -21,6 +21,7 @@ import type { PlanOptions } from '../builds/planner/steps.ts';
 import { MAX_CONFIGURATION_BYTES } from '../builds/planner/workflow-config.ts';
 import type { EntryKind, Workspace } from '../builds/planner/workspace.ts';
 import { jsonOf } from '../lib/json-value.ts';
+import { messageOf, terminate } from './termination-message.ts';
 
 const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
 
@@ -40,9 +41,6 @@ of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
   --termination-log FILE    file for the message of a failure, or for the warnings. Default: /dev/termination-log, if it exists
 `;
 
-/** Kubernetes truncates a termination message to this size. */
-const MAX_TERMINATION_BYTES = 4096;
-const TERMINATION_LOG = '/dev/termination-log';
 const MAX_ENTRIES = 200_000;
 const MAX_TEXTS_BYTES = 16 * 1024 * 1024;
 /** Files that are read in addition to the configuration file. No other content of the workspace is read. */
@@ -79,25 +77,25 @@ export function plan(args: readonly string[]): number {
     }
     given = readArguments(args);
   } catch (error) {
-    process.stderr.write(`davit plan: ${textOf(error)}\n\n${USAGE}`);
+    process.stderr.write(`davit plan: ${messageOf(error)}\n\n${USAGE}`);
     return 2;
   }
   try {
     const result = planned(given);
     if ('reason' in result) return failed(given, result);
     const dockerfile = write(given.output, result);
-    if (result.warnings.length > 0) terminate(given.terminationLog, result.warnings.join('\n'));
+    if (result.warnings.length > 0) terminate('plan', given.terminationLog, result.warnings.join('\n'));
     const context = resolve(given.workspace, result.context);
     process.stdout.write(`${JSON.stringify({ dockerfile, context, warnings: result.warnings })}\n`);
     return 0;
   } catch (error) {
-    return failed(given, { reason: 'PlanFailed', message: textOf(error) });
+    return failed(given, { reason: 'PlanFailed', message: messageOf(error) });
   }
 }
 
 function failed({ terminationLog }: Arguments, failure: { readonly reason: string; readonly message: string }): number {
   process.stdout.write(`${JSON.stringify(failure)}\n`);
-  terminate(terminationLog, `${failure.reason}: ${failure.message}`);
+  terminate('plan', terminationLog, `${failure.reason}: ${failure.message}`);
   return 1;
 }
 
@@ -218,19 +216,4 @@ function write(output: string, { dockerfile, dockerignore }: Planned): string {
   writeFileSync(path, dockerfile);
   if (dockerignore !== undefined) writeFileSync(`${path}.dockerignore`, dockerignore);
   return path;
-}
-
-/** Kubernetes creates the file before the container starts. Outside of Kubernetes the file is not created in /dev. */
-function terminate(file: string | undefined, message: string): void {
-  const text = Buffer.from(message).subarray(0, MAX_TERMINATION_BYTES).toString();
-  try {
-    writeFileSync(file ?? TERMINATION_LOG, text, { flag: file === undefined ? 'r+' : 'w' });
-  } catch (error) {
-    if (file !== undefined)
-      process.stderr.write(`davit plan: the termination message was not written: ${textOf(error)}\n`);
-  }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

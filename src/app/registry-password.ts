@@ -9,6 +9,7 @@ import { makeKubeClient } from '../lib/kube/http-client.ts';
 import { makeLogger } from '../lib/logger.ts';
 import { accessFor } from './cluster-access.ts';
 import { loadConfig } from './config.ts';
+import { messageOf } from './termination-message.ts';
 
 const USAGE = `Usage: davit registry-password [--hours N]
 
@@ -53,7 +54,7 @@ export async function registryPasswordCommand(args: readonly string[]): Promise<
     process.stdout.write(`${await basePassword(keys, values.hours ?? '1', now())}\n`);
     return 0;
   } catch (error) {
-    process.stderr.write(`davit registry-password: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`davit registry-password: ${messageOf(error)}\n`);
     return 1;
   }
 }

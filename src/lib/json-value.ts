@@ -1,5 +1,7 @@
 // JSON values of unknown shape.
 
+import type { z } from 'zod';
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -31,6 +33,14 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     isObject(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
   );
+}
+
+/** JSON text as the schema has it. Throws an Error that begins with `doing` and has no part of the text, which may be a secret. */
+export function parsedText<T>(schema: z.ZodType<T>, text: string, doing: string): T {
+  const parsed = schema.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  const where = parsed.error.issues[0]?.path.map(String).join('.');
+  throw new Error(`${doing} at ${where || 'its root'}`);
 }
 
 /** Undefined for text that is no JSON. */

@@ -8,7 +8,7 @@ export function mostSimilar(word: string, known: readonly string[]): string | un
 }
 
 /** Number of letters to insert, delete, replace or swap with their neighbour. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i += 1) {
     const row = [i];

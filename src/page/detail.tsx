@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { RevisionList } from '../deployments/http/revisions/payloads.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import { bytesText, shortened } from '../schema/text.ts';
 import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
@@ -13,7 +14,6 @@ import {
   aspectsOf,
   type Condition,
   canRollBackTo,
-  conditionOf,
   IN_BUILD,
   noticesOf,
   originOf,
@@ -173,7 +173,7 @@ function namespaceOf(tenant: string): string | undefined {
 
 /** The one look: how it is in words, and what a person has to do. */
 function Verdict({ deployment, tone }: { readonly deployment: Deployment; readonly tone: Tone }): VNode {
-  const ready = conditionOf(deployment, 'Ready');
+  const ready = conditionOf(deployment.conditions, 'Ready');
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
   return (
     <section class={`verdict ${tone}`} aria-label="How it is" aria-live="polite">

@@ -3,6 +3,7 @@
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { isAdvice, isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import { short } from './text.ts';
 
 export type Condition = Deployment['conditions'][number];
@@ -26,13 +27,9 @@ export const STATUSES: Readonly<Record<Deployment['status'], string>> = {
   UNKNOWN: 'Unknown',
 };
 
-export function conditionOf({ conditions }: Deployment, type: string): Condition | undefined {
-  return conditions.find((condition) => condition.type === type);
-}
-
 /** How the deployment is: bad if its latest revision is in trouble, also while an earlier one serves. */
 export function toneOf(deployment: Deployment): Tone {
-  const ready = conditionOf(deployment, 'Ready');
+  const ready = conditionOf(deployment.conditions, 'Ready');
   const isReady = ready?.status === 'True';
   if (!isReady && ready !== undefined && isFailure(ready.reason)) return 'bad';
   if (deployment.status === 'UNUSED') return 'off';
@@ -52,7 +49,7 @@ export function canRollBackTo({ status }: Revision): boolean {
 
 /** How the deployment is, in words. */
 export function wordOf(deployment: Deployment): string {
-  return conditionOf(deployment, 'Ready')?.reason === 'Paused' ? 'paused' : TONE_WORDS[toneOf(deployment)];
+  return conditionOf(deployment.conditions, 'Ready')?.reason === 'Paused' ? 'paused' : TONE_WORDS[toneOf(deployment)];
 }
 
 /** Nothing is under way: it is not needed, or waits for its time. */
@@ -168,7 +165,7 @@ export function partsOf(deployment: Deployment): DeploymentPart[] {
     name,
     prefix,
     isStore: type !== 'WorkloadsReady',
-    condition: conditionOf(deployment, type),
+    condition: conditionOf(deployment.conditions, type),
     asOf: silentSince(deployment),
     sizes: sizesOf(numbers, prefix),
   }));
@@ -220,13 +217,13 @@ const ASPECTS = {
 
 export function aspectsOf(deployment: Deployment): Part[] {
   return Object.entries(ASPECTS).flatMap(([type, name]) => {
-    const condition = conditionOf(deployment, type);
+    const condition = conditionOf(deployment.conditions, type);
     return condition === undefined ? [] : [{ name, condition, asOf: silentSince(deployment), sizes: [] }];
   });
 }
 
 function silentSince(deployment: Deployment): string | undefined {
-  const ready = conditionOf(deployment, 'Ready');
+  const ready = conditionOf(deployment.conditions, 'Ready');
   return ready?.reason === 'ListenerSilent' ? ready.last_transition_time : undefined;
 }
 

@@ -5,9 +5,10 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import type { Asked } from './actions.tsx';
 import type { Api } from './api.ts';
-import { conditionOf, type Tone } from './health.ts';
+import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
 import { age, plain } from './text.ts';
 
@@ -26,7 +27,7 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
   const [failure, setFailure] = useState<string>();
   const [asked, setAsked] = useState(0);
   // The file of a commit may give them, too.
-  const hasTasks = deployment.source_config.tasks?.length || conditionOf(deployment, 'TasksReady');
+  const hasTasks = deployment.source_config.tasks?.length || conditionOf(deployment.conditions, 'TasksReady');
   useEffect(() => {
     let isNewest = true;
     if (hasTasks)

@@ -5,6 +5,7 @@
 
 import { asArray, asObject, isSet } from '../lib/json-value.ts';
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
+import { celNames } from './primitives.ts';
 
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
 export type PodPolicy = (typeof POD_POLICIES)[number];
@@ -79,7 +80,7 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
   },
   {
     field: 'seLinuxOptions',
-    refused: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celList(HARMLESS_SELINUX_TYPES)}))`,
+    refused: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celNames(HARMLESS_SELINUX_TYPES)}))`,
     isRefused(value) {
       const { user = '', role = '', type = '' } = asObject(value);
       return user !== '' || role !== '' || !HARMLESS_SELINUX_TYPES.some((harmless) => harmless === type);
@@ -150,20 +151,16 @@ export const VOLUME_KIND_MESSAGE = `a volume needs exactly one of ${VOLUME_KINDS
 
 /** CEL: whether no container in `list` has a reserved name. */
 export function celNoneTaken(list: string): string {
-  return `${list}.all(c, !(c.name in ${celList(OWN_CONTAINERS)}))`;
+  return `${list}.all(c, !(c.name in ${celNames(OWN_CONTAINERS)}))`;
 }
 
 /** CEL: whether no key of the map `self` begins with one of `prefixes`. */
 export function celNoneReserved(prefixes: readonly string[]): string {
-  return `self.all(key, !${celList(prefixes)}.exists(prefix, key.startsWith(prefix)))`;
+  return `self.all(key, !${celNames(prefixes)}.exists(prefix, key.startsWith(prefix)))`;
 }
 
 export function reservedMessage(prefixes: readonly string[]): string {
   return `keys with these prefixes are reserved for Davit and Kubernetes: ${prefixes.join(', ')}`;
-}
-
-function celList(values: readonly string[]): string {
-  return `[${values.map((value) => `'${value}'`).join(', ')}]`;
 }
 
 /** One violation: the path of the field below `resourceSpec`, and the message. */

@@ -38,7 +38,7 @@ import {
   STORE_VALUES,
 } from './platform-values.ts';
 import { OWN_DATABASE_MESSAGE } from './queue-depth.ts';
-import { ORDERED_PAIRS } from './resource-spec.ts';
+import { ORDERED_MEASURES, ORDERED_PAIRS } from './resource-spec.ts';
 import {
   contradictionMessage,
   doesWithout,
@@ -63,7 +63,6 @@ import {
   SINGLETON_MESSAGE,
   WORKER_COMMAND_MESSAGE,
   WORKER_CONTAINER_MESSAGE,
-  WORKER_PAIRS,
   workerCountProblem,
   workerNameProblem,
   workerPairMessage,
@@ -250,7 +249,7 @@ function* workerNameBreaches(runtime: Parts, resourceSpec: unknown): Generator<S
 function* workerBreaches(at: Path, worker: Parts): Generator<SpecBreach> {
   yield* breachesOfPart(at, worker);
   if (!isSet(worker['command']) && !isSet(worker['args'])) yield { at, message: WORKER_COMMAND_MESSAGE };
-  for (const pair of WORKER_PAIRS) {
+  for (const pair of ORDERED_MEASURES) {
     const [lowest, highest] = [worker[pair[0]], worker[pair[1]]];
     if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
       yield { at: [...at, pair[1]], message: workerPairMessage(pair) };

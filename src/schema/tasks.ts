@@ -1,7 +1,7 @@
 // Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, integer, listOf, matching, oneOf, Time, text, Uuid } from './primitives.ts';
+import { type CelRule, DNS_LABEL_PATTERN, integer, listOf, matching, oneOf, Time, text, Uuid } from './primitives.ts';
 
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
@@ -166,12 +166,6 @@ export function* scheduleBreaches(
   const zone = parts['timeZone'];
   if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone))
     yield { at: 'timeZone', message: LOCAL_MESSAGE };
-}
-
-interface CelRule {
-  readonly rule: string;
-  readonly message: string;
-  readonly fieldPath: string;
 }
 
 /** CEL rules of an object that has schedules in these fields, and a time zone. */

@@ -6,7 +6,7 @@ import { asObject } from '../lib/json-value.ts';
 import { RESERVED_WORKERS } from './meta.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
 import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN } from './primitives.ts';
-import { ResourceSpec } from './resource-spec.ts';
+import { ORDERED_MEASURES, ResourceSpec } from './resource-spec.ts';
 import { PART_RULES, RuntimePart } from './runtime-part.ts';
 
 const MOST_WORKERS = 10;
@@ -24,13 +24,7 @@ export const SINGLETON_MESSAGE =
   'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 export const WORKER_CONTAINER_MESSAGE = 'a sidecar or init container has the name of this worker: rename one of them';
 
-/** Pairs of numbers of which the first must not exceed the second, with the message. */
-export const WORKER_PAIRS = [
-  ['minScale', 'maxScale'],
-  ['cpu', 'cpuLimit'],
-  ['memoryMb', 'memoryLimitMb'],
-] as const;
-export function workerPairMessage([low, high]: (typeof WORKER_PAIRS)[number]): string {
+export function workerPairMessage([low, high]: (typeof ORDERED_MEASURES)[number]): string {
   return `${high} must not be below ${low}`;
 }
 
@@ -67,7 +61,7 @@ export const RuntimeWorker = z
     celRules([
       ...PART_RULES,
       { rule: 'has(self.command) || has(self.args)', message: WORKER_COMMAND_MESSAGE },
-      ...WORKER_PAIRS.map((pair) => ({
+      ...ORDERED_MEASURES.map((pair) => ({
         rule: `!has(self.${pair[0]}) || !has(self.${pair[1]}) || self.${pair[1]} >= self.${pair[0]}`,
         message: workerPairMessage(pair),
         fieldPath: `.${pair[1]}`,

@@ -9,16 +9,7 @@ import type { LocalPackage, PythonSource } from './python-source.ts';
 import type { Steps, StepsInput } from './steps.ts';
 import { uvSource } from './uv-source.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
-import {
-  isFile,
-  isInside,
-  joinPath,
-  parentFolder,
-  requireFile,
-  requireFolder,
-  resolvePath,
-  type Workspace,
-} from './workspace.ts';
+import { isFile, isInside, joinPath, parentFolder, requireFile, resolvePath, type Workspace } from './workspace.ts';
 
 const TOOLS = ['setuptools', 'wheel', 'pip'] as const;
 const PIP_CONFIG = '/pipconfig.txt';
@@ -175,7 +166,7 @@ function localPackages(listed: readonly string[], folder: string, workspace: Wor
     const what = `dependencies[${at}]`;
     const source = resolvePath(what, folder, dependency);
     if (packages.some((one) => one.source === source)) continue;
-    requireFolder(workspace, what, source);
+    requireFile(workspace, what, source, 'folder');
     packages.push(localPackage(what, source, workspace, packages));
   }
   return packages;

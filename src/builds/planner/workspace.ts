@@ -72,20 +72,11 @@ export function isFile(workspace: Workspace, what: string, path: string): boolea
   return entryAt(workspace, what, path) === 'file';
 }
 
-/** Throws PlanFailure unless `path` is a file. */
-export function requireFile(workspace: Workspace, what: string, path: string): void {
+/** Throws PlanFailure unless `path` is a file, or a folder if `wanted` says so. */
+export function requireFile(workspace: Workspace, what: string, path: string, wanted: EntryKind = 'file'): void {
   const kind = entryAt(workspace, what, path);
-  if (kind === 'file') return;
+  if (kind === wanted) return;
   if (kind === undefined)
     throw new PlanFailure('PathMissing', `${what} names ${shown(path)}, which is not in the workspace.`);
-  throw new PlanFailure('ConfigurationInvalid', `${what} names ${shown(path)}, which is not a file.`);
-}
-
-/** Throws PlanFailure unless `path` is a folder. */
-export function requireFolder(workspace: Workspace, what: string, path: string): void {
-  const kind = entryAt(workspace, what, path);
-  if (kind === 'folder') return;
-  if (kind === undefined)
-    throw new PlanFailure('PathMissing', `${what} names ${shown(path)}, which is not in the workspace.`);
-  throw new PlanFailure('ConfigurationInvalid', `${what} names ${shown(path)}, which is not a folder.`);
+  throw new PlanFailure('ConfigurationInvalid', `${what} names ${shown(path)}, which is not a ${wanted}.`);
 }

@@ -104,7 +104,7 @@ describe('signing key ring', () => {
   });
 
   it.each([
-    ['', /is not JSON/],
+    ['', /malformed at its root/],
     ['{}', /malformed at keys/],
     ['{"keys":[]}', /malformed at keys/],
     [JSON.stringify({ keys: [{ ...first, jwk: { ...first.jwk, d: 'short' } }] }), /malformed at keys\.0\.jwk\.d/],

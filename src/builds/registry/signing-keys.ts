@@ -3,6 +3,7 @@
 
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { z } from 'zod';
+import { parsedText } from '../../lib/json-value.ts';
 
 const Coordinate = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
@@ -39,16 +40,7 @@ export const ROTATED_AFTER_MS = 180 * 24 * HOUR_MS;
 
 /** Parses the JSON that `keyRingData` wrote. Throws an Error whose message contains no part of a key. */
 export function parseKeyRing(text: string): KeyRing {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Error(`read the registry's signing keys: key ${KEY_RING_KEY} is not JSON`);
-  }
-  const parsed = KeyRing.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const where = parsed.error.issues[0]?.path.map(String).join('.') ?? '';
-  throw new Error(`read the registry's signing keys: key ${KEY_RING_KEY} is malformed at ${where || 'its root'}`);
+  return parsedText(KeyRing, text, `read the registry's signing keys: key ${KEY_RING_KEY} is malformed`);
 }
 
 /** The fields of the Secret as JSON text. */

@@ -8,12 +8,12 @@ import { CNPG_CLUSTER_LABEL, CNPG_JOB_LABEL } from '../../schema/meta.ts';
 import { driverOf } from '../record/database-driver.ts';
 import { restoreOf } from '../record/database-move.ts';
 import { type ArchiveOrigin, archiveOriginName, chosenArchive, originIn } from '../record/wal-archive.ts';
-import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
+import { keysMissing, OR_WITHOUT, storeMissing } from './backup-store.ts';
 import { clusterAnswers, isOfCluster, ownCluster, phaseOf } from './database-cluster.ts';
+import { beginningFails } from './database-jobs.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import { childOf, isOurs, knownDatabase, type Observed, type ObservedChildren, type Pod } from './observed.ts';
-import { podFailure } from './pod-failures.ts';
 
 /** CloudNativePG's name for the Job and pods that restore. */
 const RECOVERY = 'full-recovery';
@@ -107,8 +107,8 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   clusterThere,
   recoveryFailed,
   noPlugin,
-  noStoreForArchive,
-  noKeysForArchive,
+  ({ observed }) => storeMissing(observed, stalled, 'no archive can be read', OR_WITHOUT),
+  ({ observed }) => keysMissing(observed, stalled, 'the archive cannot be read'),
   noArchive,
   recoveryCannotBegin,
   recoveryTriesAgain,
@@ -180,20 +180,6 @@ export function pluginMissing(what: string): Entry {
   );
 }
 
-function noStoreForArchive({ observed: { backupStore } }: Seen): Entry | undefined {
-  return backupStore === undefined
-    ? stalled(
-        'BackupStoreMissing',
-        'This platform has no store for backups, so no archive can be read. Have settings.backups.store set, or remove source_config.database.restore.',
-      )
-    : undefined;
-}
-
-function noKeysForArchive({ observed }: Seen): Entry | undefined {
-  const missing = withoutKeys(observed, 'the archive cannot be read');
-  return missing === undefined ? undefined : stalled('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}.`);
-}
-
 function noArchive({ observed, phase }: Seen): Entry | undefined {
   const chosen = phase === 'due' ? chosenIn(observed) : undefined;
   return typeof chosen === 'string' ? stalled('ArchiveMissing', chosen) : undefined;
@@ -201,7 +187,7 @@ function noArchive({ observed, phase }: Seen): Entry | undefined {
 
 function recoveryCannotBegin({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'running') return undefined;
-  const trouble = podFailure(recoveryPods(observed).filter(({ status }) => status?.phase === 'Pending'));
+  const trouble = beginningFails(recoveryPods(observed));
   return trouble && fail(trouble.reason, `The restore cannot begin. ${trouble.message}`);
 }
 

@@ -1,12 +1,25 @@
-// What is said where the namespace of a deployment has no keys for the store of backups.
+// What is said where the platform has no store for backups, or the namespace of a deployment no keys for it.
 
+import type { Entry } from './entry.ts';
 import type { Observed } from './observed.ts';
 
-/** What brings the keys, for a sentence that goes on. */
-export const KEYS_ADVICE = 'An administrator creates it with the keys accessKeyId and secretAccessKey';
+/** For a record that asks for a restore. */
+export const OR_WITHOUT = ', or remove source_config.database.restore';
 
-/** Undefined where there are keys, or no store. `so`: what cannot be done. */
-export function withoutKeys({ backupStore, record }: Observed, so: string): string | undefined {
+type Make = (reason: 'BackupStoreMissing' | 'BackupCredentialsMissing', message: string) => Entry;
+
+/** `so`: what cannot be done. `then`: what follows, or what to do instead, with its punctuation. */
+export function storeMissing({ backupStore }: Observed, make: Make, so: string, then: string): Entry | undefined {
+  if (backupStore !== undefined) return undefined;
+  const message = `This platform has no store for backups, so ${so}. Have settings.backups.store set${then}.`;
+  return make('BackupStoreMissing', message);
+}
+
+/** The same of the keys. Undefined where there is no store. */
+export function keysMissing({ backupStore, record }: Observed, make: Make, so: string, then = ''): Entry | undefined {
   if (backupStore === undefined || backupStore.hasCredentials) return undefined;
-  return `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so ${so}.`;
+  return make(
+    'BackupCredentialsMissing',
+    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so ${so}. An administrator creates it with the keys accessKeyId and secretAccessKey${then}.`,
+  );
 }

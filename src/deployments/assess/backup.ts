@@ -12,18 +12,11 @@ import {
 import { BACKUP, EMPTY_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { bytesText } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
-import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { beginningFails, newestFailure, reportsOf, toBackUpAgain } from './database-jobs.ts';
-import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
+import { keysMissing, storeMissing } from './backup-store.ts';
+import { beginningFails, databaseJobPods, newestFailure, reportsOf, toBackUpAgain } from './database-jobs.ts';
+import { type Entry, fail, firstOf, pass, refusalAt, unknown } from './entry.ts';
 import { runsOf } from './jobs.ts';
-import {
-  type ActionFailure,
-  dataHolderOf,
-  failureAt,
-  knownDatabase,
-  type Observed,
-  type ObservedChildren,
-} from './observed.ts';
+import { type ActionFailure, dataHolderOf, knownDatabase, type Observed, type ObservedChildren } from './observed.ts';
 import { SENT_BACKUPS } from './stored-backups.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
@@ -79,9 +72,9 @@ interface Seen {
 /** In the order in which people should hear of them. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notOwned,
-  noStore,
-  refused,
-  noCredentials,
+  ({ observed }) => storeMissing(observed, fail, 'none are made', '; the backups then begin automatically'),
+  ({ observed: { names }, failures }) => refusalAt({ kind: 'CronJob', name: names.backup }, failures),
+  ({ observed }) => keysMissing(observed, fail, 'no backup can be sent', '; the next backup then uses it'),
   held,
   podFails,
   lastRunFailed,
@@ -136,26 +129,6 @@ function notOwned({ observed, latest }: Seen): Entry | undefined {
   );
 }
 
-function noStore({ observed: { backupStore } }: Seen): Entry | undefined {
-  if (backupStore !== undefined) return undefined;
-  return fail(
-    'BackupStoreMissing',
-    'This platform has no store for backups, so none are made. Have settings.backups.store set; the backups then begin automatically.',
-  );
-}
-
-function refused({ observed: { names }, failures }: Seen): Entry | undefined {
-  const failure = failureAt({ kind: 'CronJob', name: names.backup }, failures);
-  return failure && entryOf(failure);
-}
-
-function noCredentials({ observed }: Seen): Entry | undefined {
-  const missing = withoutKeys(observed, 'no backup can be sent');
-  return missing === undefined
-    ? undefined
-    : fail('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the next backup then uses it.`);
-}
-
 function held({ observed: { record }, status: { heldAfter } }: Seen): Entry | undefined {
   if (heldAfter === undefined) return undefined;
   const { name, namespace } = record.metadata;
@@ -166,7 +139,7 @@ function held({ observed: { record }, status: { heldAfter } }: Seen): Entry | un
 }
 
 function podFails({ observed }: Seen): Entry | undefined {
-  const trouble = beginningFails(observed, BACKUP);
+  const trouble = beginningFails(databaseJobPods(observed, BACKUP));
   return trouble && fail('BackupFailing', `A backup cannot begin. ${trouble.message}`);
 }
 

@@ -81,9 +81,9 @@ interface ReportKind<Report> {
   readonly timeOf: (report: Report) => string;
 }
 
-/** Why a pod of the component cannot begin. */
-export function beginningFails(observed: ObservedChildren, component: string): Trouble | undefined {
-  return podFailure(databaseJobPods(observed, component).filter(({ status }) => status?.phase === 'Pending'));
+/** Why one of these pods cannot begin. */
+export function beginningFails(pods: readonly Pod[]): Trouble | undefined {
+  return podFailure(pods.filter(({ status }) => status?.phase === 'Pending'));
 }
 
 /** A backup by hand. */

@@ -1,7 +1,7 @@
 // What a check says: an entry of the Assessment.
 
 import type { Reason } from '../../schema/app-deployment-conditions.ts';
-import type { ActionFailure } from './observed.ts';
+import { type ActionFailure, type ChildRef, failureAt } from './observed.ts';
 
 export interface Entry {
   /** `stalled`: only a person can mend it. `unknown`: whoever knows has not said anything yet. */
@@ -34,6 +34,12 @@ export function unfinished(entry: Entry): Entry | undefined {
 }
 
 const GOES_ON: ReadonlySet<ActionFailure['reason']> = new Set(['RequestFailed', 'FileUnread']);
+
+/** The failure of this object as an entry. */
+export function refusalAt(ref: ChildRef, failures: readonly ActionFailure[]): Entry | undefined {
+  const failure = failureAt(ref, failures);
+  return failure && entryOf(failure);
+}
 
 /** A failure as an entry: a request that failed is tried again, and so is a file; anything else waits for a person. */
 export function entryOf({ reason, message }: ActionFailure): Entry {

@@ -18,19 +18,12 @@ import {
   beganWith,
   checkArchiveRestore,
 } from './archive-restore.ts';
-import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { databaseJobPods, lastWords, newestFailure } from './database-jobs.ts';
-import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
+import { keysMissing, OR_WITHOUT, storeMissing } from './backup-store.ts';
+import { beginningFails, databaseJobPods, lastWords, newestFailure } from './database-jobs.ts';
+import { type Entry, fail, firstOf, pass, refusalAt, stalled } from './entry.ts';
 import { hasEnded, type Job, jobEnd, jobsOf } from './jobs.ts';
-import {
-  type ActionFailure,
-  failureAt,
-  knownDatabase,
-  type Observed,
-  type ObservedChildren,
-  type Pod,
-} from './observed.ts';
-import { isUnended, podFailure } from './pod-failures.ts';
+import { type ActionFailure, knownDatabase, type Observed, type ObservedChildren, type Pod } from './observed.ts';
+import { isUnended } from './pod-failures.ts';
 import { ownStoreAnswers } from './stores.ts';
 
 /**
@@ -122,9 +115,9 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   ending,
   notOwnedToRestore,
   hasFailed,
-  noStoreToRestore,
-  noCredentialsToRestore,
-  restoreRefused,
+  ({ observed }) => storeMissing(observed, stalled, 'none can be loaded', OR_WITHOUT),
+  ({ observed }) => keysMissing(observed, stalled, 'no backup can be fetched', '; the backup is then loaded'),
+  ({ observed: { names }, failures }) => refusalAt({ kind: 'Job', name: names.restore }, failures),
   restorePodFails,
   triesAgain,
 ];
@@ -202,29 +195,9 @@ function hasFailed({ observed, phase }: Seen): Entry | undefined {
   );
 }
 
-function noStoreToRestore({ observed: { backupStore } }: Seen): Entry | undefined {
-  if (backupStore !== undefined) return undefined;
-  return stalled(
-    'BackupStoreMissing',
-    'This platform has no store for backups, so none can be loaded. Have settings.backups.store set, or remove source_config.database.restore.',
-  );
-}
-
-function noCredentialsToRestore({ observed }: Seen): Entry | undefined {
-  const missing = withoutKeys(observed, 'no backup can be fetched');
-  return missing === undefined
-    ? undefined
-    : stalled('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the backup is then loaded.`);
-}
-
-function restoreRefused({ observed: { names }, failures }: Seen): Entry | undefined {
-  const failure = failureAt({ kind: 'Job', name: names.restore }, failures);
-  return failure && entryOf(failure);
-}
-
 function restorePodFails({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'running') return undefined;
-  const trouble = podFailure(restorePods(observed).filter(({ status }) => status?.phase === 'Pending'));
+  const trouble = beginningFails(restorePods(observed));
   return trouble && fail(trouble.reason, `The restore cannot begin. ${trouble.message}`);
 }
 

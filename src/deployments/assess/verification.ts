@@ -8,10 +8,10 @@ import {
   withBackupDefault,
 } from '../../schema/database.ts';
 import { COMPARE_CONTAINER, VERIFY } from '../../schema/meta.ts';
-import { beginningFails, newestFailure, reportsOf, toVerifyAgain } from './database-jobs.ts';
-import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
+import { beginningFails, databaseJobPods, newestFailure, reportsOf, toVerifyAgain } from './database-jobs.ts';
+import { type Entry, fail, firstOf, pass, refusalAt, unknown } from './entry.ts';
 import { runsOf } from './jobs.ts';
-import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
+import { type ActionFailure, type Observed, type ObservedChildren } from './observed.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function verificationStatusOf(observed: ObservedChildren): DatabaseVerificationStatus | undefined {
@@ -64,7 +64,7 @@ interface Seen {
 /** In the order in which people should hear of them. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   nothingToVerify,
-  verificationRefused,
+  ({ observed: { names }, failures }) => refusalAt({ kind: 'CronJob', name: names.verification }, failures),
   verificationPodFails,
   lastVerificationFailed,
   uncompared,
@@ -100,13 +100,8 @@ function nothingToVerify({ observed: { record } }: Seen): Entry | undefined {
   );
 }
 
-function verificationRefused({ observed: { names }, failures }: Seen): Entry | undefined {
-  const failure = failureAt({ kind: 'CronJob', name: names.verification }, failures);
-  return failure && entryOf(failure);
-}
-
 function verificationPodFails({ observed }: Seen): Entry | undefined {
-  const trouble = beginningFails(observed, VERIFY);
+  const trouble = beginningFails(databaseJobPods(observed, VERIFY));
   return trouble && fail('VerificationFailing', `A verification cannot begin. ${trouble.message}`);
 }
 

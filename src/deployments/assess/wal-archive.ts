@@ -8,7 +8,7 @@ import { quoted } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { isArchiveOf, type ObjectStoreSeen, walArchiveName } from '../record/wal-archive.ts';
 import { pluginMissing } from './archive-restore.ts';
-import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
+import { keysMissing, storeMissing } from './backup-store.ts';
 import { baseBackupsOf } from './base-backups.ts';
 import { isOfCluster, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
@@ -79,9 +79,9 @@ interface Seen {
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notArchivable,
   noPluginForArchive,
-  noArchiveStore,
+  ({ observed }) => storeMissing(observed, fail, 'nothing is archived', '; the archive then begins automatically'),
   archiveRefused,
-  noArchiveKeys,
+  ({ observed }) => keysMissing(observed, fail, 'nothing can be archived', '; the archive then goes on automatically'),
   pluginAway,
   notArchiving,
   baseBackupFailed,
@@ -124,26 +124,11 @@ function noPluginForArchive({ observed: { archives } }: Seen): Entry | undefined
   return fail(reason, message);
 }
 
-function noArchiveStore({ observed: { backupStore } }: Seen): Entry | undefined {
-  if (backupStore !== undefined) return undefined;
-  return fail(
-    'BackupStoreMissing',
-    'This platform has no store for backups, so nothing is archived. Have settings.backups.store set; the archive then begins automatically.',
-  );
-}
-
 function archiveRefused({ observed: { record }, failures }: Seen): Entry | undefined {
   const failure =
     failureAt({ kind: 'ObjectStore', name: walArchiveName(record) }, failures) ??
     failureOfKind('ScheduledBackup', failures);
   return failure && entryOf(failure);
-}
-
-function noArchiveKeys({ observed }: Seen): Entry | undefined {
-  const missing = withoutKeys(observed, 'nothing can be archived');
-  return missing === undefined
-    ? undefined
-    : fail('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the archive then goes on automatically.`);
 }
 
 /** The kind is there, and what serves it is not. */

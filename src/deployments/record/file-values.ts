@@ -1,6 +1,7 @@
 // What the davit.yaml of a commit adds to the values of a record, field by field: the record wins. Imports no zod at run time,
 // because kubectl-davit bundles it.
 
+import { isObject } from '../../lib/json-value.ts';
 import type { AppRevisionSpec, Requested } from '../../schema/app-revision.ts';
 import { STORE_PARTS, STORE_URIS } from '../../schema/meta.ts';
 import { canonical } from './canonical.ts';
@@ -91,7 +92,7 @@ function leavesOf(values: FileValues): Leaf[] {
   return [
     ...entriesOf(resourceSpec).map(([field, value]) => ({ path: ['resourceSpec', field], value })),
     ...entriesOf(runtime).flatMap(([field, value]) =>
-      isMap(value)
+      isObject(value)
         ? entriesOf(value).map(([inner, leaf]) => ({ path: ['runtime', field, inner], value: leaf }))
         : [{ path: ['runtime', field], value }],
     ),
@@ -114,7 +115,7 @@ function isDecided(own: Requested, { path: [first = '', second = '', third = '']
       if (second === 'envNames' && (variablesOf(own).has(third) || isWithheld(own, String(value)))) return true;
       const part = runtime[second];
       const unit = UNITS.find((fields) => fields.includes(third)) ?? [third];
-      return isMap(part) && unit.some((field) => part[field] !== undefined);
+      return isObject(part) && unit.some((field) => part[field] !== undefined);
     }
     case 'resourceSpec':
       return ({ ...own.resourceSpec } as Fields)[second] !== undefined;
@@ -143,7 +144,7 @@ function put(target: Record<string, unknown>, path: readonly string[], value: un
     target[first] = value;
     return;
   }
-  const inner: Record<string, unknown> = isMap(target[first]) ? { ...target[first] } : {};
+  const inner: Record<string, unknown> = isObject(target[first]) ? { ...target[first] } : {};
   put(inner, rest, value);
   target[first] = inner;
 }
@@ -152,15 +153,11 @@ function put(target: Record<string, unknown>, path: readonly string[], value: un
 function merged(base: Fields, more: Fields): Fields {
   const both = Object.entries(more).map(([field, value]) => {
     const before = base[field];
-    return [field, isMap(before) && isMap(value) ? merged(before, value) : value] as const;
+    return [field, isObject(before) && isObject(value) ? merged(before, value) : value] as const;
   });
   return { ...base, ...Object.fromEntries(both) };
 }
 
 function entriesOf(fields: object): [string, unknown][] {
   return Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-}
-
-function isMap(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -22,6 +22,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Milliseconds since 1970 as Kubernetes writes a MicroTime. */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
 /** Resolves after `delayMs`, or at once when `signal` aborts; never rejects. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { NotFound } from '../errors.ts';
 import { EVENTS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, microTime, systemClock } from './clock.ts';
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;
@@ -154,11 +154,6 @@ function manifestOf(
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
   };
-}
-
-/** A time as Kubernetes' MicroTime. */
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
 /** The longest beginning that fits, never ending inside a character. */

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
 import { apiVersionOf, LEASES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type Clock, sleep, systemClock } from './clock.ts';
+import { type Clock, microTime, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
 export interface LeaderElectionOptions {
@@ -181,7 +181,7 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
   }
 
   function nextSpec(current: LeaseSpec, acquiring: boolean): LeaseSpec {
-    const renewTime = microTime(clock);
+    const renewTime = microTime(clock.now());
     if (acquiring) acquireTime = renewTime;
     const another = current.holderIdentity !== undefined && current.holderIdentity !== identity;
     return {
@@ -236,7 +236,7 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
     async release() {
       if (seen === undefined) return;
       const { lease } = seen;
-      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock) };
+      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
       try {
         await client.replace<Lease>(LEASES, { ...lease, spec });
         log.info('Lease released');
@@ -245,11 +245,6 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
       }
     },
   };
-}
-
-/** As Kubernetes' MicroTime is written. */
-function microTime(clock: Clock): string {
-  return new Date(clock.now()).toISOString().replace('Z', '000Z');
 }
 
 function aborted(signal: AbortSignal): Promise<'aborted'> {

@@ -52,7 +52,10 @@ export function isWhole(schema: z.ZodType): boolean {
 /** The schema inside optional, nullable and default. */
 export function bare(schema: z.ZodType): z.ZodType {
   const isWrapped =
-    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault;
   return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
 }
 

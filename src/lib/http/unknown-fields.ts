@@ -3,6 +3,8 @@
 
 import { z } from 'zod';
 import { isObject } from '../json-value.ts';
+import { distance } from '../similar.ts';
+import { bare } from './casing.ts';
 import type { FieldError } from './http-error.ts';
 
 /** The schemas of a route's body and answer. */
@@ -54,16 +56,6 @@ export function unknownFields({ body: schema, answer }: RouteSchemas, body: unkn
 }
 
 type Shape = Readonly<Record<string, z.ZodType>>;
-
-/** The schema inside optional, nullable and default. */
-function bare(schema: z.ZodType): z.ZodType {
-  const isWrapped =
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable ||
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodPrefault;
-  return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
-}
 
 /** Undefined for a schema that is not an object, and for one that allows any key. */
 function shapeOf(schema: z.ZodType): Shape | undefined {
@@ -149,16 +141,5 @@ function unlikeness(key: string, name: string): number {
   const [a, b] = [key, name].map((word) => word.replaceAll(/[_-]/g, '').toLowerCase()) as [string, string];
   if (a === b) return 0;
   if (name.startsWith(`${key}_`) || key.startsWith(`${name}_`)) return 1;
-  return Math.abs(a.length - b.length) > 3 ? Number.POSITIVE_INFINITY : levenshtein(a, b);
-}
-
-function levenshtein(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 0; i < a.length; i += 1) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j += 1)
-      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1)));
-    row = next;
-  }
-  return row.at(-1) ?? 0;
+  return Math.abs(a.length - b.length) > 3 ? Number.POSITIVE_INFINITY : distance(a, b);
 }

@@ -12,6 +12,7 @@ import {
   Unauthorized,
   Unavailable,
 } from '../errors.ts';
+import { isObject } from '../json-value.ts';
 
 /** The readable part of a failed answer. */
 export interface FailedAnswer {
@@ -45,7 +46,7 @@ export function errorFromAnswer(doing: string, answer: FailedAnswer): ServerErro
 
 /** The error for a Status object, which a watch's ERROR event contains. */
 export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?: number): ServerError {
-  const status: Status = isRecord(raw) ? raw : {};
+  const status: Status = isObject(raw) ? raw : {};
   const code = status.code ?? 500;
   const serverMessage = status.message ?? status.reason ?? `HTTP ${code}`;
   const message = `${doing}: ${serverMessage}`;
@@ -86,7 +87,7 @@ function causesOf(status: Status): FieldCause[] {
 function parseStatus(body: string): Status | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return isRecord(value) && value['kind'] === 'Status' ? value : undefined;
+    return isObject(value) && value['kind'] === 'Status' ? (value as Status) : undefined;
   } catch {
     return undefined;
   }
@@ -99,8 +100,4 @@ export function retryAfterMs(header: string | undefined, now = Date.now()): numb
   if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000;
   const date = Date.parse(header);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

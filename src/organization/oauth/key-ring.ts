@@ -2,6 +2,7 @@
 // expires is opened with it years later. The key of names never changes: the name of a Secret follows from it.
 
 import { z } from 'zod';
+import { parsedText } from '../../lib/json-value.ts';
 
 const Key = z.base64().length(44);
 
@@ -23,16 +24,7 @@ export const ROTATED_AFTER_MS = 90 * 24 * 3_600_000;
 
 /** Parses the JSON of the Secret. Throws an Error whose message contains no part of a key. */
 export function parseKeyRing(text: string): KeyRing {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Error('read the keys of OAuth tokens: the Secret has no JSON');
-  }
-  const parsed = KeyRing.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const where = parsed.error.issues[0]?.path.map(String).join('.') ?? '';
-  throw new Error(`read the keys of OAuth tokens: malformed at ${where || 'the root'}`);
+  return parsedText(KeyRing, text, 'read the keys of OAuth tokens: malformed');
 }
 
 /** The key that seals. */

@@ -52,12 +52,11 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
   deployments: {
     record: { values: [] },
     archive: { values: [] },
-    'database-server': { values: ['record'] },
     assess: { values: ['record'] },
     children: { values: ['record'] },
     plan: { values: ['assess', 'record'], types: ['children'] },
     cluster: { values: ['plan', 'children', 'assess', 'record'] },
-    '.': { values: ['cluster', 'plan', 'children', 'assess', 'database-server', 'record'] },
+    '.': { values: ['cluster', 'plan', 'children', 'assess', 'record'] },
     http: { values: ['assess', 'record'] },
   },
   databases: { '.': { values: [] }, http: { values: ['.'] } },
@@ -91,8 +90,6 @@ const PURE = [
   'deployments/archive/retention.ts',
   'deployments/assess/',
   'deployments/children/',
-  'deployments/database-server/statements.ts',
-  'deployments/database-server/troubles.ts',
   'deployments/plan/',
   'deployments/revision-history.ts',
   'deployments/revision-status.ts',
@@ -119,7 +116,6 @@ const PURE = [
   'builds/step.ts',
   'builds/turns.ts',
   'builds/registry/docker-config.ts',
-  'builds/registry/health.ts',
   'builds/registry/registry-grant.ts',
   'builds/registry/unneeded.ts',
   'listeners/agent/step.ts',
@@ -394,7 +390,7 @@ describe('the subjects of src', () => {
     const loaded = loadedWith('app/plan.ts', true);
     const others = [...loaded].filter(
       (one) =>
-        !/^(builds\/planner\/|node:(fs|path|util)$|zod$|schema\/(name-patterns|primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
+        !/^(builds\/planner\/|app\/termination-message\.ts$|node:(fs|path|util)$|zod$|schema\/(name-patterns|primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
           one,
         ),
     );
