@@ -5,7 +5,7 @@ import { CODE_FILES, makeCodeFiles } from '../builds/code-files.ts';
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { type BuildContext, builds, codeFiles, pullSecrets, pushes, registryUpkeep } from '../builds/controller.ts';
 import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
-import { operations } from '../databases/controller.ts';
+import { operations, patchWindow } from '../databases/controller.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
 import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
@@ -36,6 +36,7 @@ import type { AllMetrics } from './metrics.ts';
 export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
   onAllClusters(deployments),
   operations,
+  patchWindow,
   secrets,
   clientSecrets,
   organization,

@@ -1,8 +1,12 @@
-// The controller of operations on databases.
+// The controllers of operations on databases, and of the maintenance window that creates some of them.
 
 import type { DeploymentContext } from '../deployments/controller.ts';
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
-import { makeOperationReconciler, wakeOperations } from './reconciler.ts';
+import { isEnded } from '../schema/operation-phases.ts';
+import { makeOperationReconciler, makeWindowReconciler, wakeOperations } from './reconciler.ts';
+
+/** The one key of the window. */
+const PLATFORM = 'platform';
 
 export const operations: ControllerDefinition<Pick<DeploymentContext, 'home' | 'settings' | 'now'>> = {
   name: 'operations',
@@ -11,4 +15,21 @@ export const operations: ControllerDefinition<Pick<DeploymentContext, 'home' | '
     reconcile: makeOperationReconciler({ home, settings, now }),
     wake: () => wakeOperations(home.caches, queue),
   }),
+};
+
+export const patchWindow: ControllerDefinition<Pick<DeploymentContext, 'home' | 'settings' | 'now'>> = {
+  name: 'patch-window',
+  begin: ({ home, settings, now }, queue) => {
+    const { window } = settings.datastores;
+    if (!window) return undefined;
+    return {
+      reconcile: makeWindowReconciler({ home, settings, now }, window),
+      wake: () => {
+        queue.add(PLATFORM);
+        return home.caches.operations.onChange(({ type, object }) => {
+          if (type === 'deleted' || isEnded(object)) queue.add(PLATFORM);
+        });
+      },
+    };
+  },
 };

@@ -1,5 +1,6 @@
 // Reconciles one operation: observe, decide, report, act. It writes the operation, and what does its work.
 
+import { pausedBy } from '../deployments/assess/pause.ts';
 import { type Caches, DEPLOYMENT_NAMED } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import type { BackupKind } from '../deployments/record/backup-request.ts';
@@ -30,9 +31,15 @@ import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts'
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
+import { patchesIn, type Window, windowAt } from './window.ts';
 
 /** Operations of a deployment that are kept after their end. */
 const KEPT = 10;
+
+/** A datastore that falls behind while the window is open is seen so much later at most. */
+const WINDOW_LOOK_MS = 60_000;
+/** A timer counts to 2^31 ms at most, and clocks are corrected. */
+const LONGEST_WAIT_MS = 3_600_000;
 
 export interface OperationReconcilerOptions {
   readonly home: Cluster;
@@ -71,6 +78,34 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
       if (!(error instanceof NotFound)) throw error;
     }
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+  };
+}
+
+/** Returns a reconciler that has one key: while the maintenance window is open, it creates the patches of datastores that are behind. */
+export function makeWindowReconciler({ home, settings, now }: OperationReconcilerOptions, window: Window): Reconcile {
+  return async function reconcile(_key, signal) {
+    const { caches, client } = until(home, signal);
+    const at = windowAt(window, now().getTime());
+    if ('opensAt' in at) return { requeueAfterMs: Math.min(at.opensAt - now().getTime(), LONGEST_WAIT_MS) };
+    const records = caches.records
+      .list()
+      .filter((one) => one.metadata.deletionTimestamp === undefined && pausedBy(one, settings) === undefined);
+    const { atOnce } = settings.datastores;
+    for (const patch of patchesIn(
+      at.openedAt,
+      { records, operations: caches.operations.list(), atOnce },
+      window,
+      now(),
+    )) {
+      try {
+        const made = await client.create(DATASTORE_OPERATIONS, patch, { fieldManager: FIELD_MANAGER });
+        overlayWrite(caches, made);
+      } catch (error) {
+        // The cache lacks what another process has made, or the namespace goes.
+        if (!(error instanceof AlreadyExists || error instanceof NotFound)) throw error;
+      }
+    }
+    return { requeueAfterMs: WINDOW_LOOK_MS };
   };
 }
 

@@ -6,6 +6,8 @@ import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { DATA_DURABILITIES, Instances } from './database.ts';
 import { DATABASE_DRIVERS, DELETION_POLICIES } from './database-names.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
+import { nextRunAt } from './next-run.ts';
+import { LOSSES } from './operation-phases.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
@@ -25,6 +27,7 @@ import { FEWEST_REVISIONS } from './revision-states.ts';
 import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
 import { HOSTINGS } from './source-rules.ts';
+import { Schedule, TimeZone } from './tasks.ts';
 
 /** host[:port][/path], in lower case. */
 const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
@@ -322,6 +325,26 @@ const Proxy = z
   .describe("Proxies of Davit's requests to code hosts and registries, and of builds. Not of deployments.");
 export type ProxySettings = z.infer<typeof Proxy>;
 
+const MaintenanceWindow = z
+  .strictObject({
+    schedule: Schedule.describe('When it opens, such as 0 3 * * sun.'),
+    timeZone: TimeZone.optional().describe('Time zone of the schedule, such as Europe/Berlin. Default: UTC.'),
+    hours: integer(1, 24)
+      .default(4)
+      .describe('How long it is open. No patch begins later; one that has begun continues.'),
+    accept: z
+      .array(z.enum(LOSSES))
+      .default([])
+      .describe(
+        'Losses that these patches may cause. NoBackup: PostgreSQL restarts without a verified backup of the last 24 hours. QueueLost: Redis has no volume, so its queue is lost. A datastore whose patch causes another loss is left as it is.',
+      ),
+  })
+  .refine(({ schedule, timeZone }) => nextRunAt(schedule, timeZone, 0) !== undefined, {
+    path: ['schedule'],
+    message:
+      'never opens: write five fields such as 0 3 * * sun, or a name such as @weekly but not @every, and a time zone such as Europe/Berlin',
+  });
+
 const Backups = z
   .strictObject({
     store: z
@@ -501,6 +524,9 @@ export const Settings = z.strictObject({
         .describe(
           'Number of operations that may stop a deployment or restart a datastore at once on the platform. The others wait.',
         ),
+      window: MaintenanceWindow.optional().describe(
+        'When Davit patches each datastore that is behind the images of these settings, by operations of its own. Absent: only when somebody asks.',
+      ),
     })
     .prefault({})
     .describe('Operations on PostgreSQL and Redis (docs/database-moves.md).'),

@@ -306,6 +306,66 @@ describe('a patch', () => {
   });
 });
 
+describe('a maintenance window', () => {
+  const WINDOW = { schedule: '0 2 * * *', hours: 4, accept: ['NoBackup', 'QueueLost'] };
+
+  async function withWindow(window: object): Promise<MemoryController> {
+    const kube = aServer();
+    putRecord(kube);
+    await rest(await aController(kube, settings(OLD)));
+    const world = await aController(kube, Settings.parse({ images: NEW, datastores: { window } }));
+    await rest(world);
+    return world;
+  }
+  const patches = (kube: FakeKube): readonly DatastoreOperation[] =>
+    kube.objects<DatastoreOperation>(DATASTORE_OPERATIONS);
+
+  it('patches one datastore after the other, and writes nothing afterwards', async () => {
+    const world = await withWindow(WINDOW);
+    const { kube } = world;
+    const others = applications(kube);
+    for (const part of ['postgres', 'redis'] as const) {
+      await world.reconcile('platform', 'patch-window');
+      await world.reconcile('platform', 'patch-window');
+      const open = patches(kube).filter(({ status }) => status?.phase !== 'Succeeded');
+      expect(open.map(({ spec }) => spec.patch?.datastore)).toEqual([part]);
+      expect(await until(world, open[0]?.metadata.name ?? '')).toBe('Succeeded Patched');
+      await rest(world);
+    }
+    expect([imagesIn(kube), applications(kube)]).toEqual([NEW, others]);
+    world.writes();
+    expect(await world.reconcile('platform', 'patch-window')).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.writes()).toEqual([]);
+  });
+
+  it('that is closed patches nothing, and says when it opens', async () => {
+    const world = await withWindow({ ...WINDOW, schedule: '0 3 * * *', hours: 1 });
+    const { requeueAfterMs = 0 } = await world.reconcile('platform', 'patch-window');
+    expect(requeueAfterMs).toBeGreaterThan(0);
+    expect(requeueAfterMs).toBeLessThanOrEqual(3_600_000);
+    expect([patches(world.kube), imagesIn(world.kube)]).toEqual([[], OLD]);
+  });
+
+  it('leaves a paused deployment as it is', async () => {
+    const world = await withWindow(WINDOW);
+    await edit(world.kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+    await world.reconcile('platform', 'patch-window');
+    expect(patches(world.kube)).toEqual([]);
+  });
+
+  it('is looked at when an operation ends', async () => {
+    const world = await withWindow(WINDOW);
+    const woken = world.wake('patch-window');
+    expect(await woken.take()).toEqual(['platform']);
+    await world.reconcile('platform', 'patch-window');
+    expect(await woken.take()).toEqual([]);
+    const [patch] = patches(world.kube);
+    await until(world, patch?.metadata.name ?? '');
+    expect(await woken.take()).toEqual(['platform']);
+    woken.stop();
+  });
+});
+
 describe('a controller that dies at a write of a patch', () => {
   /** Returns how many writes it tried. */
   async function diesAt(world: MemoryController, when: 'failOn' | 'failAfter', at: number): Promise<number> {

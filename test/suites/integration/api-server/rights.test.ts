@@ -250,6 +250,7 @@ async function haveArchive(): Promise<void> {
 
 /** Nobody asks for an operation here: test/suites/backups and test/suites/cloudnative-pg carry them out on real pods. */
 const OF_OPERATIONS = [
+  'create davit.dev/datastoreoperations',
   'delete davit.dev/datastoreoperations',
   'patch davit.dev/datastoreoperations',
   'patch davit.dev/datastoreoperations/status',

@@ -1,0 +1,82 @@
+// The maintenance window of the platform: when it is open, and which patches it makes next.
+
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatastoreOperation } from '../schema/datastore-operation.ts';
+import { API_VERSION, STORE_PARTS } from '../schema/meta.ts';
+import { nextRunAt } from '../schema/next-run.ts';
+import { isEnded } from '../schema/operation-phases.ts';
+import type { Settings } from '../schema/settings.ts';
+import { decidePatch } from './decide-patch.ts';
+
+export type Window = NonNullable<Settings['datastores']['window']>;
+
+const HOUR_MS = 3_600_000;
+
+/** When the window that is open has opened, or when the next one opens. In milliseconds since 1970. */
+export type WindowNow = { readonly openedAt: number } | { readonly opensAt: number };
+
+export function windowAt({ schedule, timeZone, hours }: Window, now: number): WindowNow {
+  // Settings take no schedule without a run.
+  const next = (after: number): number => nextRunAt(schedule, timeZone, after) ?? Number.POSITIVE_INFINITY;
+  const openedAt = next(now - hours * HOUR_MS);
+  return openedAt <= now ? { openedAt } : { opensAt: openedAt };
+}
+
+export interface Platform {
+  /** Deployments that are neither paused nor deleted. */
+  readonly records: readonly AppDeployment[];
+  /** All operations, also those that have ended. */
+  readonly operations: readonly DatastoreOperation[];
+  readonly atOnce: number;
+}
+
+/**
+ * The operations to create now, for datastores that are behind: at most so many that `atOnce` are unfinished, so that none waits when the window
+ * closes. A datastore is tried once in each window. A deployment with an unfinished operation, and a patch that would be refused, are left out.
+ */
+export function patchesIn(
+  openedAt: number,
+  { records, operations, atOnce }: Platform,
+  { accept }: Window,
+  now: Date,
+): DatastoreOperation[] {
+  const keyOf = (namespace: string | undefined, name: string): string => `${namespace}/${name}`;
+  const made = new Set(operations.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)));
+  const unfinished = operations.filter((one) => !isEnded(one));
+  const busy = new Set(unfinished.map(({ metadata, spec }) => keyOf(metadata.namespace, spec.deployment)));
+  const patches: DatastoreOperation[] = [];
+  for (const record of records) {
+    const { namespace = '', name } = record.metadata;
+    for (const datastore of STORE_PARTS) {
+      if (unfinished.length + patches.length >= atOnce) return patches;
+      if (busy.has(keyOf(namespace, name)) || record.status?.datastores?.[datastore]?.available === undefined) continue;
+      const operation = operationOf({ namespace, name, datastore, accept, openedAt });
+      if (made.has(keyOf(namespace, operation.metadata.name))) continue;
+      if ('refused' in decidePatch(record, operation.spec, now)) continue;
+      busy.add(keyOf(namespace, name));
+      patches.push(operation);
+    }
+  }
+  return patches;
+}
+
+interface Asked extends Pick<Window, 'accept'> {
+  readonly namespace: string;
+  readonly name: string;
+  readonly datastore: (typeof STORE_PARTS)[number];
+  readonly openedAt: number;
+}
+
+function operationOf({ namespace, name, datastore, accept, openedAt }: Asked): DatastoreOperation {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'DatastoreOperation',
+    metadata: { name: `${name}-${datastore}-${(openedAt / 60_000).toString(36)}`, namespace },
+    spec: {
+      deployment: name,
+      action: 'Patch',
+      patch: { datastore },
+      ...(accept.length > 0 && { accept: [...accept] }),
+    },
+  };
+}
