@@ -12,7 +12,7 @@ const USAGE = `Usage: davit controller | api | all | listener | plan | backup | 
   registry-password
                prints a password for the base images of the registry
 
-Settings and connections come from the environment; docs/reference.md lists them.
+Settings and connections come from the environment; docs/settings.md lists them.
 `;
 
 const [command = '', ...args] = process.argv.slice(2);

@@ -33,7 +33,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['charts/davit/README.md', withValuesTable(current('charts/davit/README.md'), current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     [`docs/${SCHEMA_FILE_NAME}`, `${JSON.stringify(deploymentFileSchema(), null, 2)}\n`],
-    ['docs/reference.md', withConditionsTable(current('docs/reference.md'))],
+    ['docs/reasons.md', withConditionsTable(current('docs/reasons.md'))],
     ['docs/resource-spec.md', withResourceSpecTables(current('docs/resource-spec.md'))],
     ['docs/runtime.md', withRuntimeTable(current('docs/runtime.md'))],
   ]);

@@ -76,7 +76,7 @@ export function toneOfRevision({ status }: Revision): Tone {
   return PASSED_STATES.includes(status) ? 'off' : 'busy';
 }
 
-/** What to do about a reason, as docs/reference.md says it; undefined where that is nothing, or stands in the message. */
+/** What to do about a reason, as docs/reasons.md says it; undefined where that is nothing, or stands in the message. */
 export function advice(reason: string): string | undefined {
   const { todo } = (REASONS as Readonly<Record<string, { readonly todo: string }>>)[reason] ?? {};
   return todo === undefined || !isAdvice(todo) ? undefined : todo;

@@ -1,5 +1,5 @@
 // Condition types and reasons of an AppDeployment, each with its meaning and what to do. The tables in
-// docs/reference.md are generated from this file.
+// docs/reasons.md are generated from this file.
 
 import type { StorePart } from './meta.ts';
 

@@ -1,4 +1,4 @@
-// What is said of a build: its phases, why it can fail and what to do then. docs/reference.md is made from this table.
+// What is said of a build: its phases, why it can fail and what to do then. docs/reasons.md is made from this table.
 
 import { z } from 'zod';
 import { LONGEST_USERNAME } from './meta.ts';
@@ -170,7 +170,7 @@ export type CommitWords = z.infer<typeof CommitWords>;
 export const BuildStatus = z
   .object({
     phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
-    reason: text(64).describe('Why, as one CamelCase word: docs/reference.md says what to do.').optional(),
+    reason: text(64).describe('Why, as one CamelCase word: docs/reasons.md says what to do.').optional(),
     message: text(4096).describe('Why, as a sentence for people that says what to do.').optional(),
     commit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)

@@ -220,7 +220,7 @@ describe('restart', () => {
     const name = REVISION.metadata.name;
     const GO_BACK = 'To have the values of shop--99999999 instead: kubectl davit rollback shop --to shop--99999999';
     const WHY = 'Why it failed: kubectl davit status shop';
-    const BUILD = 'To build the newest commit, ask for a new revision (docs/reference.md, "Asking for a revision").';
+    const BUILD = 'To build the newest commit, ask for a new revision (docs/deploy.md, "Asking for a revision").';
 
     it.each<[string, object, object[], string]>([
       [

@@ -472,7 +472,7 @@ const Condition = z
   .object({
     type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
     status: oneOf(['True', 'False', 'Unknown']),
-    reason: z.string().describe('A code for programs. docs/reference.md lists them.'),
+    reason: z.string().describe('A code for programs. docs/reasons.md lists them.'),
     message: z.string(),
     last_transition_time: time.describe('When its status last changed.'),
   })

@@ -44,7 +44,7 @@ export function passwordLost(
   const what = WORDS[store];
   const message = found
     ? `${refText(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. Without a backup, read the password from a pod while it runs: ${fromPod(store, observed)} (docs/reference.md, "The data of a deployment"). ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
+    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. Without a backup, read the password from a pod while it runs: ${fromPod(store, observed)} (docs/deploy.md, "The data of a deployment"). ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 

@@ -377,7 +377,7 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'PasswordMissing',
         title: 'A password that is lost',
-        what: 'The Secret with the password of the database was deleted. Running pods continue, and none is started. Without a backup, read the password from a running pod ([how](reference.md#the-data-of-a-deployment)).',
+        what: 'The Secret with the password of the database was deleted. Running pods continue, and none is started. Without a backup, read the password from a running pod ([how](deploy.md#the-data-of-a-deployment)).',
         note: 'the Secret from [the backup](backup.md#backing-up)',
         says: /Secret shop--postgres is missing.*Restore it from a backup, with the labels davit\.dev\/deployment=shop/,
         ...DATA,

@@ -25,7 +25,7 @@ import { apiFiles } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const monitoring = textOf('docs/monitoring.md');
-const reference = textOf('docs/reference.md');
+const settings = textOf('docs/settings.md');
 
 it('docs/monitoring.md names every metric with its labels, and no other', () => {
   const { registry } = makeAllMetrics();
@@ -123,16 +123,10 @@ it('every failure is made to happen: in docs/troubleshooting.md, or by a test th
   expect(headings).toEqual(['Reasons', ...shown.map(({ title }) => title)]);
 });
 
-it('docs/reference.md shows no reason that there is not', () => {
-  const shown = [...reference.matchAll(/^ {4}Reason: +(\w+)$/gm)].map((match) => match[1] ?? '');
-  expect(shown.length).toBeGreaterThan(15);
-  expect(shown.filter((reason) => !(reason in REASONS))).toEqual([]);
-});
-
-it('docs/reference.md names every variable of the environment, and no other', () => {
+it('docs/settings.md names every variable of the environment, and no other', () => {
   const config = readFileSync(join(root, 'src/app/config.ts'), 'utf8');
   const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
-  const section = reference.slice(reference.indexOf('## Environment of the processes'));
+  const section = settings.slice(settings.indexOf('## Environment of the processes'));
   const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));
   expect(there.size).toBeGreaterThan(10);
   expect([...named].toSorted()).toEqual([...there].toSorted());

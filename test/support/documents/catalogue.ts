@@ -39,7 +39,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get appd': 'integration',
   'kubectl get appd -o wide': 'integration',
   'kubectl get appd hello -o wide': 'integration',
-  'kubectl describe appd hello': 'integration',
   'kubectl describe appd NAME': 'integration',
   'kubectl davit rollback NAME': 'integration',
   'kubectl davit scale NAME --replicas 3': 'integration',

@@ -61,7 +61,7 @@ const DeploymentPod = z.object({
   restarts: z.int().min(0).describe('How often its containers were restarted.'),
   problem: z
     .object({
-      reason: z.string().describe('A code for programs. docs/reference.md lists them.'),
+      reason: z.string().describe('A code for programs. docs/reasons.md lists them.'),
       message: z.string().describe('What is wrong and what to do.'),
     })
     .nullable()
