@@ -153,26 +153,26 @@ function differencesOfLists(before: readonly Plain[], after: readonly Plain[], a
   ];
 }
 
-/** The fields as a table; `nameOf` gives a field's name in the API. */
+/** The fields as a table; `nameOf` gives a field's name in the API. A value that is the example is not repeated. */
 export function effectsTable(fields: readonly Field[], nameOf: (field: string) => string): string {
-  const lines = fields.flatMap(({ field, example, effects }) => {
-    const start = `| \`${nameOf(field)}\` | ${cell(example)} |`;
-    return effects.length === 0
-      ? `${start} none | | |\n`
-      : effects.map(
-          ({ object, at, is }) => `${start} ${object} | ${at === '' ? '' : `\`${at}\``} | ${shown(at, is)} |\n`,
-        );
+  const lines = fields.map(({ field, example, effects }) => {
+    const becomes = effects.map(({ object, at, is }, index) => {
+      const where = effects[index - 1]?.object === object ? '' : `${object}: `;
+      return `${where}${at === '' ? '' : `\`${at.replace(/^spec\.template\.spec\./, '')}\` `}${shown(at, is, example)}`;
+    });
+    return `| \`${nameOf(field)}\` | ${cell(example)} | ${becomes.map((one) => one.trim()).join('; ') || 'none'} |\n`;
   });
-  return `| Field | Example | Object | Path | Value there |
-|---|---|---|---|---|
-${lines.join('')}`;
+  return `| Field | Example | Becomes |\n|---|---|---|\n${lines.join('')}`;
 }
 
-function shown(at: string, is: unknown): string {
+function shown(at: string, is: unknown, example: unknown): string {
   if (is === undefined) return 'not made';
-  return at === '' ? 'made' : cell(is);
+  if (at === '') return 'made';
+  return cell(is) === cell(example) ? '' : cell(is);
 }
 
+/** Scripts are shown by their beginnings. */
 function cell(value: unknown): string {
-  return `\`${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll('|', '\\|')}\``;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `\`${(text.length > 100 ? `${text.slice(0, 97)}...` : text).replaceAll('|', '\\|')}\``;
 }

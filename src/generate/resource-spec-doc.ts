@@ -140,7 +140,9 @@ export function withResourceSpecTables(page: string): string {
   const fields = fieldsOf('resourceSpec', structuralSchema(ResourceSpec), RESOURCE_SPEC_EXAMPLES);
   const withDefaults = withTable(page, `${SOURCE}, defaults`, defaultsTable());
   const withChanges = withTable(withDefaults, `${SOURCE}, changes`, changesTable());
-  return withTable(withChanges, `${SOURCE}, fields`, `${fields.length} fields:\n\n${effectsTable(fields, apiName)}`);
+  // Sidecars have the fields of init containers.
+  const shown = fields.filter(({ field }) => !field.startsWith('sidecars[].'));
+  return withTable(withChanges, `${SOURCE}, fields`, `${fields.length} fields:\n\n${effectsTable(shown, apiName)}`);
 }
 
 /** Values in force of every number, where no size is given. There is an executor only where a size of it is. */

@@ -57,10 +57,15 @@ export const RUNTIME_EXAMPLES: readonly SourceConfig[] = [
   { runtime: { redis: 'none' } },
 ];
 
-/** docs/runtime.md with its table of fields regenerated. The parts have the same fields, and one of them shows them. */
+/** docs/runtime.md with its table of fields regenerated. The parts and workers share fields, which the server shows. */
 export function withRuntimeTable(page: string): string {
   const fields = fieldsOf('runtime', structuralSchema(Runtime), RUNTIME_EXAMPLES);
-  const shown = fields.filter(({ field }) => !/^(?:queue|orchestrator|executor)\./.test(field));
+  const ofServer = new Set(fields.flatMap(({ field }) => /^server\.(.*)/.exec(field)?.[1] ?? []));
+  const shown = fields.filter(
+    ({ field }) =>
+      !/^(?:queue|orchestrator|executor)\./.test(field) &&
+      !(field.startsWith('workers.NAME.') && ofServer.has(field.slice('workers.NAME.'.length))),
+  );
   return withTable(page, 'src/generate/runtime-doc.ts', effectsTable(shown, apiName));
 }
 
