@@ -9,7 +9,6 @@ import { type CustomResourceDefinition, customResourceDefinitions } from '../sch
 import { POD_REACH } from '../schema/pod-reach.ts';
 import { SCHEMA_FILE_NAME } from '../schema/source-files.ts';
 import { admissionRulesJson } from './admission-rules.ts';
-import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withDefaults } from './crd-defaults.ts';
 import { withResourceSpecTables } from './resource-spec-doc.ts';
@@ -30,7 +29,6 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     // JSON: Helm has to read it.
     ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
     ['charts/davit/files/admission-rules.json', admissionRulesJson()],
-    ['charts/davit/README.md', withValuesTable(current('charts/davit/README.md'), current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     [`docs/${SCHEMA_FILE_NAME}`, `${JSON.stringify(deploymentFileSchema(), null, 2)}\n`],
     ['docs/reasons.md', withConditionsTable(current('docs/reasons.md'))],

@@ -165,7 +165,6 @@ const BOUNDED: readonly { readonly file: string; readonly source: string; readon
   { file: 'schema/source-files.ts', source: '(docker|container)file', most: 'a path: Linux takes 4 KiB' },
   { file: 'schema/tasks.ts', source: '([0-9]+)([smh])', most: 'a schedule: 100 characters by its schema' },
   { file: 'organization/facade/rate-limit.ts', source: 'openapi', most: "a route's path of Davit" },
-  { file: 'generate/chart-readme.ts', source: '^ *# +(.*)$', most: "a line of the chart's own values.yaml" },
   {
     file: 'generate/chart-values.ts',
     source: '^([0-9.]+|',
