@@ -132,7 +132,7 @@ it('docs/settings.md names every variable of the environment, and no other', () 
   expect([...named].toSorted()).toEqual([...there].toSorted());
 });
 
-it('docs/api.md is what the OpenAPI document says; if not: npm run generate', async () => {
+it('docs/openapi.json is what the facade serves; if not: npm run generate', async () => {
   for (const [file, content] of await apiFiles()) expect(content).toBe(readFileSync(file, 'utf8'));
 });
 
