@@ -49,7 +49,9 @@ async function send(
   file('accessKeyId', 'key\n');
   file('secretAccessKey', 'secret\n');
   file('log', '');
-  const more = Object.entries(options).filter(([name]) => ['keep-days', 'verified', 'number'].includes(name));
+  const more = Object.entries(options).filter(([name]) =>
+    ['keep-days', 'verified', 'number', 'cluster-uid'].includes(name),
+  );
   if (options['empty'] !== undefined) file('dump', '');
   if (options['without'] !== undefined) rmSync(join(folder, options['without']));
   const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
@@ -59,6 +61,7 @@ async function send(
     folder,
     namespace: 'team',
     deployment: 'shop',
+    tenant: options['tenant'] ?? 't1',
     uid: options['uid'] ?? 'u1',
     keep: options['keep'] ?? '2',
     'termination-log': join(folder, 'log'),
@@ -72,7 +75,7 @@ async function send(
 const keys = (): string[] => [...s3.objects.keys()].map((key) => key.replace(/-[0-9a-f]{8}\//, '/')).toSorted();
 
 it('puts the dump and then its manifest into the store, and says so', async () => {
-  const { code, message } = await send('2026-02-02T02:00:00Z', { number: '3' });
+  const { code, message } = await send('2026-02-02T02:00:00Z', { number: '3', 'cluster-uid': 'c1' });
   expect(code).toBe(0);
   const { name, takenAt, sizeBytes, number, ...others } = JSON.parse(message) as BackupReport;
   const sent = { name, takenAt, sizeBytes, number };
@@ -85,15 +88,17 @@ it('puts the dump and then its manifest into the store, and says so', async () =
     stored: { count: 1, newest: [[sent.name, 28, '']] },
   });
   expect(keys()).toEqual([
-    'davit/team/shop/u1/20260202T020000Z/dump',
-    'davit/team/shop/u1/20260202T020000Z/manifest.json',
+    'davit/team/shop/t1/u1/20260202T020000Z/dump',
+    'davit/team/shop/t1/u1/20260202T020000Z/manifest.json',
   ]);
-  const manifest = s3.objects.get(`davit/team/shop/u1/${sent.name}/manifest.json`)?.toString();
+  const manifest = s3.objects.get(`davit/team/shop/t1/u1/${sent.name}/manifest.json`)?.toString();
   expect(JSON.parse(manifest ?? '')).toMatchObject({
     ...sent,
     version: 1,
     namespace: 'team',
     deployment: 'shop',
+    tenant: 't1',
+    cluster: 'c1',
     uid: 'u1',
     serverVersion: 170_004,
     files: [
@@ -110,9 +115,9 @@ it('keeps the newest, and all that another life of the deployment has', async ()
   await send('2026-01-01T02:00:00Z', { uid: 'u0' });
   for (const day of ['01', '02', '03']) expect((await send(`2026-02-${day}T02:00:00Z`)).code).toBe(0);
   expect(keys().filter((key) => key.endsWith('dump'))).toEqual([
-    'davit/team/shop/u0/20260101T020000Z/dump',
-    'davit/team/shop/u1/20260202T020000Z/dump',
-    'davit/team/shop/u1/20260203T020000Z/dump',
+    'davit/team/shop/t1/u0/20260101T020000Z/dump',
+    'davit/team/shop/t1/u1/20260202T020000Z/dump',
+    'davit/team/shop/t1/u1/20260203T020000Z/dump',
   ]);
 });
 
@@ -132,7 +137,7 @@ describe('is no backup', () => {
     s3.fault = (request) => (request.startsWith('PUT') && request.includes('manifest') ? 403 : undefined);
     const { code, message } = await send('2026-02-02T02:00:00Z');
     expect([code, message]).toEqual([1, expect.stringMatching(/^The store refused PUT .*manifest\.json \(403/)]);
-    expect(keys()).toEqual(['davit/team/shop/u1/20260202T020000Z/dump']);
+    expect(keys()).toEqual(['davit/team/shop/t1/u1/20260202T020000Z/dump']);
   });
 
   it('if the store has less of it than was sent', async () => {
@@ -143,7 +148,7 @@ describe('is no backup', () => {
     };
     const { code, message } = await send('2026-02-02T02:00:00Z');
     expect([code, message]).toEqual([1, expect.stringContaining('The store has 27 of 28 bytes')]);
-    expect(keys()).not.toContain('davit/team/shop/u1/20260202T020000Z/manifest.json');
+    expect(keys()).not.toContain('davit/team/shop/t1/u1/20260202T020000Z/manifest.json');
   });
 
   it.each([
@@ -168,7 +173,7 @@ it('keeps the last verified one and those by hand, and reports what the store ha
   const first = JSON.parse((await send('2026-02-01T02:00:00Z')).message) as BackupReport;
   const asked = JSON.parse((await send('2026-02-02T02:00:00Z', { 'by-hand': '' })).message) as BackupReport;
   await send('2026-02-03T02:00:00Z');
-  s3.objects.set('davit/team/shop/u1/20260204T020000Z-00000000/dump', Buffer.from('cut'));
+  s3.objects.set('davit/team/shop/t1/u1/20260204T020000Z-00000000/dump', Buffer.from('cut'));
   const { message } = await send('2026-02-05T02:00:00Z', { keep: '1', verified: first.name });
   const { name, stored } = BackupReport.parse(JSON.parse(message));
   expect(asked.byHand).toBe(true);
@@ -219,6 +224,7 @@ async function reading(
     `--folder=${folder}`,
     '--namespace=team',
     '--deployment=shop',
+    ...(more.some((option) => option.startsWith('--tenant')) ? [] : ['--tenant=t1']),
     `--termination-log=${join(folder, 'log')}`,
     ...more,
   ]);
@@ -284,18 +290,42 @@ describe('fetch', () => {
   });
 
   it('takes one of this life alone, and misses one that is known', async () => {
-    expect(await fetched('--uid=u0')).toMatchObject({ code: 0, dump: dumpOf('01') });
+    expect(await fetched('--tenant=t1/u0')).toMatchObject({ code: 0, dump: dumpOf('01') });
     const { message } = await fetched();
     const { name } = JSON.parse(message) as { readonly name: string };
-    expect(await fetched('--uid=u1', `--known=${name}`)).toMatchObject({ code: 0, dump: dumpOf('03') });
-    expect(await fetched('--uid=u0', `--known=${name}`)).toMatchObject({
+    expect(await fetched('--tenant=t1/u1', `--known=${name}`)).toMatchObject({ code: 0, dump: dumpOf('03') });
+    expect(await fetched('--tenant=t1/u0', `--known=${name}`)).toMatchObject({
       code: 4,
       dump: undefined,
       message: expect.stringMatching(
         /^Backup .* which the status of the deployment names, is not in the store/,
       ) as string,
     });
-    expect(await fetched('--uid=u2')).toMatchObject({ code: 4, dump: undefined });
+    expect(await fetched('--tenant=t1/u2')).toMatchObject({ code: 4, dump: undefined });
+  });
+
+  it('takes no backup of an earlier namespace of the name, and says whose word it needs', async () => {
+    const sent = await send('2026-02-05T02:00:00Z', { tenant: 't0', uid: 'u9' });
+    const { name } = JSON.parse(sent.message) as BackupReport;
+    expect(await fetched()).toMatchObject({ code: 0, dump: dumpOf('03') });
+    const refused = {
+      code: 4,
+      dump: undefined,
+      message: `Backup ${name} is of an earlier namespace team, with uid t0, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0`,
+    };
+    expect(await fetched(`--backup=${name}`)).toMatchObject(refused);
+    expect(await fetched('--tenant=t2')).toMatchObject(refused);
+    expect(await fetched(`--backup=${name}`, '--tenant=t1', '--tenant=t0')).toMatchObject({
+      code: 0,
+      dump: dumpOf('05'),
+    });
+    expect(await fetched('--tenant=t0/u1')).toMatchObject({ code: 4, dump: undefined });
+    for (const [key, content] of s3.objects) s3.objects.set(key.replace('/t0/', '/t1/'), content);
+    expect(await fetched(`--backup=${name}`)).toMatchObject({
+      code: 4,
+      dump: undefined,
+      message: `Backup ${name} is of namespace team with uid t0, and of another tenant.`,
+    });
   });
 
   it('has all files of a server, and passwords for the deployment itself alone', async () => {
@@ -405,7 +435,32 @@ it.each([
   [['fetch']],
   [['compare']],
   [['send']],
-  [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=0']],
+  [
+    [
+      'send',
+      '--store={}',
+      '--credentials=/x',
+      '--folder=/x',
+      '--namespace=a',
+      '--deployment=b',
+      '--tenant=d',
+      '--uid=c',
+      '--keep=0',
+    ],
+  ],
+  [
+    [
+      'send',
+      '--store={}',
+      '--credentials=/x',
+      '--folder=/x',
+      '--namespace=a',
+      '--deployment=b',
+      '--tenant=d',
+      '--uid=c',
+      '--keep=1',
+    ],
+  ],
   [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=1']],
   [['send', '--unknown']],
 ])('%j is refused with the usage', async (args) => {

@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import type { Owner } from '../deployments/archive/archive.ts';
+import type { AllLives } from '../deployments/archive/archive.ts';
 import { compareBackup } from '../deployments/archive/compare.ts';
-import { fetchBackup, Unusable } from '../deployments/archive/fetch.ts';
+import { fetchBackup, type Taken, Unusable } from '../deployments/archive/fetch.ts';
 import type { Retention } from '../deployments/archive/retention.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
@@ -17,10 +17,10 @@ import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
 import { messageOf, terminate } from './termination-message.ts';
 
-const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
-                          [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--tenant UID] [--by-hand]
-       davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
-                          [--uid UID] [--known NAME] [--into UID] [--cluster]
+const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --tenant UID --uid UID
+                          --keep NUMBER [--keep-days NUMBER] [--verified NAME] [--number NUMBER] [--cluster-uid UID] [--by-hand]
+       davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --tenant UID[/UID]...
+                          [--backup NAME] [--at TIME] [--known NAME] [--into UID] [--cluster]
        davit backup compare --folder FOLDER
 
 send takes the files of the dump to the store. fetch writes them from the newest backup, from that of this name, or from the newest of this time
@@ -31,12 +31,13 @@ JSON: {name, takenAt, sizeBytes}; send adds the version and number of the databa
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
   --folder FOLDER        folder with the files of the dump, about, taken-at and server-version; fetch needs the last
-  --uid UID              the life of the deployment; fetch takes a backup of any if it is not given
+  --tenant UID           uid of the namespace; fetch takes backups of these namespaces alone, and after a slash of this life of the deployment
+  --uid UID              the life of the deployment
   --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one is there
   --keep NUMBER          scheduled backups of this deployment that are left in the store
   --keep-days NUMBER     days for which one is left, also beyond that number
   --verified NAME        the backup that was verified last, which is left too
-  --tenant UID           uid of the namespace
+  --cluster-uid UID      uid of the namespace kube-system
   --into UID             uid of the deployment that is restored: no other one gets the passwords of roles
   --cluster              a Cluster of CloudNativePG is restored, which gets one database and no roles
   --number NUMBER        number of the database within the deployment
@@ -99,7 +100,8 @@ const OPTIONS = {
   'keep-days': TEXT,
   verified: TEXT,
   number: TEXT,
-  tenant: TEXT,
+  tenant: { ...TEXT, multiple: true },
+  'cluster-uid': TEXT,
   into: TEXT,
   cluster: { type: 'boolean' },
   'by-hand': { type: 'boolean' },
@@ -109,7 +111,8 @@ const OPTIONS = {
   'termination-log': TEXT,
 } as const;
 type Flag = 'by-hand' | 'cluster';
-type Values = Readonly<Partial<Record<Exclude<keyof typeof OPTIONS, Flag>, string> & Record<Flag, boolean>>>;
+type Texts = Record<Exclude<keyof typeof OPTIONS, Flag | 'tenant'>, string>;
+type Values = Readonly<Partial<Texts & Record<Flag, boolean> & { readonly tenant: readonly string[] }>>;
 
 function readArguments(command: Command, args: readonly string[]): Arguments {
   const values: Values = parseArgs({ args: [...args], options: OPTIONS }).values;
@@ -129,15 +132,17 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
 type Use = (store: ObjectStore) => Promise<SentBackup | BackupReport>;
 
 function fetching(
-  { uid, known, at, backup, into, cluster: isCluster }: Values,
-  from: Omit<Owner, 'uid'>,
+  { tenant = [], known, at, backup, into, cluster: isCluster }: Values,
+  from: AllLives,
   folder: string,
 ): Use {
   if (at !== undefined && !isTime(at)) throw new Misuse('--at must be a time.');
+  if (tenant.length === 0) throw new Misuse('--tenant is required.');
+  const tenants = tenant.map(takenOf);
   return async (store) => {
     const { name, takenAt, sizeBytes } = await fetchBackup(store, {
       from,
-      uid,
+      tenants,
       known,
       folder,
       backup,
@@ -149,17 +154,23 @@ function fetching(
   };
 }
 
-function sending(values: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
-  const { uid, verified, tenant, 'by-hand': isByHand = false } = values;
-  if (!uid) throw new Misuse('--uid is required.');
+/** UID, or UID/UID. */
+function takenOf(text: string): Taken {
+  const [tenant = '', uid] = text.split('/');
+  return { tenant, uid };
+}
+
+function sending(values: Values, from: AllLives, folder: string): Use {
+  const { uid, verified, tenant: [tenant] = [], 'cluster-uid': cluster, 'by-hand': isByHand = false } = values;
+  if (!uid || !tenant) throw new Misuse('--uid and --tenant are required.');
   const keep = wholeNumber(values, 'keep', 1);
   if (keep === undefined) throw new Misuse('--keep is required.');
   const retention: Retention = { keep, keepDays: wholeNumber(values, 'keep-days', 1), verified };
   const number = wholeNumber(values, 'number', 0);
   const random = randomBytes(4).toString('hex');
   const now = (): Date => new Date();
-  return (store) =>
-    sendBackup(store, { owner: { ...from, uid }, folder, retention, isByHand, number, tenant, random, now, warn });
+  const owner = { ...from, tenant, uid };
+  return (store) => sendBackup(store, { owner, folder, retention, isByHand, number, cluster, random, now, warn });
 }
 
 /** Undefined where it is not given. Throws Misuse for what is no number, or less than `least`. */

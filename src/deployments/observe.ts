@@ -24,6 +24,7 @@ import { failureOf } from './cluster/failures.ts';
 import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
+import { ownBackups } from './record/backup-consent.ts';
 import { backupDefault } from './record/backup-default.ts';
 import { canBuild } from './record/build-source.ts';
 import { deletionDefault } from './record/database-deletion.ts';
@@ -68,6 +69,8 @@ export function observeCaches(
     deletionDefault: deletionDefault(record, settings.database.deletionPolicy),
     names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
+    clusterId: caches.namespaces.get({ name: 'kube-system' })?.metadata.uid,
+    ...(tenant && { backupSource: ownBackups(record, tenant) }),
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
     backupDefault: backupDefault(settings),
     backupStore: backupStoreIn(namespace, home, settings),

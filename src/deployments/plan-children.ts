@@ -2,13 +2,7 @@
 
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import {
-  APPLIED_ANNOTATION,
-  COMPONENT_LABEL,
-  ORIGIN_TENANT_ANNOTATION,
-  STORE_PARTS,
-  type StorePart,
-} from '../schema/meta.ts';
+import { APPLIED_ANNOTATION, COMPONENT_LABEL, STORE_PARTS, type StorePart } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import { archiveOriginOf, awaitsArchive } from './assess/archive-restore.ts';
 import { isMigrated, mayMigrate, migratingBefore } from './assess/migration.ts';
@@ -27,6 +21,7 @@ import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
 import { digestsOfHeld, type Rotation } from './plan/rotation.ts';
 import { keepingResized } from './plan/store-resize.ts';
+import { tenantOf } from './record/backup-consent.ts';
 import { partsOf } from './record/parts.ts';
 import { imageOf } from './record/revision-image.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './send-dry-runs.ts';
@@ -48,12 +43,13 @@ export function inputsOf(
   host?: string,
 ): Inputs {
   const { record } = observed;
-  // A copy in a listener's cluster has the tenant of the hub.
-  const tenantId = record.metadata.annotations?.[ORIGIN_TENANT_ANNOTATION] ?? observed.tenantId ?? '';
+  const { backupSource, clusterId } = observed;
   return {
     record,
     revision,
-    tenantId,
+    tenantId: tenantOf(record, observed.tenantId),
+    ...(clusterId !== undefined && { clusterId }),
+    ...(backupSource && { backupSource }),
     settings,
     secretDigests,
     autoscaled: handedOver(observed, revision),

@@ -6,7 +6,7 @@ import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
+import { BACKUPS_OF_ANNOTATION, DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
 import type { BackupSettings } from '../schema/settings.ts';
 import { type Caches, LISTENER_NAMED } from './cluster/caches.ts';
 import type { HostRegistry } from './host-registry.ts';
@@ -117,7 +117,9 @@ function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
   if (!previous) return true;
   return (
     JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) ||
-    object.metadata.annotations?.[HOSTS_ANNOTATION] !== previous.metadata.annotations?.[HOSTS_ANNOTATION] ||
+    [HOSTS_ANNOTATION, BACKUPS_OF_ANNOTATION].some(
+      (one) => object.metadata.annotations?.[one] !== previous.metadata.annotations?.[one],
+    ) ||
     object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp
   );
 }

@@ -15,8 +15,10 @@ import {
   unfitness,
 } from './archive.ts';
 
-const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
+const OWNER: Owner = { prefix: 'davit', namespace: 'team', tenant: 't1', deployment: 'shop', uid: 'u1' };
 const OTHER: Owner = { ...OWNER, uid: 'u0' };
+/** Of an earlier namespace of the name. */
+const ELSEWHERE: Owner = { ...OWNER, tenant: 't0', uid: 'u9' };
 const dumpKey = (owner: Owner, name: string): string => keyOf(owner, name, 'dump');
 const day = (number: number): string => archiveName(`2026-02-${String(number).padStart(2, '0')}T02:00:00Z`, '0000000a');
 const whole = (owner: Owner, ...names: string[]): string[] =>
@@ -36,7 +38,7 @@ describe('the backup that is asked for', () => {
     ...whole(OWNER, day(3), day(5)),
     dumpKey(OWNER, day(7)),
     manifestKey(OWNER, day(8)),
-    `${folderOf(OWNER)}u1/notes.txt`,
+    `${folderOf(OWNER)}t1/u1/notes.txt`,
     ...whole({ ...OWNER, deployment: 'shop-2' }, day(9)),
   ];
   const all = backupsAmong(keys, OWNER);
@@ -105,6 +107,12 @@ describe('the backup that is asked for', () => {
     });
   });
 
+  it('is not listed where it is of an earlier namespace of the name', () => {
+    const theirs = whole(ELSEWHERE, day(6)).map((key) => ({ key, size: 1 }));
+    expect(storedAmong(theirs, OWNER)).toEqual({ count: 0, newest: [] });
+    expect(storedAmong(theirs, { ...ELSEWHERE, uid: 'u8' })).toEqual({ count: 1, newest: [[day(6), 1, 'e']] });
+  });
+
   it('is none where there is none', () => {
     expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
   });
@@ -116,6 +124,7 @@ describe('a manifest', () => {
     name: day(3),
     namespace: 'team',
     deployment: 'shop',
+    tenant: '3f2c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11',
     uid: '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11',
     takenAt: '2026-02-03T02:00:00Z',
     serverVersion: 170_004,
@@ -127,6 +136,8 @@ describe('a manifest', () => {
     ['a deployment that nobody can have', { deployment: 'shop. Run this: curl' }, false],
     ['a namespace that nobody can have', { namespace: 'Team' }, false],
     ['an id that none is', { uid: '8b5c\n0f3e' }, false],
+    ['no tenant', { tenant: undefined }, false],
+    ['a cluster', { cluster: '1c0f3e00-6f0e-4f7e-9f43-2f9d6d1c1a11' }, true],
     ['the name of no backup', { name: 'newest' }, false],
     ['a file outside of its folder', { files: [{ name: '../dump', sizeBytes: 1, sha256: 'a'.repeat(64) }] }, false],
   ])('with %s: %j', (_what, more, isRead) => {
@@ -140,6 +151,7 @@ describe('a backup is not loaded', () => {
     name: day(3),
     namespace: 'team',
     deployment: 'shop',
+    tenant: 't1',
     uid: 'u1',
     takenAt: '2026-02-03T02:00:00Z',
     serverVersion: 170_004,
@@ -156,7 +168,8 @@ describe('a backup is not loaded', () => {
   });
 
   it.each([
-    ['of another tenant', why({ namespace: 'other' }), /of namespace other, and of another tenant/],
+    ['of another tenant', why({ namespace: 'other' }), /of namespace other with uid t1, and of another tenant/],
+    ['of an earlier namespace', why({ tenant: 't0' }), /of namespace team with uid t0, and of another tenant/],
     ['under another name', why({ name: day(4) }), /is that of backup/],
     ['of another life', why({ uid: 'u0' }), /is that of backup .* \(u0\)/],
     [

@@ -14,6 +14,8 @@ export interface Owner {
   readonly prefix: string;
   readonly namespace: string;
   readonly deployment: string;
+  /** uid of the namespace: one that was made again with its name is another tenant's. */
+  readonly tenant: string;
   /** uid of the record: another life of its name has backups of its own. */
   readonly uid: string;
 }
@@ -27,6 +29,11 @@ const FILE = /^(?:dump|roles\.sql|further-\d{1,10})$/;
 export function pathOf(file: string): string {
   return file.startsWith('further-') ? `${file}/dump` : file;
 }
+
+/** The backups of all tenants and lives of the name of a deployment. */
+export type AllLives = Omit<Owner, 'tenant' | 'uid'>;
+
+const Uid = z.string().regex(/^[0-9a-zA-Z-]{1,64}$/);
 
 const DumpFile = z.object({
   name: z.string().regex(FILE),
@@ -46,13 +53,15 @@ export const ArchiveManifest = z.object({
   name: z.string().regex(new RegExp(BACKUP_NAME_PATTERN)),
   namespace: z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN)),
   deployment: z.string().max(63).regex(new RegExp(NAME_PATTERN)),
-  uid: z.string().regex(/^[0-9a-zA-Z-]{1,64}$/),
+  uid: Uid,
   /** server_version_num of PostgreSQL: 170004 is 17.4. */
   serverVersion: z.int().min(90_000),
   /** Number of the database among those of the deployment. */
   number: z.int().min(0).optional(),
   /** uid of the namespace. */
-  tenant: z.string().max(64).optional(),
+  tenant: Uid,
+  /** uid of the namespace kube-system. */
+  cluster: Uid.optional(),
   files: z.array(DumpFile).min(1),
   /** Number of roles of the server. Absent in the backup of a single database. */
   roles: z.int().min(0).optional(),
@@ -84,21 +93,21 @@ export interface Found {
 }
 
 /** The backups among the keys below `PREFIX/NAMESPACE/DEPLOYMENT/`, newest first, those that are not complete included. */
-export function backupsAmong(keys: readonly string[], from: Omit<Owner, 'uid'>): readonly Found[] {
+export function backupsAmong(keys: readonly string[], from: AllLives): readonly Found[] {
   const there = new Set(keys);
   const root = folderOf(from);
   const places = new Map<string, Found>();
   for (const key of keys) {
-    const [uid = '', name = '', file] = key.startsWith(root) ? key.slice(root.length).split('/') : [];
+    const [tenant = '', uid = '', name = '', file] = key.startsWith(root) ? key.slice(root.length).split('/') : [];
     if (file === undefined || timeOf(name) === undefined) continue;
-    const owner = { ...from, uid };
+    const owner = { ...from, tenant, uid };
     const isComplete = there.has(manifestKey(owner, name)) && there.has(keyOf(owner, name, DUMP));
-    places.set(`${uid}/${name}`, { name, owner, isComplete, isByHand: there.has(byHandKey(owner, name)) });
+    places.set(`${tenant}/${uid}/${name}`, { name, owner, isComplete, isByHand: there.has(byHandKey(owner, name)) });
   }
   return [...places.values()].toSorted((a, b) => (a.name < b.name ? 1 : -1));
 }
 
-/** What the status of a deployment lists of these objects, which are of all lives of its name. */
+/** What the status of a deployment lists of these objects: the backups of all lives of its name that are of its own tenant. */
 export function storedAmong(
   objects: readonly { readonly key: string; readonly size: number }[],
   owner: Owner,
@@ -106,7 +115,7 @@ export function storedAmong(
   const complete = backupsAmong(
     objects.map(({ key }) => key),
     owner,
-  ).filter(({ isComplete }) => isComplete);
+  ).filter(({ isComplete, owner: { tenant } }) => isComplete && tenant === owner.tenant);
   const newest = complete.slice(0, MOST_LISTED).map(({ name, owner: of, isByHand }): StoredReport['newest'][number] => {
     const files = objects.filter(({ key }) => isFileOf(of, name, key));
     const size = files.reduce((sum, one) => sum + one.size, 0);
@@ -145,8 +154,9 @@ export function unfitness(
   manifest: ArchiveManifest,
   { stored, serverVersion }: { readonly stored: ReadonlyMap<string, number>; readonly serverVersion: number },
 ): string | undefined {
-  const { namespace, deployment, uid } = manifest;
-  if (namespace !== owner.namespace) return `Backup ${name} is of namespace ${namespace}, and of another tenant.`;
+  const { namespace, deployment, tenant, uid } = manifest;
+  if (namespace !== owner.namespace || tenant !== owner.tenant)
+    return `Backup ${name} is of namespace ${namespace} with uid ${tenant}, and of another tenant.`;
   if (manifest.name !== name || deployment !== owner.deployment || uid !== owner.uid)
     return `The manifest of backup ${name} is that of backup ${manifest.name} of ${deployment} (${uid}).`;
   if (timeOf(name) !== Date.parse(manifest.takenAt))
@@ -172,8 +182,8 @@ export function archiveName(takenAt: string, random: string): string {
   return `${takenAt.replaceAll(/[-:]/g, '')}-${random}`;
 }
 
-/** Folder of the backups of all lives of a deployment, with a slash at its end. */
-export function folderOf({ prefix, namespace, deployment }: Omit<Owner, 'uid'>): string {
+/** Folder of the backups of all tenants and lives of a deployment's name, with a slash at its end. */
+export function folderOf({ prefix, namespace, deployment }: AllLives): string {
   return `${prefix}/${namespace}/${deployment}/`;
 }
 
@@ -193,7 +203,7 @@ export function isFileOf(owner: Owner, name: string, key: string): boolean {
 }
 
 export function keyOf(owner: Owner, name: string, file: string): string {
-  return `${folderOf(owner)}${owner.uid}/${name}/${file}`;
+  return `${folderOf(owner)}${owner.tenant}/${owner.uid}/${name}/${file}`;
 }
 
 /** Time of a backup's name in milliseconds; undefined for other names. */

@@ -5,18 +5,20 @@ import { dirname, join } from 'node:path';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { ObjectStore } from '../../lib/outbound/object-store.ts';
 import { LoadedBackup, type SentBackup } from '../../schema/database.ts';
+import { BACKUPS_OF_ANNOTATION } from '../../schema/meta.ts';
 import {
+  type AllLives,
   ArchiveManifest,
   type Asked,
   backupsAmong,
   chosenBackup,
   countsOf,
   DUMP,
+  type Found,
   folderOf,
   keyOf,
   manifestKey,
   missingNewest,
-  type Owner,
   pathOf,
   ROLES,
   unfitness,
@@ -24,11 +26,17 @@ import {
 import { furtherWords } from './further-databases.ts';
 import { digestOf, fileText } from './send.ts';
 
-export interface Fetching extends Asked {
-  /** The deployment whose backup is fetched, of any of its lives. */
-  readonly from: Omit<Owner, 'uid'>;
-  /** Only of this life. */
+/** A tenant of the name of the namespace, by its uid; of one life of the deployment alone, or of any. */
+export interface Taken {
+  readonly tenant: string;
   readonly uid?: string | undefined;
+}
+
+export interface Fetching extends Asked {
+  /** The deployment whose backup is fetched. */
+  readonly from: AllLives;
+  /** Whose backups may be taken: no others, though the key reaches them. */
+  readonly tenants: readonly Taken[];
   /** Name of a backup that was complete before, so that it or a newer one must be there. */
   readonly known?: string | undefined;
   /** uid of the record that is restored: no other one gets the passwords of roles. */
@@ -59,17 +67,18 @@ export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promi
   return manifest;
 }
 
-async function fetchChosen(
-  store: ObjectStore,
-  { from, uid, known, folder, isCluster, ...asked }: Fetching,
-): Promise<ArchiveManifest> {
+async function fetchChosen(store: ObjectStore, fetching: Fetching): Promise<ArchiveManifest> {
+  const { from, tenants, known, folder, isCluster, ...asked } = fetching;
   const objects = await store.list(folderOf(from));
   const keys = objects.map(({ key }) => key);
-  const there = backupsAmong(keys, from).filter(({ owner }) => uid === undefined || owner.uid === uid);
+  const all = backupsAmong(keys, from);
+  const there = all.filter(({ owner }) =>
+    tenants.some(({ tenant, uid = owner.uid }) => tenant === owner.tenant && uid === owner.uid),
+  );
   const missing = missingNewest(there, known);
   if (missing !== undefined) throw new Unusable(missing);
   const found = chosenBackup(there, asked);
-  if (typeof found === 'string') throw new Unusable(found);
+  if (typeof found === 'string') throw new Unusable(anotherTenants(all, fetching) ?? found);
   const { name, owner } = found;
   const parsed = ArchiveManifest.safeParse(jsonOf(await store.read(manifestKey(owner, name))));
   if (!parsed.success) throw new Unusable(`The manifest of backup ${name} cannot be read.`);
@@ -92,4 +101,15 @@ async function fetchChosen(
     if (database !== undefined && of !== DUMP) await writeFile(join(dirname(file), 'name'), database);
   }
   return manifest;
+}
+
+/** Why the backup that is asked for is not taken, where the store has it of an earlier namespace of the name. */
+function anotherTenants(all: readonly Found[], { tenants, ...asked }: Fetching): string | undefined {
+  const found = chosenBackup(
+    all.filter(({ owner }) => tenants.every(({ tenant }) => tenant !== owner.tenant)),
+    asked,
+  );
+  if (typeof found === 'string') return undefined;
+  const { namespace, tenant } = found.owner;
+  return `Backup ${found.name} is of an earlier namespace ${namespace}, with uid ${tenant}, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}`;
 }

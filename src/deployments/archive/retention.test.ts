@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { archiveName, byHandKey, folderOf, keyOf, manifestKey, type Owner } from './archive.ts';
 import { expiredKeys, type Retention } from './retention.ts';
 
-const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
+const OWNER: Owner = { prefix: 'davit', namespace: 'team', tenant: 't1', deployment: 'shop', uid: 'u1' };
 const OTHER: Owner = { ...OWNER, uid: 'u0' };
 const dumpKey = (owner: Owner, name: string): string => keyOf(owner, name, 'dump');
 const NOW = new Date('2026-02-10T00:00:00Z');
@@ -74,7 +74,7 @@ it('deletes what is not complete only when nothing can be sending it any more', 
     dumpKey(OWNER, day(8)),
     manifestKey(OWNER, day(2)),
   ];
-  const others = [`${folderOf(OWNER)}u1/notes.txt`, `${folderOf(OWNER)}u1/x/dump`];
+  const others = [`${folderOf(OWNER)}t1/u1/notes.txt`, `${folderOf(OWNER)}t1/u1/x/dump`];
   expect(
     expiredKeys(OWNER, [...unfinished, ...others, ...whole(OWNER, 9)], { keep: 7, made: day(9), now: NOW }).toSorted(),
   ).toEqual([byHandKey(OWNER, day(1)), dumpKey(OWNER, day(1)), manifestKey(OWNER, day(2))].toSorted());

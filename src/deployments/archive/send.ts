@@ -37,8 +37,8 @@ export interface Sending {
   readonly isByHand: boolean;
   /** Number of the database among those of the deployment. */
   readonly number?: number | undefined;
-  /** uid of the namespace. */
-  readonly tenant?: string | undefined;
+  /** uid of the namespace kube-system. */
+  readonly cluster?: string | undefined;
   /** Eight hex digits. */
   readonly random: string;
   readonly now: () => Date;
@@ -51,7 +51,7 @@ export interface Sending {
  * nobody heard of, and whatever people have deleted.
  */
 export async function sendBackup(store: ObjectStore, sending: Sending): Promise<BackupReport> {
-  const { owner, folder, random, isByHand, number, tenant } = sending;
+  const { owner, folder, random, isByHand, number, cluster } = sending;
   const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
   const { roles, isOwned, extensions } = About.parse(jsonOf(await fileText(join(folder, 'about'))));
@@ -73,13 +73,14 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
         `The store has ${stored ?? 0} of ${sizeBytes} bytes of ${key}. Check the store and its free space.`,
       );
   }
-  const { namespace, deployment, uid } = owner;
+  const { namespace, tenant, deployment, uid } = owner;
   const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const manifest: ArchiveManifest = {
     version: 1,
     name,
     namespace,
     deployment,
+    tenant,
     uid,
     takenAt,
     serverVersion,
@@ -87,7 +88,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     files,
     extensions,
     ...(roles !== undefined && { roles, isOwned }),
-    ...(tenant !== undefined && { tenant }),
+    ...(cluster !== undefined && { cluster }),
     ...(number !== undefined && { number }),
     ...(contentsProblem !== undefined && { contentsProblem }),
   };

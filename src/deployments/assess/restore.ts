@@ -54,6 +54,7 @@ export function mayRestore(observed: Observed, revision: AppRevision): boolean {
   return (
     archiveAsked(observed) === undefined &&
     restorePhaseOf(observed, revision) === 'due' &&
+    observed.backupSource !== undefined &&
     observed.backupStore?.hasCredentials === true &&
     ownStoreAnswers('postgres', observed)
   );

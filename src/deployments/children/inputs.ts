@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { Settings } from '../../schema/settings.ts';
+import type { BackupSource } from '../record/backup-consent.ts';
 import type { ArchiveOrigin } from '../record/wal-archive.ts';
 
 export interface Inputs {
@@ -12,6 +13,8 @@ export interface Inputs {
   readonly revision: AppRevision;
   /** uid of the tenant's namespace. */
   readonly tenantId: string;
+  /** uid of the namespace kube-system. */
+  readonly clusterId?: string;
   readonly settings: Settings;
   /** Digests of the Secret values that the workloads' pods read (secret-digest.ts). */
   readonly secretDigests?: PartDigests;
@@ -19,6 +22,8 @@ export interface Inputs {
   readonly host?: string;
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
+  /** Whose backup the database begins with. Absent where none may be taken. */
+  readonly backupSource?: BackupSource;
   /** What is known of archives. Absent where the cluster has no Barman Cloud plugin. */
   readonly archives?: ArchivesKnown;
   /** Whether the database begins with an archive that is not known yet, so that no Cluster is made. */

@@ -115,7 +115,7 @@ function reportOf(scene: Scene, namespace: string, job: Job, minute: string): ob
     return { name, takenAt: timeOf(minute), sizeBytes: 1024 };
   }
   const args = argsOf(job, 'davit-fetch');
-  const [uid, known = ''] = [option(args, 'uid'), option(args, 'known')];
+  const [uid, known = ''] = [option(args, 'tenant')?.split('/')[1], option(args, 'known')];
   const own = wordsOf(scene, namespace, 'store').filter((word) => word.startsWith(`${uid}/`));
   const newest = own
     .map((word) => word.slice(`${uid}/`.length))

@@ -89,11 +89,13 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     const report = await nextBackup({});
     await says('BackupReady', 'True', 'BackedUp');
     const uid = await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
-    const folder = `davit/team/shop/${uid}/${report.name}`;
+    const tenant = await kubectl('get', 'namespace', 'team', '-o', 'jsonpath={.metadata.uid}');
+    const folder = `davit/team/shop/${tenant}/${uid}/${report.name}`;
     expect(await stage.store.keys()).toEqual(['dump', 'manifest.json', 'roles.sql'].map((file) => `${folder}/${file}`));
     const dump = await readFile(stage.store.fileOf(`${folder}/dump`));
     expect(JSON.parse(await stage.store.read(`${folder}/manifest.json`))).toMatchObject({
       name: report.name,
+      tenant,
       takenAt: report.lastSuccessAt,
       sizeBytes: report.sizeBytes,
       files: [

@@ -316,7 +316,7 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
   const older = await next();
   sql(LATER);
   const newest = await next();
-  const keyOf = (file: string): string => `davit/team/shop/u2/${newest}/${file}`;
+  const keyOf = (file: string): string => `davit/team/shop/t/u2/${newest}/${file}`;
   addOtherLife(s3.objects, keyOf);
   sql(LATEST);
   return {
@@ -337,7 +337,7 @@ async function makeWorld(random: World['random']): Promise<World & { readonly st
 function addOtherLife(objects: Map<string, Buffer>, keyOf: (file: string) => string): void {
   const [name, takenAt] = ['20991231T235959Z-0123abcd', '2099-12-31T23:59:59Z'];
   const manifest = JSON.parse(String(objects.get(keyOf('manifest.json')))) as object;
-  const key = `davit/team/shop/u1/${name}`;
+  const key = `davit/team/shop/t/u1/${name}`;
   for (const [from, content] of objects)
     if (from.startsWith(keyOf(''))) objects.set(`${key}/${from.slice(keyOf('').length)}`, content);
   objects.set(`${key}/manifest.json`, Buffer.from(JSON.stringify({ ...manifest, uid: 'u1', name, takenAt })));

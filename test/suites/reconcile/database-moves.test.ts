@@ -236,7 +236,7 @@ describe('a database that is moved', () => {
     expect(JSON.stringify(job)).toContain(`--backup=${BACKUP}`);
     expect(JSON.stringify(job)).toContain('--deployment=shop');
     // None of an earlier deployment of the name, for which the caller may have no right.
-    expect(JSON.stringify(job)).toContain(`--uid=${record(kube).metadata.uid}`);
+    expect(JSON.stringify(job)).toMatch(new RegExp(`--tenant=[^/]+/${record(kube).metadata.uid}`));
     expect([says(kube, 'Ready'), says(kube, 'DatabaseReady'), record(kube).status?.state]).toEqual([
       'False OperationRunning',
       'False OperationRunning',
@@ -542,7 +542,7 @@ describe('a database that is moved', () => {
     await until(world, 'again', 'Loading');
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = JSON.stringify(kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore'));
-    expect([job.includes(`--deployment=${from}`), job.includes('--uid=')]).toEqual([true, false]);
+    expect([job.includes(`--deployment=${from}`), /--tenant=[^"]*\//.test(job)]).toEqual([true, false]);
     expect(await until(world, 'again', 'Succeeded')).toBe('Succeeded Restored');
   });
 

@@ -1,7 +1,7 @@
 // A database that begins with a backup: one Job, before the first pod and the migration, and never a second load.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, JOBS, NAMESPACES, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/schema/database.ts';
 import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/schema/meta.ts';
@@ -84,6 +84,24 @@ async function removeJob(kube: FakeKube): Promise<void> {
   const pod = { namespace: 'team', name: `${NAME}-pod` };
   if (kube.objects(PODS).some(({ metadata }) => metadata.name === pod.name)) kube.erase(PODS, pod);
 }
+
+it('takes backups of its own namespace alone, and of an earlier one of the name by an annotation', async () => {
+  const tenants = async (annotations: Readonly<Record<string, string>>): Promise<unknown> => {
+    const kube = aServer();
+    const [team] = kube.objects(NAMESPACES);
+    if (!team) throw new Error('no namespace');
+    kube.seed(NAMESPACES, { ...team, metadata: { ...team.metadata, uid: 'now', annotations } });
+    await begun(asking(), SETTINGS, kube);
+    const fetch = jobs(kube)[0]?.spec.template.spec.initContainers[1];
+    return fetch?.args?.filter((arg) => arg.startsWith('--tenant'));
+  };
+  expect(await tenants({})).toEqual(['--tenant=now']);
+  expect(await tenants({ 'davit.dev/backups-of': 'other/1, team/2 team/3 team team/ team/4/5 /6' })).toEqual([
+    '--tenant=now',
+    '--tenant=2',
+    '--tenant=3',
+  ]);
+});
 
 describe('a record that begins with a backup', () => {
   it('waits for it with its pods, and serves afterwards', async () => {

@@ -158,7 +158,9 @@ describe('a record that asks for verifications', () => {
       ...Array.from({ length: 3 }, () => 'docker.io/pgvector/pgvector:0.8.6-pg17-trixie'),
     ]);
     for (const one of [check, restore]) expect(one?.env).toContainEqual({ name: 'PGHOST', value: '127.0.0.1' });
-    expect(fetch?.args).toContain(`--uid=${record(kube).metadata.uid}`);
+    expect(fetch?.args).toContainEqual(
+      expect.stringMatching(new RegExp(`^--tenant=[^/]+/${record(kube).metadata.uid}$`)),
+    );
     expect(JSON.stringify([server, check, restore, compare])).not.toContain('"/store"');
     // Its own server is in its pod.
     expect(JSON.stringify(kube.objects(NETWORK_POLICIES))).not.toContain('"verify"');

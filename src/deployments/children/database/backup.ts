@@ -48,6 +48,7 @@ export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
         `--uid=${uidOf(record)}`,
         `--number=${databaseNumberOf(revision)}`,
         `--tenant=${inputs.tenantId}`,
+        ...(inputs.clusterId === undefined ? [] : [`--cluster-uid=${inputs.clusterId}`]),
         `--keep=${keep}`,
         ...(keepDays === undefined ? [] : [`--keep-days=${keepDays}`]),
         ...(databaseVerification?.name === undefined ? [] : [`--verified=${databaseVerification.name}`]),

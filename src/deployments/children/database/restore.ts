@@ -10,9 +10,10 @@ import {
   RESTORE_CONTAINER,
   RESTORE_REQUEST_ANNOTATION,
 } from '../../../schema/meta.ts';
+import type { BackupSource } from '../../record/backup-consent.ts';
 import { databaseNames, databaseNumberOf, restoreIdOf, restoreOf } from '../../record/database-move.ts';
 import { commonLabels } from '../../record/labels.ts';
-import { uidOf } from '../../record/metadata.ts';
+import { namespaceOf, uidOf } from '../../record/metadata.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
@@ -27,17 +28,17 @@ const RETRIES = 5;
 
 interface Restored extends DatabaseJob {
   readonly restore: Readonly<DatabaseRestore>;
+  readonly source: BackupSource;
 }
 
-/** What is loaded; undefined if the record asks for nothing or an archive, has no own PostgreSQL, or the platform has no store. */
+/** What is loaded; undefined if the record asks for nothing or an archive, may have no such backup, or has no own PostgreSQL, or the platform has no store. */
 export function restored(inputs: Inputs): Restored | undefined {
-  const { record, revision, settings } = inputs;
+  const { record, revision, settings, backupSource: source } = inputs;
   const { postgres } = revision.spec.resolved;
   const restore = restoreOf(record, [revision]);
   const means = backupMeans(settings);
-  if (postgres === undefined || restore === undefined || restore.archive === true || means === undefined)
-    return undefined;
-  return { inputs, postgres, restore, means };
+  if (!postgres || !restore || restore.archive === true || !means || !source) return undefined;
+  return { inputs, postgres, restore, means, source: isOfThisLife(inputs) ? ofThisLife(inputs) : source };
 }
 
 /** Undefined if nothing is loaded. */
@@ -74,7 +75,7 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
             inStore(job, FETCH_CONTAINER, [
               'fetch',
               ...fetchOptionsOf(job.restore),
-              ...ofThisLife(inputs),
+              ...job.source.tenants.map((tenant) => `--tenant=${tenant}`),
               ...restoredInto(job),
             ]),
           ],
@@ -86,7 +87,10 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
 }
 
 /** Whoever names no deployment needs no right to the data of an earlier one of the name, so it gets none of that. */
-function ofThisLife({ record, revision }: Inputs): string[] {
-  const isNamed = revision.spec.resolved.movedDatabase?.backupOf !== undefined;
-  return databaseNumberOf(revision) === 0 || isNamed ? [] : [`--uid=${uidOf(record)}`];
+function isOfThisLife({ revision }: Inputs): boolean {
+  return databaseNumberOf(revision) > 0 && revision.spec.resolved.movedDatabase?.backupOf === undefined;
+}
+
+function ofThisLife({ record, tenantId }: Inputs): BackupSource {
+  return { namespace: namespaceOf(record), tenants: [`${tenantId}/${uidOf(record)}`] };
 }

@@ -59,7 +59,7 @@ export function makeVerification(inputs: Inputs): Manifest<ICronJob> | undefined
         inStore(job, FETCH_CONTAINER, [
           'fetch',
           `--deployment=${name}`,
-          `--uid=${uidOf(record)}`,
+          `--tenant=${inputs.tenantId}/${uidOf(record)}`,
           ...(known === undefined ? [] : [`--known=${known}`]),
           ...restoredInto(job),
         ]),

@@ -41,7 +41,7 @@ describe.skipIf(!origin || !next)(`a server${origin ? '' : ' (skipped: PostgreSQ
   async function dumped({ isWhole = true, isOwn = true, database = 'app' } = {}): Promise<ArchiveManifest> {
     run(origin, dumpScript({ isWhole, isCounted: true }), database);
     s3.objects.clear();
-    const owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
+    const owner = { prefix: 'davit', namespace: 'team', tenant: 't1', deployment: 'shop', uid: 'u1' };
     const store = makeObjectStore({ endpoint: s3.url, ...STORE }, { accessKeyId: 'key', secretAccessKey: 'secret' });
     const sending = { owner, folder, retention: { keep: 1 }, isByHand: false, random: '0000000a' };
     await sendBackup(store, { ...sending, now: () => new Date(), warn: (words) => expect.fail(words) });
