@@ -31,6 +31,8 @@ export interface Stage {
   readonly store: Store;
   /** Name of the image of an application. */
   readonly sample: string;
+  /** The images of PostgreSQL and Redis by the tags of two minor versions. */
+  readonly minor: readonly [Values, Values];
   /** In the namespace. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** What the plugin prints. */
@@ -62,7 +64,18 @@ export async function startMovingStage(): Promise<Stage & { readonly newer: stri
 export async function startStage(further: readonly Image[] = []): Promise<Stage> {
   const stores = await ensureImages(say);
   const image = await ensureDavitImage(say);
-  const images = [image, stores.postgres, stores.redis, stores.sample, ...further];
+  const tags = ['.99', '.100'] as const;
+  const tagged = (one: Image): Image & { readonly alsoNamed: readonly string[] } => ({
+    ...one,
+    alsoNamed: tags.map((tag) => `${one.name}${tag}`),
+  });
+  const [older, newer] = tags.map(
+    (tag): Values => ({
+      'settings.images.postgres': `${stores.postgres.name}${tag}`,
+      'settings.images.redis': `${stores.redis.name}${tag}`,
+    }),
+  ) as [Values, Values];
+  const images = [image, tagged(stores.postgres), tagged(stores.redis), stores.sample, ...further];
   const cluster = await startCluster({ pods: 'on', images, progress: say });
   const store = await startStore(cluster, say);
   const values: Values = {
@@ -98,6 +111,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     cluster,
     store,
     sample: stores.sample.name,
+    minor: [older, newer],
     kubectl,
     apply,
     makeSecret,

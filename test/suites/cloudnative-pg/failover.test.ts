@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
+import { startWriter } from '../../support/database-writer.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { LONG_MS, type Pod, type Stage, say, startStage } from './platform.ts';
-import { startWriter } from './writer.ts';
 
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; CloudNativePG is left out`);

@@ -1,8 +1,15 @@
 // A client that writes one row after the other and tries each again until it is acknowledged, in a pod of its own.
 
 import { expect } from 'vitest';
-import { eventually } from '../../support/running-davit.ts';
-import { LONG_MS, type Stage } from './platform.ts';
+import { eventually } from './running-davit.ts';
+
+const LONG_MS = 420_000;
+
+/** In the tenant's namespace, which is `team`. */
+interface Stage {
+  kubectl(...args: readonly string[]): Promise<string>;
+  apply(object: object): Promise<void>;
+}
 
 /** What it was told at some moment: rows 1 to this one, and the longest time between two. */
 export interface Written {
@@ -33,6 +40,7 @@ async function session() {
       acknowledged += 1;
       pauseMs = Math.max(pauseMs, Date.now() - last);
       last = Date.now();
+      if (Number(process.env.REST_MS) > 0) await new Promise((resolve) => setTimeout(resolve, Number(process.env.REST_MS)));
     }
   } catch { await new Promise((resolve) => setTimeout(resolve, 100)); }
   await client.end().catch(() => undefined);
@@ -40,17 +48,18 @@ async function session() {
 (async () => { for (;;) await session(); })();
 `;
 
-/** Its pod has the labels by which the network policy lets it in. */
-export async function startWriter(stage: Stage, name: string): Promise<Writer> {
+/** Its pod has the labels by which the network policy lets it in. `restMs`: between two rows. */
+export async function startWriter(stage: Stage, name: string, restMs = 0): Promise<Writer> {
+  const pod = `writer-${name}`;
   const [server] = JSON.parse(
     await stage.kubectl('get', 'deployment', name, '-o', 'jsonpath=[{.spec.template.spec.containers[0]}]'),
   ) as { readonly image: string }[];
-  await stage.kubectl('delete', 'pod', 'writer', '--ignore-not-found', '--grace-period=1');
+  await stage.kubectl('delete', 'pod', pod, '--ignore-not-found', '--grace-period=1');
   await stage.apply({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: 'writer',
+      name: pod,
       namespace: 'team',
       labels: { 'davit.dev/deployment': name, 'davit.dev/component': 'task' },
     },
@@ -63,13 +72,16 @@ export async function startWriter(stage: Stage, name: string): Promise<Writer> {
           imagePullPolicy: 'Never',
           workingDir: '/app',
           command: ['node', '-e', SCRIPT],
-          env: [{ name: 'POSTGRES_URI', valueFrom: { secretKeyRef: { name: `${name}--postgres`, key: 'uri' } } }],
+          env: [
+            { name: 'POSTGRES_URI', valueFrom: { secretKeyRef: { name: `${name}--postgres`, key: 'uri' } } },
+            { name: 'REST_MS', value: String(restMs) },
+          ],
         },
       ],
     },
   });
   async function written(): Promise<Written> {
-    const log = await stage.kubectl('logs', 'writer', '--tail=1');
+    const log = await stage.kubectl('logs', pod, '--tail=1');
     return JSON.parse(log) as Written;
   }
   const count = async (): Promise<number> => (await written()).acknowledged;
@@ -80,7 +92,7 @@ export async function startWriter(stage: Stage, name: string): Promise<Writer> {
     },
     async stop() {
       const told = await written();
-      await stage.kubectl('delete', 'pod', 'writer', '--grace-period=1');
+      await stage.kubectl('delete', 'pod', pod, '--grace-period=1');
       return told;
     },
   };
