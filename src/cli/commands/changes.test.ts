@@ -365,13 +365,13 @@ describe('delete', () => {
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project will be deleted/],
     [
       {},
-      { ...mine, databaseNumber: 1 },
-      /volume shop---pg1 .*\nThe databases that shop used before will be deleted too/,
+      { ...mine, databaseNumber: 1, databasesKept: [{ driver: 'pod', number: 0 }] },
+      /volume shop---pg1 .*\nThe databases that shop used before \(pod\/0\) will be deleted too/,
     ],
     [
       { databaseDeletionPolicy: 'Retain' },
-      { ...mine, databaseNumber: 1 },
-      /\nThe databases that shop used before will stay too\. .* delete-previous shop --number N\n/,
+      { ...mine, databaseNumber: 2, databasesKept: [0, 1].map((number) => ({ driver: 'pod', number })) },
+      /\nThe databases that shop used before \(pod\/0, pod\/1\) will stay too\. .* delete-previous shop --number 0\n/,
     ],
   ])('says of %j %j: %s', async (spec, status, words) => {
     const { err } = await held(spec, status).run(['delete', 'shop'], { answers: ['no'] });

@@ -1,7 +1,7 @@
 // Deletes a deployment, after saying what happens to its data.
 
 import type { Deployment } from '../../deployments/http/payloads.ts';
-import { names } from '../../deployments/record/names.ts';
+import { databaseText } from '../../deployments/record/database-move.ts';
 import {
   API_FLAGS,
   type Command,
@@ -93,11 +93,10 @@ export function consequencesOf(deployment: Deployment, isAsked = true): string[]
   const database = isKept
     ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain). To delete them after that: ${PROGRAM} database discard ${name}`
     : `Its PostgreSQL volume ${claim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
-  const isMoved = claim !== null && claim !== names(name).postgresClaim;
   const redis = config.runtime?.redis === 'none' ? '' : ', and what its Redis holds';
   return [
     ...(claim === null ? [] : [database]),
-    ...(isMoved ? [movedFrom(name, isKept)] : []),
+    ...beforeIt(deployment, isKept),
     ...backupsLeft(deployment, isAsked),
     `Its pods, addresses, revisions and the values of its secrets will be deleted${redis}.`,
     ...(deployment.tracing_project_deletion_policy === 'Delete'
@@ -139,10 +138,16 @@ function backupsLeft(
   ];
 }
 
-function movedFrom(name: string, isKept: boolean): string {
-  return isKept
-    ? `The databases that ${name} used before will stay too. To delete one of them: ${PROGRAM} database delete-previous ${name} --number N`
-    : `The databases that ${name} used before will be deleted too, with all data.`;
+/** What happens to the databases that it used before. */
+function beforeIt({ name, databases_kept: kept }: Deployment, isKept: boolean): string[] {
+  const [first] = kept;
+  if (first === undefined) return [];
+  const which = `The databases that ${name} used before (${kept.map(databaseText).join(', ')}) will`;
+  return [
+    isKept
+      ? `${which} stay too. To delete one of them: ${PROGRAM} database delete-previous ${name} --number ${first.number}`
+      : `${which} be deleted too, with all data.`,
+  ];
 }
 
 const EVERY_MS = 1000;
