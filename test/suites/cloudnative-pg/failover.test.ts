@@ -27,7 +27,7 @@ describe.skipIf(!machine.ok)('a deployment with a Cluster of CloudNativePG', () 
 
   it('is READY as soon as the primary answers, and has its replica a little later', async () => {
     const began = Date.now();
-    await stage.apply(stage.record('shop'));
+    await stage.apply(stage.record('shop', { extensions: ['vector'] }));
     await stage.says('shop', 'Ready', 'True', 'Serving');
     const readyMs = Date.now() - began;
     await stage.says('shop', 'DatabaseReady', 'True', 'Answering');
@@ -47,6 +47,9 @@ describe.skipIf(!machine.ok)('a deployment with a Cluster of CloudNativePG', () 
       await stage.sql('shop', "select pg_get_userbyid(datdba), datcollate from pg_database where datname = 'app'"),
     ).toBe('app|C.UTF-8');
     expect(await stage.sql('shop', "select rolsuper from pg_roles where rolname = 'app'")).toBe('f');
+    expect(await stage.sql('shop', "select extowner::regrole from pg_extension where extname = 'vector'")).toBe('app');
+    const nearest = "select '[1,2,3]'::vector <-> '[1,2,5]'::vector";
+    expect(await stage.sql('shop', nearest)).toBe('2');
     const versionOf = (kind: string): Promise<string> =>
       stage.kubectl(
         'get',
