@@ -5,7 +5,7 @@ const pod = (status: string, lastTransitionTime?: string): Parameters<typeof isO
   metadata: { name: 'shop-1' },
   status: { conditions: [{ type: 'Ready', status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }] },
 });
-const warning = { type: 'Warning', kind: 'Pod', name: 'shop-1', at: '2026-01-01T00:00:05Z' };
+const warning = { type: 'Warning', reason: 'Unhealthy', kind: 'Pod', name: 'shop-1', at: '2026-01-01T00:00:05Z' };
 
 it.each([
   ['before its pod became ready', {}, pod('True', '2026-01-01T00:00:06Z'), true],
@@ -16,6 +16,8 @@ it.each([
   ['of no time', { at: undefined }, pod('True', '2026-01-01T00:00:06Z'), false],
   ['of another pod', { name: 'shop-2' }, pod('True', '2026-01-01T00:00:06Z'), false],
   ['of another kind', { kind: 'ReplicaSet' }, pod('True', '2026-01-01T00:00:06Z'), false],
+  ['of a run by hand', { kind: 'CronJob', reason: 'UnexpectedJob' }, pod('True'), true],
+  ['of a CronJob', { kind: 'CronJob', reason: 'TooManyMissedTimes' }, pod('True'), false],
   ['that is none', { type: 'Normal' }, pod('True', '2026-01-01T00:00:06Z'), false],
 ])('a warning %s', (_what, more, of, over) => {
   expect(isOver({ ...warning, ...more }, [of])).toBe(over);

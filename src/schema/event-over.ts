@@ -1,4 +1,4 @@
-// Which warnings of the cluster are over: probes fail while a pod starts, and the API server keeps the events of that for an hour.
+// Which warnings of the cluster need nobody: probes fail while a pod starts, and the API server keeps the events of that for an hour.
 
 interface Condition {
   readonly type: string;
@@ -13,6 +13,7 @@ interface Pod {
 
 interface Warning {
   readonly type: string | undefined;
+  readonly reason: string;
   /** The object that it is about. */
   readonly kind: string | undefined;
   readonly name: string | undefined;
@@ -20,8 +21,12 @@ interface Warning {
   readonly at: string | undefined;
 }
 
-/** Whether it is a warning about one of these pods, which has become ready since and is. */
-export function isOver({ type, kind, name, at = '' }: Warning, pods: readonly Pod[]): boolean {
+/**
+ * Whether it is a warning about one of these pods, which has become ready since and is, or about a run that was started by hand: a CronJob warns of each
+ * Job that it did not create itself.
+ */
+export function isOver({ type, reason, kind, name, at = '' }: Warning, pods: readonly Pod[]): boolean {
+  if (kind === 'CronJob' && reason === 'UnexpectedJob') return true;
   if (type !== 'Warning' || kind !== 'Pod') return false;
   const pod = pods.find(({ metadata }) => metadata.name === name);
   const ready = pod?.status?.conditions?.find((one) => one.type === 'Ready' && one.status === 'True');

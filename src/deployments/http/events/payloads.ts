@@ -22,7 +22,7 @@ const DeploymentEvent = z.object({
   over: z
     .boolean()
     .describe(
-      'Whether it is a warning about a pod that has become ready since and is: what fails while a pod starts is over then.',
+      'Whether it is a warning about a pod that has become ready since and is: what fails while a pod starts is over then. A warning about a run that was started by hand is over as well.',
     ),
 });
 export type DeploymentEvent = z.output<typeof DeploymentEvent>;

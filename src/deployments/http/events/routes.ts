@@ -181,7 +181,7 @@ function presentEvent(event: EventObject, pods: readonly Pod[], now: number): De
     object: `${regarding?.kind ?? ''}/${regarding?.name ?? ''}`,
     count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
     last_at: at ?? null,
-    over: isOver({ type, kind: regarding?.kind, name: regarding?.name, at }, pods),
+    over: isOver({ type, reason, kind: regarding?.kind, name: regarding?.name, at }, pods),
   };
 }
 
