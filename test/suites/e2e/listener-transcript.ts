@@ -11,9 +11,6 @@ export interface Typed {
   readonly varies?: boolean;
 }
 
-/** What was measured, with its unit. */
-export type Figures = Readonly<Record<string, string>>;
-
 const INTRODUCTION = `<!-- Written by test/suites/e2e/listener.test.ts, which types these commands. To record them again,
 run that file with -u. -->
 
@@ -21,7 +18,7 @@ Davit runs on the hub with \`settings.listeners.enabled\`, and serves its API at
 tenant \`team\`. \`$HUB\` is the address of the hub's API server as the other cluster reaches it. \`KUBECONFIG\` names
 the kubeconfig of the hub, and the file \`edge\` is the kubeconfig of the other cluster.`;
 
-export function transcript(typed: readonly Typed[], figures: Figures): string {
+export function transcript(typed: readonly Typed[]): string {
   const parts: string[] = [HEADING, '', INTRODUCTION];
   let isOpen = false;
   for (const { prose, command, output } of typed) {
@@ -33,8 +30,7 @@ export function transcript(typed: readonly Typed[], figures: Figures): string {
     parts.push(`$ ${command}`);
     if (output.trim() !== '') parts.push(output.trimEnd());
   }
-  const rows = Object.entries(figures).map(([what, figure]) => `| ${what} | ${figure} |`);
-  parts.push('```', '', 'Measured in that run:', '', '| What | |', '|---|---|', ...rows, '');
+  parts.push('```', '');
   return parts.join('\n');
 }
 
@@ -52,14 +48,14 @@ export function timeless(text: string): string {
 }
 
 /**
- * The document with the transcript that was seen, or as it is if it says the same: figures, ages and what varies may differ.
+ * The document with the transcript that was seen, or as it is if it says the same: numbers, ages and what varies may differ.
  * `document` may have no such section yet.
  */
-export function withTranscript(document: string, typed: readonly Typed[], figures: Figures): string {
+export function withTranscript(document: string, typed: readonly Typed[]): string {
   const begin = document.indexOf(`\n${HEADING}\n`);
   const [rest, written] =
     begin < 0 ? [`${document.trimEnd()}\n\n`, ''] : [document.slice(0, begin + 1), document.slice(begin + 1)];
-  const seen = transcript(typed, figures);
+  const seen = transcript(typed);
   const varying = typed.filter(({ varies }) => varies === true).map(({ command }) => command);
   return comparable(written, varying) === comparable(seen, varying) ? document : rest + seen;
 }
