@@ -1,5 +1,5 @@
 // A deployment that a listener's cluster runs with real pods, from enrolment to deletion, over a link that is cut. The hub has no
-// pods. The commands are typed by a shell, and docs/listeners.md has them with what they printed.
+// pods. The commands are typed by a shell, as people do.
 
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,19 +10,17 @@ import { ensureProgram, realPods } from '../../cluster/machine.ts';
 import { bundledDavit } from '../../harness/faults/bundle.ts';
 import { type Davit, startDavit } from '../../kit/davit.ts';
 import { writesOf } from '../../support/audited-rights.ts';
-import { openShell, type Shell, textOf } from '../../support/documents/documented.ts';
+import { openShell, type Shell } from '../../support/documents/documented.ts';
 import { type Platform, type Supervised, startAgent, startPlatform, type Tenant } from '../../support/platform.ts';
 import { writePlugin } from '../../support/plugin.ts';
 import { type Attached, eventually } from '../../support/running-davit.ts';
 import { startSampleCluster } from '../../support/sample-cluster.ts';
 import { openLink, type TcpLink } from '../../support/tcp-link.ts';
-import { type Typed, timeless, withTranscript } from './listener-transcript.ts';
 
 // Without a kubelet there is nothing that these tests could see.
 const machine = await realPods((line) => void process.stderr.write(`  ${line}\n`));
 
 const PLACE = 'shops';
-const DOCUMENT = 'docs/listeners.md';
 const SILENT_AFTER_S = 60;
 const REST_S = 60;
 const AGENT_IN_MIB = 150;
@@ -51,7 +49,6 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   let images: Attached['images'];
   let namespace: string;
   let id: string;
-  const typed: Typed[] = [];
 
   beforeAll(async () => {
     hubDavit = await startDavit('apiserver', { auditLog: true, values: { 'settings.listeners.enabled': true } });
@@ -82,8 +79,8 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   const since = (began: number): number => (performance.now() - began) / 1000;
 
   /** Types one command into the shell of a person at the hub, whose variables it keeps. */
-  async function type(command: string, more: Omit<Typed, 'command' | 'output'> = {}): Promise<string> {
-    const output = await shell.run(
+  function type(command: string): Promise<string> {
+    return shell.run(
       [
         'exec 2>&1',
         'test ! -f variables || . ./variables',
@@ -97,26 +94,20 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
         IMAGE: images.sample,
       },
     );
-    typed.push({ ...more, command, output });
-    return output;
   }
   const ask = (rest: string): string => `curl -s "$API/v2/deployments/$ID" -H "X-Api-Key: $TOKEN"${rest}`;
   const state = `-o jsonpath='{.status.state}{"\\n"}'`;
 
   it('on a cluster that is enrolled by what join prints', async () => {
-    await type('kubectl apply -n team -f edge.yaml', {
-      prose: `Create the Listener, with the namespaces that deployments may name:\n\n\`\`\`yaml\n${LISTENER}\`\`\``,
-    });
+    await type('kubectl apply -n team -f edge.yaml');
     await hub.kubectl(['wait', '--for=jsonpath={.status.namespace}', 'lsn/edge', '-n', 'team', '--timeout=60s']);
     namespace = await hub.kubectl(['get', 'lsn', 'edge', '-n', 'team', '-o', 'jsonpath={.status.namespace}']);
     const printed = await type('kubectl davit listener join edge -n team --hub "$HUB" > hub-secret.json');
     const commands = printed.split('\n').flatMap((line) => /^ {2}(\w.*?)(?: +#.*)?$/.exec(line)?.[1] ?? []);
     expect(commands.filter((command) => command.startsWith('helm'))).toHaveLength(1);
-    let prose: string | undefined = 'Run the printed commands in the other cluster:';
     for (const command of commands.filter((one) => one.startsWith('kubectl'))) {
       const edge = command.replace('kubectl', 'kubectl --kubeconfig=edge').replace('FILE', 'hub-secret.json');
-      await type(edge, prose === undefined ? {} : { prose });
-      prose = undefined;
+      await type(edge);
     }
     // What the last line installs, with the processes from source.
     remoteDavit = await startPlatform(remote, {
@@ -129,16 +120,12 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
       },
     });
     agent = await startAgent(remote, [PLACE], await bundledDavit(remote));
-    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=2m', {
-      prose: 'After the Helm command, the cluster is connected:',
-    });
+    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=2m');
     expect(await type('kubectl get lsn -n team')).toMatch(/edge +True +\d/);
   }, 300_000);
 
   it('is READY on the hub when its pods serve there, with the values of the hub', async () => {
-    await type('LISTENER=$(kubectl get lsn edge -n team -o jsonpath={.metadata.uid})', {
-      prose: 'Create a deployment that names it:',
-    });
+    await type('LISTENER=$(kubectl get lsn edge -n team -o jsonpath={.metadata.uid})');
     await type(
       `ID=$(curl -s -X POST "$API/v2/deployments" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '${BODY}' | jq -r .id)`,
     );
@@ -168,7 +155,6 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   it('has its logs read over the hub by who may read logs there; nothing is kept of the request', async () => {
     const printed = await type(
       `curl -s "$API/v1/projects/$ID/deploy_logs" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{"limit": 2, "order": "asc"}' | jq -r '.logs[] | .pod + "  " + .message'`,
-      { prose: 'Read its logs through the hub:', varies: true },
     );
     expect(printed.trim().split('\n')).toHaveLength(2);
     const path = `/v1/projects/${id}/deploy_logs`;
@@ -205,17 +191,13 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     const pods = await there('get', 'pods', '-o', uids);
     link.cut();
     const cut = performance.now();
-    await type(`kubectl wait --for=jsonpath='{.status.state}'=UNKNOWN appd/shop -n team --timeout=3m`, {
-      prose: 'The link between the two clusters is cut, so that all packets are lost:',
-    });
+    await type(`kubectl wait --for=jsonpath='{.status.state}'=UNKNOWN appd/shop -n team --timeout=3m`);
     const silent = since(cut);
     await type(`kubectl get appd shop -n team -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}{"\\n"}'`);
     expect(await type(`kubectl --kubeconfig=edge get appd shop -n ${PLACE} ${state}`)).toBe('READY\n');
     link.heal();
     const healed = performance.now();
-    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=3m', {
-      prose: 'The link is restored:',
-    });
+    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=3m');
     const connected = since(healed);
     await type(`kubectl wait --for=jsonpath='{.status.state}'=READY appd/shop -n team --timeout=3m`);
     const ready = since(healed);
@@ -228,11 +210,7 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   }, 400_000);
 
   it('leaves neither pods nor data nor values in the cluster when it is deleted on the hub', async () => {
-    expect(
-      await type(ask(` -X DELETE -o /dev/null -w '%{http_code}\\n'`), {
-        prose: 'Delete the deployment. It is then deleted on both sides:',
-      }),
-    ).toMatch(/^2\d\d\n$/);
+    expect(await type(ask(` -X DELETE -o /dev/null -w '%{http_code}\\n'`))).toMatch(/^2\d\d\n$/);
     await type('kubectl wait --for=delete appd/shop -n team --timeout=5m');
     expect(await type(`kubectl --kubeconfig=edge get appd,pvc,secrets -n ${PLACE}`)).toBe(
       `No resources found in ${PLACE} namespace.\n`,
@@ -242,11 +220,4 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     const volumes = ['get', 'pv', '-o', 'jsonpath={.items[*].spec.claimRef.name}'];
     await eventually(async () => expect(await remote.kubectl(volumes)).toBe(''), 60_000, 500);
   }, 300_000);
-
-  it('is in docs/listeners.md as it was seen; if not: run this file with -u', async () => {
-    const shown = typed.map((one) => ({ ...one, command: timeless(one.command), output: timeless(one.output) }));
-    await expect(withTranscript(textOf(DOCUMENT), shown)).toMatchFileSnapshot(
-      join(import.meta.dirname, '../../..', DOCUMENT),
-    );
-  });
 });

@@ -37,9 +37,6 @@ export const TRANSCRIPTS = [
   { document: 'docs/builds.md', heading: '## From a clean clone to READY' },
 ] as const;
 
-/** Sections that a test types and writes. */
-const WRITTEN = [{ document: 'docs/listeners.md', heading: '## From two clusters to READY, and back' }] as const;
-
 /** What is in a fence of this language, without the indentation of the list that it stands in. */
 export function fences(markdown: string, language: string): string[] {
   const found = markdown.matchAll(new RegExp(`^( *)\`\`\`${language}\\n(.*?)^ *\`\`\``, 'gms'));
@@ -70,9 +67,7 @@ export function scriptsOf(document: string, heading: string): string[] {
 export function documentedCommands(): string[] {
   const texts = DOCUMENTS.map((document) => {
     const text = textOf(document);
-    const headings = [...TRANSCRIPTS, ...WRITTEN]
-      .filter((one) => one.document === document)
-      .map(({ heading }) => heading);
+    const headings = TRANSCRIPTS.filter((one) => one.document === document).map(({ heading }) => heading);
     return headings.reduce((rest, heading) => rest.replace(sectionOf(text, heading), ''), text);
   });
   return [...new Set(texts.flatMap(commandsOf))];
