@@ -1,11 +1,11 @@
 // A database that is upgraded to a newer major version of PostgreSQL and restored, in real pods: all rows, the way back, and the time without
 // service.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
-import { backUpAndGoOn, READY_MS, SUM, say, startMovingStage } from './stage.ts';
+import { backUpAndGoOn, READY_MS, ROWS, SUM, say, startMovingStage } from './stage.ts';
 
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the upgrade is left out`);
@@ -15,26 +15,32 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
 
   beforeAll(async () => {
     stage = await startMovingStage();
-    await stage.apply({
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name: 'shop', namespace: 'team' },
-      spec: {
-        source: 'external_docker',
-        sourceRevisionConfig: { imageUri: stage.sample },
-        // What it names itself does not change by an upgrade.
-        sourceConfig: { resourceSpec: SMALLEST, database: { driver: 'pod', backup: {} } },
-      },
-    });
+    await stage.apply(recordOf('shop'));
     await stage.serves();
   }, 900_000);
 
   afterAll(() => stage?.stop());
 
+  const recordOf = (name: string, spec: object = {}): object => ({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name, namespace: 'team' },
+    spec: {
+      source: 'external_docker',
+      sourceRevisionConfig: { imageUri: stage.sample },
+      // What it names itself does not change by an upgrade.
+      sourceConfig: { resourceSpec: SMALLEST, database: { driver: 'pod', backup: {} } },
+      ...spec,
+    },
+  });
+
   const major = async (pod: string): Promise<number> =>
     Math.floor(Number(await stage.inPod(pod, 'show server_version_num')) / 10_000);
 
   it('keeps all rows, returns to what was there, is restored, and loses what is deleted', async () => {
+    // A GitOps tool that writes the record back all the time takes nothing of it back.
+    const gitops = setInterval(() => void stage.apply(recordOf('shop')).catch(() => undefined), 10_000);
+    onTestFinished(() => clearInterval(gitops));
     const { inPod, kubectl, newer, plugin, serves } = stage;
     const [first, second, third] = ['shop--postgres-0', 'shop---pg1-0', 'shop---pg2-0'] as const;
     const before = await major(first);
@@ -83,4 +89,40 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     await serves();
     expect(await inPod(third, 'select max(n) from kept')).toBe('5002');
   }, 1_500_000);
+
+  it.each([
+    ['Retain', true],
+    ['Delete', false],
+  ] as const)(
+    'whose deployment is deleted midway leaves what %s says',
+    async (policy, isKept) => {
+      const { inPod, kubectl, plugin, says } = stage;
+      const name = `gone-${policy.toLowerCase()}`;
+      await stage.apply(recordOf(name, { databaseDeletionPolicy: policy }));
+      await says('Ready', 'True', 'Serving', name);
+      await inPod(`${name}--postgres-0`, ROWS);
+      const rows = await inPod(`${name}--postgres-0`, SUM);
+      const { backup } = JSON.parse(await plugin('backup', name, '-o', 'json')) as { backup: { name: string } };
+      await stage.apply({
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'DatastoreOperation',
+        metadata: { name, namespace: 'team' },
+        spec: { deployment: name, action: 'Restore', restore: { backup: backup.name } },
+      });
+      await kubectl('wait', '--for=jsonpath={.status.phase}=Loading', '--timeout=180s', `dsop/${name}`);
+      await eventually(() => kubectl('get', 'pvc', `${name}---pg1`, '-o', 'name'), READY_MS);
+      await kubectl('delete', 'appd', name, '--timeout=240s');
+      const left = await kubectl('get', 'dsop,pvc,statefulset,job', '-o', 'name');
+      expect(left).not.toContain(`datastoreoperation.davit.dev/${name}`);
+      expect(left.includes(`persistentvolumeclaim/${name}--postgres\n`)).toBe(isKept);
+      if (!isKept) {
+        expect(left).not.toContain(name);
+        return;
+      }
+      await stage.apply(recordOf(name));
+      await says('Ready', 'True', 'Serving', name);
+      expect(await inPod(`${name}--postgres-0`, SUM)).toBe(rows);
+    },
+    900_000,
+  );
 });
