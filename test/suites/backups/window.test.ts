@@ -55,9 +55,11 @@ describe.skipIf(!machine.ok)('a maintenance window', () => {
     (JSON.parse(await stage.kubectl('get', ...args, '-o', 'json')) as { readonly items: readonly T[] }).items;
   const operations = (): Promise<readonly Operation[]> => items<Operation>('dsop');
   const pods = (part: string): Promise<readonly Pod[]> => items<Pod>('pods', '-l', `davit.dev/component=${part}`);
-  const identity = (all: readonly Pod[]): unknown[] =>
+  const identity = (all: readonly Pod[]): string[] =>
     all
-      .map(({ metadata: { uid }, status }) => [uid, status.containerStatuses.map((one) => one.restartCount)])
+      .map(
+        ({ metadata: { uid }, status }) => `${uid} ${status.containerStatuses.map((one) => one.restartCount).join()}`,
+      )
       .toSorted();
 
   it('patches twenty datastores, some at a time, without a lost row and without a restart of an application', async () => {
@@ -102,7 +104,7 @@ describe.skipIf(!machine.ok)('a maintenance window', () => {
       spec.containers.map(({ image }) => image),
     );
     const [, newer] = stage.minor;
-    expect([...new Set(images)].toSorted()).toEqual(Object.values(newer).toSorted());
+    expect(new Set(images)).toEqual(new Set(Object.values(newer)));
     for (const name of NAMES) await stage.says('Ready', 'True', 'Serving', name);
   });
 });
