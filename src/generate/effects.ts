@@ -153,11 +153,11 @@ function differencesOfLists(before: readonly Plain[], after: readonly Plain[], a
   ];
 }
 
-/** The fields as a table; `nameOf` gives a field's name in the API. A value that is the example is not repeated. */
+/** The fields as a table; `nameOf` gives a field's name in the API. Objects follow that of the server, and a value that is the example is not repeated. */
 export function effectsTable(fields: readonly Field[], nameOf: (field: string) => string): string {
   const lines = fields.map(({ field, example, effects }) => {
     const becomes = effects.map(({ object, at, is }, index) => {
-      const where = effects[index - 1]?.object === object ? '' : `${object}: `;
+      const where = (effects[index - 1]?.object ?? 'Deployment shop') === object ? '' : `${object}: `;
       return `${where}${at === '' ? '' : `\`${at.replace(/^spec\.template\.spec\./, '')}\` `}${shown(at, is, example)}`;
     });
     return `| \`${nameOf(field)}\` | ${cell(example)} | ${becomes.map((one) => one.trim()).join('; ') || 'none'} |\n`;
@@ -174,5 +174,5 @@ function shown(at: string, is: unknown, example: unknown): string {
 /** Scripts are shown by their beginnings. */
 function cell(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return `\`${(text.length > 100 ? `${text.slice(0, 97)}...` : text).replaceAll('|', '\\|')}\``;
+  return `\`${(text.length > 80 ? `${text.slice(0, 77)}...` : text).replaceAll('|', '\\|')}\``;
 }

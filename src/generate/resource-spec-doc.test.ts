@@ -18,7 +18,7 @@ import { Runtime } from '../schema/runtime.ts';
 import { SERVER_DRAIN_SECONDS, STOP_SECONDS } from '../schema/runtime-part.ts';
 import { structuralSchema } from '../schema/structural-schema.ts';
 import { effectsOf, fieldsOf } from './effects.ts';
-import { CHANGES, type Consequence, EXAMPLE, RESOURCE_SPEC_EXAMPLES } from './resource-spec-doc.ts';
+import { CHANGES, type Consequence, defaultsOf, EXAMPLE, RESOURCE_SPEC_EXAMPLES } from './resource-spec-doc.ts';
 import { RUNTIME_EXAMPLES } from './runtime-doc.ts';
 
 describe('every field of the schema', () => {
@@ -57,6 +57,18 @@ it('what differs is found by the names of elements, and by their places where th
   const secrets = (...list: readonly object[]): ReadonlyMap<string, unknown> => new Map([['Pod', { secrets: list }]]);
   expect(effectsOf(secrets({}), secrets({ name: 'b' }))).toEqual([{ object: 'Pod', at: 'secrets[b].name', is: 'b' }]);
 });
+
+it.each([undefined, 'dev', 'prod'] as const)(
+  'the defaults of queue workers, orchestrator and executor are those of the server: %s',
+  (type) => {
+    const defaults = defaultsOf(type);
+    const ofServer = new Map(
+      NUMBER_FIELDS.flatMap(({ part, measure, field }) => (part === 'server' ? [[measure, field]] : [])),
+    );
+    for (const { part, measure, field } of NUMBER_FIELDS.filter((one) => /queue|orchestrator|executor/.test(one.part)))
+      expect([part, measure, defaults[field]]).toEqual([part, measure, defaults[ofServer.get(measure) ?? '']]);
+  },
+);
 
 it('a field without an example is refused', () => {
   expect(() => fieldsOf('runtime', structuralSchema(Runtime), [])).toThrow('document runtime.port: no example has it');

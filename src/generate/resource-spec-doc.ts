@@ -134,15 +134,17 @@ export const CHANGES: readonly Change[] = [
   { fields: ['dbStorageGi'], larger: 'grow', smaller: 'refused' },
 ];
 
+/** Fields that do what those of the server, of init containers or of volume_mounts do. */
+const REPEATED = /^(?:queue|orchestrator|executor)[A-Z]|^sidecars\[\]\.|volumeMounts\[\]\./;
+
 /** docs/resource-spec.md with its tables regenerated. */
 export function withResourceSpecTables(page: string): string {
   const SOURCE = 'src/generate/resource-spec-doc.ts';
   const fields = fieldsOf('resourceSpec', structuralSchema(ResourceSpec), RESOURCE_SPEC_EXAMPLES);
   const withDefaults = withTable(page, `${SOURCE}, defaults`, defaultsTable());
   const withChanges = withTable(withDefaults, `${SOURCE}, changes`, changesTable());
-  // Sidecars have the fields of init containers.
-  const shown = fields.filter(({ field }) => !field.startsWith('sidecars[].'));
-  return withTable(withChanges, `${SOURCE}, fields`, `${fields.length} fields:\n\n${effectsTable(shown, apiName)}`);
+  const shown = fields.filter(({ field }) => !REPEATED.test(field));
+  return withTable(withChanges, `${SOURCE}, fields`, effectsTable(shown, apiName));
 }
 
 /** Values in force of every number, where no size is given. There is an executor only where a size of it is. */
@@ -163,7 +165,7 @@ function inForceWith(
 
 function defaultsTable(): string {
   const [none, dev, prod] = [defaultsOf(), defaultsOf('dev'), defaultsOf('prod')];
-  const lines = NUMBER_FIELDS.map(
+  const lines = NUMBER_FIELDS.filter(({ field }) => !REPEATED.test(field)).map(
     ({ field }) => `| \`${apiName(field)}\` | ${none[field] ?? ''} | ${dev[field] ?? ''} | ${prod[field] ?? ''} |\n`,
   );
   return `| Field | none | dev | prod |

@@ -1,4 +1,4 @@
-// Which subject of src may import which, and which role within a subject: the tables of ARCHITECTURE.md, as data. A finding names the
+// Which subject of src may import which, and which role within a subject; ARCHITECTURE.md has what each contains. A finding names the
 // file and its import.
 
 import { globSync, readFileSync } from 'node:fs';
