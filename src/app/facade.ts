@@ -2,8 +2,12 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
-import { makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
-import { type BuildNeeds, registerBuilds } from '../builds/http/routes.ts';
+import { type Integrations, makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
+import { registerRepositories } from '../builds/http/code-host-repositories/routes.ts';
+import type { BuildContext } from '../builds/http/registry/platform.ts';
+import { registerRegistry } from '../builds/http/registry/routes.ts';
+import { registerUploads } from '../builds/http/uploads/routes.ts';
+import { registerWebhooks } from '../builds/http/webhooks/routes.ts';
 import type { PlatformRegistry } from '../builds/registry/platform-registry.ts';
 import { registerRetained } from '../databases/http/retained.ts';
 import { registerOperations } from '../databases/http/routes.ts';
@@ -12,34 +16,36 @@ import { registerPlatform } from '../deployments/http/platform/routes.ts';
 import { makeDeployments } from '../deployments/http/repository.ts';
 import { registerDeployments } from '../deployments/http/routes.ts';
 import { makeFreshList } from '../lib/http/coalesced-list.ts';
-import { makeReadiness } from '../lib/http/readiness.ts';
 import { type Listeners, makeListeners } from '../listeners/http/repository.ts';
 import { registerListeners } from '../listeners/http/routes.ts';
 import { registerLogs } from '../logs/routes.ts';
-import { makeApp } from '../organization/facade/app.ts';
+import { makeApp, makeReadiness, registerProbes } from '../organization/facade/app.ts';
 import type { Collection, FacadeContext } from '../organization/facade/collection.ts';
 import { type HookOptions, type Hooks, registerHooks } from '../organization/facade/hooks.ts';
 import { registerDocument } from '../organization/facade/openapi.ts';
 import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
-import { registerProbes } from '../organization/facade/probes.ts';
 import { type OrganizationNeeds, registerOrganization } from '../organization/http/routes.ts';
 import { signInSetup } from '../schema/sign-in.ts';
 import { type PageFiles, registerPage } from './page-routes.ts';
 
 /** The collections in the order of the OpenAPI document. */
-const COLLECTIONS: readonly Collection<BuildNeeds & Shared>[] = [
+const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
   registerDeployments,
   registerOperations,
   registerRetained,
   registerListeners,
   registerLogs,
-  registerBuilds,
+  registerRepositories,
+  registerRegistry,
+  registerUploads,
+  registerWebhooks,
   registerOrganization,
   registerPlatform,
 ];
 
 /** What one subject reads and another shows. */
 interface Shared {
+  readonly integrations: Integrations;
   readonly listeners: Listeners;
   readonly oauth: OrganizationNeeds['oauth'];
 }

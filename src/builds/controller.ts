@@ -1,9 +1,13 @@
 // The controllers of builds. The platform needs them if there are a registry and a builder.
 
+import { randomUUID } from 'node:crypto';
+import type { Cluster } from '../deployments/cluster/cluster.ts';
 import type { DeploymentContext } from '../deployments/controller.ts';
-import type { RegistrySettings } from '../deployments/record/registry-names.ts';
+import { probeRepository, type RegistrySettings } from '../deployments/record/registry-names.ts';
+import { systemClock } from '../lib/controller/clock.ts';
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { Settings } from '../schema/settings.ts';
 import type { BuildCaches } from './caches.ts';
 import { CODE_FILES, type CodeFiles, makeCodeFileReader } from './code-files.ts';
 import type { CodeHosts } from './codehost/code-hosts.ts';
@@ -11,8 +15,11 @@ import { makePullSecretReconciler, wakePullSecrets } from './pull-secrets.ts';
 import { type KnownCommits, makePushWatch, wakePushes } from './pushes.ts';
 import { makeBuildReconciler } from './reconciler.ts';
 import { makeRegistryAccess, type RegistryAccess } from './registry/access.ts';
-import { careForRegistry } from './registry/care.ts';
 import type { RegistryMetrics } from './registry/metrics.ts';
+import { monitorRegistry } from './registry/monitor.ts';
+import { makePlatformRegistry } from './registry/platform-registry.ts';
+import { publishKeys } from './registry/publish-keys.ts';
+import { keepUp, makeRegistryUpkeep } from './registry/upkeep.ts';
 import { makeSourceAccess, type SourceAccess } from './source-access.ts';
 import { wakeBuilds } from './watches.ts';
 
@@ -133,3 +140,44 @@ export const registryUpkeep: ControllerDefinition<BuildContext> = {
     return undefined;
   },
 };
+
+interface RegistryCareOptions {
+  /** Davit's own namespace. */
+  readonly namespace: string;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly metrics: RegistryMetrics;
+  readonly now: () => Date;
+  /** Monotonic time in milliseconds. */
+  readonly elapsed: () => number;
+}
+
+/** Begins to look at the registry and, if it is the chart's own, to look after it, until `leading` aborts. */
+export function careForRegistry(
+  { namespace, settings, log, metrics, now, elapsed }: RegistryCareOptions,
+  shell: Cluster,
+  leading: AbortSignal,
+): void {
+  const { registry } = settings.builds;
+  const platform = makePlatformRegistry({
+    builds: settings.builds,
+    proxies: settings.proxy,
+    kube: shell.client,
+    namespace,
+    now,
+    randomId: randomUUID,
+    log,
+  });
+  if (registry === undefined || platform === undefined) return;
+  const { client } = platform;
+  leading.addEventListener('abort', () => void platform.close(), { once: true });
+  const loop = { clock: systemClock, log, signal: leading };
+  // Also where no API runs yet, and whether or not the registry answers.
+  if (registry.tokens) void publishKeys(platform.keyRing, loop);
+  const upkeep =
+    registry.upkeep &&
+    makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, log, now, elapsed });
+  if (upkeep) void keepUp(upkeep, shell.caches, loop);
+  const probe = (signal: AbortSignal): Promise<unknown> => client.digestOf(probeRepository(registry), 'none', signal);
+  void monitorRegistry({ probe, own: upkeep?.shown, metrics, ...loop });
+}

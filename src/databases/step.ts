@@ -3,18 +3,19 @@
 //
 // 1. The operation is held: a finalizer, so that its deletion cancels it, and the record as its owner.
 // 2. It waits until it is the oldest unfinished one of its deployment.
-// 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, delete-step.ts.
+// 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, or nextDeleteStep below.
 // 4. It ends, and its status stays. A deletion before that takes it back where that is possible.
 
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { rfc3339 } from '../schema/conditions.ts';
 import { OPERATION_FINALIZER } from '../schema/meta.ts';
 import { isBegun, isEnded } from '../schema/operation-phases.ts';
 import { begunBackupStep, nextBackupStep } from './backup-step.ts';
-import { isMove } from './decide-move.ts';
-import { nextDeleteStep } from './delete-step.ts';
+import { isMove, whyNotDeleted } from './decide-move.ts';
 import { cancelMove, nextMoveStep } from './move-step.ts';
 import type { ObservedOperation } from './observed.ts';
 import { cancelPatch, nextPatchStep } from './patch-step.ts';
-import { ended, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
+import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
 
 export function nextOperationStep(observed: ObservedOperation, now: Date): OperationStep {
   const { operation, record, unfinished, paused } = observed;
@@ -51,4 +52,20 @@ function cancelled(observed: ObservedOperation, now: Date): OperationStep {
   return !isOver && operation.spec.action === 'Backup' && (job || base)
     ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS }
     : { act: 'release' };
+}
+
+/** The step of an operation that is the first of its deployment. */
+function nextDeleteStep(observed: ObservedOperation, record: AppDeployment, now: Date): OperationStep {
+  const { operation, revisions: own } = observed;
+  const used = observed.databases.map(({ number }) => number);
+  const { spec, status } = operation;
+  const { number = -1 } = spec.deletePrevious ?? {};
+  const isBegun = status?.phase === 'Running';
+  if (isBegun && !used.includes(number))
+    return ended(observed, now, 'Succeeded', 'Deleted', `Database ${number} is deleted, with all of its data.`);
+  const refused = whyNotDeleted({ record, own, used }, number);
+  if (refused !== undefined) return ended(observed, now, 'Failed', 'NotPossible', refused);
+  if (isBegun) return { deletes: number, requeueAfterMs: LOOK_AGAIN_MS };
+  const message = `Database ${number} is being deleted.`;
+  return inPhase(observed, now, 'Running', { reason: 'Deleting', message }, { startedAt: rfc3339(now) });
 }

@@ -2,15 +2,17 @@
 
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
+import { makeKeySecret } from '../lib/controller/key-secret.ts';
 import { keyOf } from '../lib/controller/keys.ts';
 import { endAll } from '../lib/controller/store.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { Settings } from '../schema/settings.ts';
 import { makeVanished } from './bypassed-finalizers.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { POD_CONTRACTS } from './children/contracts.ts';
+import { type DigestKey, digestKey } from './children/secret-digest.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { makeDigestKey } from './hmac-key.ts';
 import { makeHostRegistry } from './host-registry.ts';
 import { makeReconciler } from './reconcile.ts';
 import type { Commit } from './record/build-source.ts';
@@ -99,3 +101,17 @@ export const clientSecrets: ControllerDefinition<DeploymentContext> = {
     wake: settings.paused ? NOTHING : () => wakeClientSecretCollector(home.caches, queue),
   }),
 };
+
+/** Reads or creates the key in `namespace` at the first call. A failure is thrown, and the next call retries. */
+export function makeDigestKey(client: KubeClient, namespace: string): () => Promise<DigestKey> {
+  const read = makeKeySecret({
+    client,
+    namespace,
+    name: 'davit-hmac',
+    field: 'key',
+    bytes: 32,
+    what: 'the digest key',
+    replaced: 'A new key restarts no pods',
+  });
+  return async () => digestKey(await read());
+}

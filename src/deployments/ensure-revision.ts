@@ -5,7 +5,6 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec } from '../schema/app-revision.ts';
 import { NO_BUILDER } from './assess/build.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
-import { contractUnknown } from './assess/pod-contract.ts';
 import { isRestored } from './assess/restore.ts';
 import { makeRevision } from './children/app-revision.ts';
 import { newestOf } from './children/contracts.ts';
@@ -148,4 +147,15 @@ async function ensureTracingProject(
 /** Informs people who set rollbackTo without the old values that no rollback happens. */
 function warnIgnoredRollback(record: AppDeployment, note: string, events: EventRecorder): void {
   events.record({ regarding: record, type: 'Warning', reason: 'RollbackIgnored', action: 'Deploy', note });
+}
+
+/** `newest`: the highest version of the pod contract that there are makers of. Undefined where the revision is known. */
+function contractUnknown({ metadata, spec }: AppRevision, newest: number): ActionFailure | undefined {
+  const { contract } = spec.resolved;
+  if (contract <= newest) return undefined;
+  return {
+    reason: 'ContractUnknown',
+    ref: { kind: 'AppRevision', name: metadata.name },
+    message: `A newer version of Davit created revision ${spec.id}: it uses pod contract ${contract}, and this version supports contracts up to ${newest}. Running pods are neither changed nor repaired. Upgrade the controller again, or raise spec.revisionSerial by one for a new revision, which restarts the pods.`,
+  };
 }

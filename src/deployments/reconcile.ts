@@ -12,8 +12,7 @@ import { type Observed, type ObservedRecord, refTo } from './assess/observed.ts'
 import { pausedBy } from './assess/pause.ts';
 import { claimAddress } from './claim-address.ts';
 import { cleanUp } from './clean-up.ts';
-import { causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
-import { makeConflictStreaks } from './conflict-streak.ts';
+import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { ensureRevision } from './ensure-revision.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { atScaleInForce } from './in-force.ts';
@@ -129,5 +128,29 @@ async function applyRecord(
     address: address.outcome,
     housekeeping: [...unkept, ...housekeeping],
     ...(waitMs !== undefined && { requeueAfterMs: waitMs }),
+  };
+}
+
+/** Number of consecutive conflicts after which they are reported. */
+const REPORTED_FROM = 3;
+
+/** Conflicts in a row. One is repeated without a report, because by then the caches show the concurrent write. */
+interface ConflictStreaks {
+  /** Counts the failures of a pass. Returns whether they are conflicts that are not reported yet. */
+  isUnreported(key: string, causes: readonly unknown[]): boolean;
+  forget(key: string): void;
+}
+
+function makeConflictStreaks(): ConflictStreaks {
+  /** Key → number of consecutive conflicts. */
+  const streaks = new Map<string, number>();
+  return {
+    isUnreported(key, causes) {
+      const inARow = areConflicts(causes) ? (streaks.get(key) ?? 0) + 1 : 0;
+      if (inARow === 0) streaks.delete(key);
+      else streaks.set(key, inARow);
+      return inARow > 0 && inARow < REPORTED_FROM;
+    },
+    forget: (key) => void streaks.delete(key),
   };
 }

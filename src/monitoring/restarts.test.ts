@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../test/support/builders.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
-import { partLabel, restartsBetween } from './restarts.ts';
+import { partLabel, restartsBetween } from './statuses.ts';
 
 const REVISION = aRevision(aRecord());
 const pod = (component: string, restarts: number, ofSidecar = 0): Pod =>

@@ -11,13 +11,13 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { BUILD_REASONS } from '../schema/build.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
-import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, STORE_PARTS } from '../schema/meta.ts';
 import type { OAuthProvider } from '../schema/oauth-provider.ts';
+import { isPart, isWorker } from '../schema/worker-parts.ts';
 import { censusOf } from './census.ts';
 import { makeLineLimit } from './line-limit.ts';
 import type { RecordMetrics } from './metrics.ts';
 import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from './outcomes.ts';
-import { partLabel, restartsBetween } from './restarts.ts';
 import { type Reported, type Transition, transitionsOf } from './transitions.ts';
 
 export interface StatusOptions {
@@ -130,4 +130,21 @@ function identityOf(object: Reported): object {
   const { namespace, name } = object.metadata;
   if (object.kind !== 'AppRevision') return { kind: object.kind, namespace, name };
   return { kind: 'AppDeployment', namespace, name: object.spec.deploymentName, revision: object.spec.id };
+}
+
+/** The restarts between two states of one pod of a part or store; none of one that was not known before. */
+export function restartsBetween(before: Pod | undefined, after: Pod): number {
+  if (before === undefined || partLabel(after) === undefined) return 0;
+  return Math.max(0, restartsOf(after) - restartsOf(before));
+}
+
+function restartsOf({ status: { initContainerStatuses: init = [], containerStatuses: main = [] } = {} }: Pod): number {
+  return [...init, ...main].reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
+}
+
+/** The part of a pod as a label. Names of workers are the tenants'. */
+export function partLabel({ metadata: { labels } }: Pod): string | undefined {
+  const component = labels?.[COMPONENT_LABEL];
+  if (isWorker(component)) return 'worker';
+  return isPart(component) || STORE_PARTS.some((part) => part === component) ? component : undefined;
 }

@@ -6,12 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import {
-  REGISTRY_KEY_BYTES,
-  REGISTRY_KEY_FIELD,
-  REGISTRY_KEY_SECRET,
-  registryPassword,
-} from '../../src/builds/registry/registry-grant.ts';
+import { PASSWORD_KEY, registryPassword } from '../../src/builds/registry/registry-grant.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureBuildImages, type Image } from '../cluster/images/build.ts';
@@ -180,14 +175,14 @@ async function registryAddress(cluster: Cluster): Promise<string> {
  * that is signed with it. Resolves to that key.
  */
 async function prepareSecrets(cluster: Cluster, registryHost: string): Promise<Buffer> {
-  const key = randomBytes(REGISTRY_KEY_BYTES);
+  const key = randomBytes(PASSWORD_KEY.bytes);
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: DAVIT_NAMESPACE } };
   const secret = {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: REGISTRY_KEY_SECRET, namespace: DAVIT_NAMESPACE },
+    metadata: { name: PASSWORD_KEY.name, namespace: DAVIT_NAMESPACE },
     immutable: true,
-    data: { [REGISTRY_KEY_FIELD]: key.toString('base64') },
+    data: { [PASSWORD_KEY.field]: key.toString('base64') },
   };
   const serving = authority.serving('registry', [registryHost]);
   const certificate = {

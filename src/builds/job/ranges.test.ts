@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isWithin } from './ranges.ts';
+import { isWithin } from './namespace.ts';
 
 describe('a range', () => {
   it.each([

@@ -8,14 +8,7 @@ import { SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
 import type { BuildSettings } from '../../schema/settings.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from './docker-config.ts';
-import {
-  REGISTRY_KEY_BYTES,
-  REGISTRY_KEY_FIELD,
-  REGISTRY_KEY_SECRET,
-  REGISTRY_USER,
-  type RegistryGrant,
-  registryPassword,
-} from './registry-grant.ts';
+import { PASSWORD_KEY, REGISTRY_USER, type RegistryGrant, registryPassword } from './registry-grant.ts';
 
 export interface RegistryAccess {
   /**
@@ -38,15 +31,7 @@ export function makeRegistryAccess(options: {
   readonly now: () => Date;
 }): RegistryAccess {
   const { client, namespace, registry, builds, now } = options;
-  const key = makeKeySecret({
-    client,
-    namespace,
-    name: REGISTRY_KEY_SECRET,
-    field: REGISTRY_KEY_FIELD,
-    bytes: REGISTRY_KEY_BYTES,
-    what: 'the key that signs registry passwords',
-    replaced: 'This invalidates all passwords that the key signed, and Davit issues its own again',
-  });
+  const key = makeKeySecret({ client, namespace, ...PASSWORD_KEY });
 
   async function password(grant: Omit<RegistryGrant, 'expires'>, seconds: number): Promise<string> {
     const expires = Math.ceil(now().getTime() / 1000) + seconds;

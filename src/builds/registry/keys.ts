@@ -1,12 +1,11 @@
 // Davit's keys for the registry, in Secrets of Davit's namespace: the key that signs passwords, which is created once,
 // and the key ring that signs tokens, which is rotated. The process that needs a key first creates it.
 
-import { randomBytes } from 'node:crypto';
-import { Terminal } from '../../lib/errors.ts';
+import { readKey } from '../../lib/controller/key-secret.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
-import { readKeyRing, readOrCreateSecret } from '../../lib/kube/key-ring-secret.ts';
+import { readKeyRing } from '../../lib/kube/key-ring-secret.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from './registry-grant.ts';
+import { PASSWORD_KEY } from './registry-grant.ts';
 import {
   KEY_RING_KEY,
   type KeyRing,
@@ -42,18 +41,7 @@ const REMEMBERED_MS = 60_000;
 const FAILED_MS = 1000;
 
 export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOptions): RegistryKeys {
-  async function passwordKey(): Promise<Uint8Array> {
-    const { data } = await readOrCreateSecret(kube, { namespace, name: REGISTRY_KEY_SECRET }, () => ({
-      immutable: true,
-      data: { [REGISTRY_KEY_FIELD]: randomBytes(REGISTRY_KEY_BYTES).toString('base64') },
-    }));
-    const key = Buffer.from(data?.[REGISTRY_KEY_FIELD] ?? '', 'base64');
-    if (key.length >= REGISTRY_KEY_BYTES) return key;
-    throw new Terminal(
-      `read the registry's password key: Secret ${REGISTRY_KEY_SECRET} in ${namespace} does not have ${REGISTRY_KEY_BYTES} bytes under ${REGISTRY_KEY_FIELD}. Delete the Secret: Davit creates a new key, which invalidates all passwords, and issues its own again.`,
-    );
-  }
-
+  const passwordKey = (): Promise<Uint8Array> => readKey({ client: kube, namespace, ...PASSWORD_KEY });
   const keyRing = (): Promise<KeyRing> =>
     readKeyRing({
       kube,

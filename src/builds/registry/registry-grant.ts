@@ -25,10 +25,14 @@ const Payload = z.strictObject({
   l: z.literal(true).optional(),
 });
 
-/** Secret of Davit's own namespace with the key, and its field. Made once by whichever process needs it first. */
-export const REGISTRY_KEY_SECRET = 'davit-registry-key';
-export const REGISTRY_KEY_FIELD = 'key';
-export const REGISTRY_KEY_BYTES = 32;
+/** Where the key is in Davit's own namespace. */
+export const PASSWORD_KEY = {
+  name: 'davit-registry-key',
+  field: 'key',
+  bytes: 32,
+  what: 'the key that signs registry passwords',
+  replaced: 'This invalidates all passwords that the key signed, and Davit issues its own again',
+} as const;
 /** The user name that goes with every such password. It means nothing. */
 export const REGISTRY_USER = 'davit';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { TaskRun, TaskStatus } from '../../schema/tasks.ts';
-import { missedRun } from './missed-run.ts';
+import { missedRun } from './task-runs.ts';
 
 const DAILY: TaskStatus = {
   name: 'clean',

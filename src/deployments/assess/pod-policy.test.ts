@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
 import type { PodPolicy } from '../../schema/pod-policy.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
-import { breachesOf } from './pod-policy.ts';
+import { breachesOf } from './policy.ts';
 
 function breaches(resourceSpec: ResourceSpec, policy: PodPolicy = 'baseline'): string[] {
   return breachesOf(aSpec({ sourceConfig: { resourceSpec } }), policy);

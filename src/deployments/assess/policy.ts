@@ -1,13 +1,16 @@
 // Does the record keep the platform's rules? The same as admission says of a new record: a setting may be newer than the record.
 
 import { ownValue } from '../../lib/json-value.ts';
-import type { SourceConfig } from '../../schema/app-deployment.ts';
+import type { AppDeploymentSpec, SourceConfig } from '../../schema/app-deployment.ts';
 import { ONE_POD_MESSAGE } from '../../schema/database.ts';
 import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
+import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
 import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
 import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
+import type { SpecBreach } from '../../schema/spec-rules.ts';
 import { listed } from '../../schema/text.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
@@ -24,7 +27,6 @@ import { driverThere } from './database-cluster.ts';
 import { checkDriver, checkDriverInUse } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
-import { breachesOf, reachesOf } from './pod-policy.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -247,4 +249,18 @@ function notInCatalogue({ record, revisions, templates }: Observed): string[] {
   return notOffered(wanted, templates)
     .filter((field) => !taken(field))
     .map((field) => `${field} ${wanted[field]}`);
+}
+
+/** Every breach, as sentences for people; empty where there is none. */
+export function breachesOf(spec: Readonly<AppDeploymentSpec>, policy: PodPolicy): string[] {
+  return Array.from(podPolicyBreaches(spec.sourceConfig.resourceSpec ?? {}, policy), sentence);
+}
+
+/** Everything that reaches beyond the pods and is not let through. */
+function reachesOf(spec: Readonly<AppDeploymentSpec>, rules: ReachRules): string[] {
+  return Array.from(reachBreaches(spec.sourceConfig.resourceSpec ?? {}, rules), sentence);
+}
+
+function sentence({ at, message }: SpecBreach): string {
+  return `${at.join('.')}: ${message}`;
 }

@@ -25,7 +25,7 @@ import { makeRedisService, makeService } from './service.ts';
  * All children that are applied, in the order of a first start, without the password Secrets, which are created once
  * (secrets.ts), and without objects that belong to no revision (AppRevision, TracingProject). Without an image only database
  * and Redis. If scaled to zero, database and Redis stay, because of their data and a faster start. None for a record that a
- * listener's cluster runs. Throws for a revision whose contract is not in `contracts` (deployments/assess/pod-contract.ts).
+ * listener's cluster runs. Throws for a revision whose contract is not in `contracts` (deployments/ensure-revision.ts).
  */
 export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
   if (!runsHere(inputs.record)) return [];

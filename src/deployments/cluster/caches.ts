@@ -45,9 +45,7 @@ import type { Pod } from '../assess/observed.ts';
 import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
-import { slimCronJob, slimJob } from './slim-job.ts';
-import { firstLabels, slimMetadata, slimSecret, slimTracingProject } from './slim-metadata.ts';
-import { slimPod } from './slim-pod.ts';
+import { firstLabels, slimCronJob, slimJob, slimMetadata, slimPod, slimSecret, slimTracingProject } from './slim.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { slimCronJob, slimJob } from './slim-job.ts';
+import { slimCronJob, slimJob } from './slim.ts';
 
 const LARGE = 'x'.repeat(1_000_000);
 const LABELS = { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'task', 'davit.dev/task': 'clean' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { slimSecret } from './slim-metadata.ts';
+import { slimSecret } from './slim.ts';
 
 const secret = (metadata: object): KubeObject => ({
   apiVersion: 'v1',

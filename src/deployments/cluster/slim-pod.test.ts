@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Pod } from '../assess/observed.ts';
-import { slimPod } from './slim-pod.ts';
+import { slimPod } from './slim.ts';
 
 const LARGE = 'x'.repeat(1_000_000);
 

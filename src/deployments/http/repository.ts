@@ -11,7 +11,6 @@ import { conditionOf } from '../../schema/conditions.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
 import { apiStatus, isLookedAt } from '../record/api-view.ts';
 import type { CloneRequest } from '../record/clone.ts';
-import { makeChanges } from './changes.ts';
 import { type Cloned, cloneRecord, createRecord } from './create.ts';
 import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
@@ -24,7 +23,7 @@ import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { type Asked, startRun } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
-import { makeWaiting } from './waiting.ts';
+import { makeChanges, makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions
   extends Pick<

@@ -1,9 +1,11 @@
 // `?wait=`: a GET that is answered when a deployment reaches the requested state, or after a time limit. Changes of the watch
 // caches wake it, so it sends no request to the API server.
 
+import type { WatchedStore } from '../../lib/controller/store.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { Changes } from './changes.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 
 /** Maximum number of requests that wait at the same time in one namespace. */
 export const MOST_WAITING = 64;
@@ -55,5 +57,35 @@ export function makeWaiting(changes: Changes): Waiting {
       isClosed = true;
       for (const ofNamespace of waiting.values()) for (const end of ofNamespace) end();
     },
+  };
+}
+
+type Listener = () => void;
+
+interface Changes {
+  /** Calls `listener` after each change of the record with this name or of one of its revisions, until the returned function is called. */
+  ofRecord(namespace: string, name: string, listener: Listener): () => void;
+}
+
+export function makeChanges(records: WatchedStore<AppDeployment>, revisions: WatchedStore<AppRevision>): Changes {
+  /** By `namespace/name`. */
+  const listeners = new Map<string, Set<Listener>>();
+
+  function add(key: string, listener: Listener): () => void {
+    const others = listeners.get(key) ?? new Set<Listener>();
+    listeners.set(key, others.add(listener));
+    return () => {
+      others.delete(listener);
+      if (others.size === 0 && listeners.get(key) === others) listeners.delete(key);
+    };
+  }
+  function tell(namespace = '', name = ''): void {
+    for (const listener of listeners.get(`${namespace}/${name}`) ?? []) listener();
+  }
+  records.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.name));
+  revisions.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.labels?.[DEPLOYMENT_LABEL]));
+
+  return {
+    ofRecord: (namespace, name, listener) => add(`${namespace}/${name}`, listener),
   };
 }

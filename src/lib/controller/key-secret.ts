@@ -3,9 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { Terminal } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../kube/client.ts';
-import { readOrCreate } from '../kube/read-or-create.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { readOrCreateSecret } from '../kube/key-ring-secret.ts';
 
 export interface KeySecretOptions {
   readonly client: KubeClient;
@@ -27,7 +26,7 @@ export interface KeySecretOptions {
 export function makeKeySecret(options: KeySecretOptions): () => Promise<Buffer> {
   let known: Promise<Buffer> | undefined;
   return () => {
-    known ??= readOrMake(options).catch((error: unknown) => {
+    known ??= readKey(options).catch((error: unknown) => {
       known = undefined;
       throw error;
     });
@@ -35,27 +34,16 @@ export function makeKeySecret(options: KeySecretOptions): () => Promise<Buffer> 
   };
 }
 
-async function readOrMake(options: KeySecretOptions): Promise<Buffer> {
-  const { client, namespace, name } = options;
-  return keyIn(await readOrCreate(client, SECRETS, { namespace, name }, () => aKey(options)), options);
-}
-
-function aKey({ namespace, name, field, bytes }: KeySecretOptions): SecretObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, labels: { 'app.kubernetes.io/part-of': 'davit' } },
-    type: 'Opaque',
+export async function readKey(options: KeySecretOptions): Promise<Buffer> {
+  const { client, namespace, name, field, bytes, what, replaced } = options;
+  const { data } = await readOrCreateSecret(client, { namespace, name }, () => ({
     immutable: true,
     data: { [field]: randomBytes(bytes).toString('base64') },
-  };
-}
-
-function keyIn({ metadata, data }: SecretObject, { field, bytes, what, replaced }: KeySecretOptions): Buffer {
+  }));
   const key = Buffer.from(data?.[field] ?? '', 'base64');
   if (key.length < bytes)
     throw new Terminal(
-      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${replaced}.`,
+      `read ${what}: Secret ${name} in ${namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${replaced}.`,
     );
   return key;
 }

@@ -1,10 +1,10 @@
 // Takes part in leader elections for as long as the process lives.
 
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import { rewindGuarded } from './clients/rewind-guarded.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { RuntimeMetrics } from './metrics.ts';
+import { versionOf } from './object-cache.ts';
 
 export interface LeadingOptions {
   readonly leaseClient: KubeClient;
@@ -59,4 +59,29 @@ export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> 
     signal.removeEventListener('abort', stop);
     log.info({ outcome }, 'Election over');
   }
+}
+
+/**
+ * The same client, for a single object. `onRewound` is called, possibly repeatedly, when the object is read, created or
+ * replaced at a resourceVersion below an earlier one.
+ */
+export function rewindGuarded(client: KubeClient, onRewound: (what: string) => void): KubeClient {
+  let highest: string | undefined;
+
+  function seen<T extends KubeObject>(object: T): T {
+    const { name, resourceVersion } = object.metadata;
+    if (versionOf(resourceVersion) < versionOf(highest))
+      onRewound(
+        `${object.kind} ${name}: resourceVersion ${resourceVersion} is older than ${highest}, which was seen before`,
+      );
+    else highest = resourceVersion;
+    return object;
+  }
+
+  return {
+    ...client,
+    get: async (...all) => seen(await client.get(...all)),
+    create: async (...all) => seen(await client.create(...all)),
+    replace: async (...all) => seen(await client.replace(...all)),
+  };
 }

@@ -1,11 +1,10 @@
 // A key ring in a Secret of Davit's own namespace. The process that needs it first creates it, and whoever reads it rotates it when
 // a key is due.
 
-import { Conflict } from '../errors.ts';
+import { AlreadyExists, Conflict, undefinedIfNotFound } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { SECRETS } from './api-resources.ts';
 import type { KubeClient, SecretObject, WriteOptions } from './client.ts';
-import { readOrCreate } from './read-or-create.ts';
 
 export interface KeyRingSecret<Ring> {
   readonly kube: KubeClient;
@@ -43,19 +42,27 @@ export async function readKeyRing<Ring>(options: KeyRingSecret<Ring>): Promise<R
   }
 }
 
-/** The Secret that is there, otherwise a new one with what `make` returns. */
-export function readOrCreateSecret(
+/** The Secret that is there; else one with what `make` returns, or what another process created in the same moment. */
+export async function readOrCreateSecret(
   kube: KubeClient,
   ref: { readonly namespace: string; readonly name: string },
   make: () => Pick<SecretObject, 'immutable' | 'data'>,
 ): Promise<SecretObject> {
-  return readOrCreate<SecretObject>(kube, SECRETS, ref, () => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { ...ref, labels: { 'app.kubernetes.io/part-of': 'davit' } },
-    type: 'Opaque',
-    ...make(),
-  }));
+  const found = await kube.get<SecretObject>(SECRETS, ref).catch(undefinedIfNotFound);
+  if (found) return found;
+  const metadata = { ...ref, labels: { 'app.kubernetes.io/part-of': 'davit' } };
+  try {
+    return await kube.create<SecretObject>(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      type: 'Opaque',
+      ...make(),
+    });
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    return kube.get<SecretObject>(SECRETS, ref);
+  }
 }
 
 function encoded(fields: Readonly<Record<string, string>>): Record<string, string> {

@@ -3,7 +3,9 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { parseBody } from '../../lib/http/strict-json.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
 import type { Settings } from '../../schema/settings.ts';
+import type { FacadeCaches } from './caches.ts';
 import { answerError } from './errors.ts';
 import { requestIdOf } from './request-log.ts';
 import { type App, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
@@ -40,4 +42,47 @@ function parseJson(app: FastifyInstance): void {
       throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
     return parseBody(body) ?? JSON_NULL;
   });
+}
+
+/** `answers`: whether the API server does. */
+export function registerProbes(app: FastifyInstance, caches: FacadeCaches, answers: () => Promise<boolean>): void {
+  const hidden = { schema: { hide: true } };
+  app.get('/livez', hidden, async () => ({ status: 'ok' }));
+  app.get('/readyz', hidden, async () => {
+    const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
+    if (empty.length > 0)
+      throw new HttpError(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
+    if (!(await answers()))
+      throw new HttpError(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
+    return { status: 'ok' };
+  });
+}
+
+/** How long an answer is used. Shorter than the interval between two probes of a kubelet. */
+const REMEMBERED_MS = 1000;
+const PATIENCE_MS = 2000;
+
+/** Sends at most one request at a time, and one a second. */
+export function makeReadiness(kube: KubeClient, now: () => Date): () => Promise<boolean> {
+  let asking: Promise<boolean> | undefined;
+  let known: { readonly at: number; readonly answers: boolean } | undefined;
+
+  async function ask(): Promise<boolean> {
+    let answers = true;
+    try {
+      await kube.text('/readyz', { signal: AbortSignal.timeout(PATIENCE_MS) });
+    } catch {
+      answers = false;
+    }
+    known = { at: now().getTime(), answers };
+    asking = undefined;
+    return answers;
+  }
+
+  return async () => {
+    const age = now().getTime() - (known?.at ?? Number.NEGATIVE_INFINITY);
+    if (known !== undefined && age >= 0 && age < REMEMBERED_MS) return known.answers;
+    asking ??= ask();
+    return asking;
+  };
 }

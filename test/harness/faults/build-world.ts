@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from '../../../src/builds/registry/registry-grant.ts';
+import { PASSWORD_KEY } from '../../../src/builds/registry/registry-grant.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
@@ -69,7 +69,7 @@ export async function startBuildWorld(
     { key: serving.key, cert: serving.certificate },
     answering(codeHost(sources, ailments, told)),
   );
-  const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, REGISTRY_KEY_SECRET, REGISTRY_KEY_FIELD);
+  const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, PASSWORD_KEY.name, PASSWORD_KEY.field);
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
   for (const server of [host, registry]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const hostName = `127.0.0.1:${(host.address() as AddressInfo).port}`;

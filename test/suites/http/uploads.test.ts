@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
-import { isSigned, uploadSignature } from '../../../src/builds/http/uploads/upload-url.ts';
+import { isSigned, uploadSignature } from '../../../src/builds/http/uploads/routes.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT } from './facade.ts';

@@ -99,7 +99,6 @@ const PURE = [
   'databases/backup-step.ts',
   'databases/decide-move.ts',
   'databases/decide-patch.ts',
-  'databases/delete-step.ts',
   'databases/move-step.ts',
   'databases/observed.ts',
   'databases/outcome.ts',

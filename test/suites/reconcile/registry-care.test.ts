@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { careForRegistry } from '../../../src/builds/registry/care.ts';
+import { careForRegistry } from '../../../src/builds/controller.ts';
 import { KEY_RING_SECRET } from '../../../src/builds/registry/keys.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';

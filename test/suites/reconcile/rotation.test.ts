@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
+import { makeDigestKey } from '../../../src/deployments/controller.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';

@@ -1,5 +1,6 @@
 // Uploads of sources: returns an address for an upload, and streams the upload to the registry.
 
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -12,7 +13,6 @@ import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { type BuildContext, type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
-import { isSigned, type Upload, uploadSignature } from './upload-url.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** Time limit for the start of an upload, and again for its duration. */
@@ -257,4 +257,24 @@ async function* gzipContent(request: IncomingMessage): AsyncGenerator<Uint8Array
 function notGzip(): HttpError {
   const msg = 'must be a tar archive compressed with gzip';
   return new HttpError(422, [{ loc: ['body'], msg, type: 'value_error' }]);
+}
+
+interface Upload {
+  /** The deployment's id. */
+  readonly deployment: string;
+  /** 32 hexadecimal digits. */
+  readonly id: string;
+  /** Seconds since 1970, at which the address expires. A running upload may continue. */
+  readonly expires: number;
+}
+
+/** 43 characters. `key` is the registry's password key. A key of its own is derived from it, so a signature is never a registry password. */
+export function uploadSignature(key: Uint8Array, { deployment, id, expires }: Upload): string {
+  const own = Buffer.from(hkdfSync('sha256', key, '', 'davit-upload-1', 32));
+  return createHmac('sha256', own).update(`${deployment} ${id} ${expires}`).digest('base64url');
+}
+
+export function isSigned(key: Uint8Array, upload: Upload, signature: string): boolean {
+  const [given, expected] = [Buffer.from(signature), Buffer.from(uploadSignature(key, upload))];
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }

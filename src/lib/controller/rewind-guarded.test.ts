@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../../../test/support/fake-kube/fake-kube.ts';
-import { CONFIG_MAPS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { rewindGuarded } from './rewind-guarded.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
+import { CONFIG_MAPS } from '../kube/api-resources.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { rewindGuarded } from './leading.ts';
 
 const ref = { namespace: 'team', name: 'a' };
 const object: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref };
