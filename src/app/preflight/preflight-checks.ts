@@ -2,6 +2,7 @@
 // do. Each may throw the errors of a request.
 
 import { NotFound } from '../../lib/errors.ts';
+import { present } from '../../lib/json-value.ts';
 import {
   NAMESPACES,
   SELF_SUBJECT_ACCESS_REVIEWS,
@@ -149,9 +150,7 @@ function rightsIn({ namespace, rules }: GrantedRules): Right[] {
                 verb,
                 group,
                 resource,
-                ...(namespace !== undefined && { namespace }),
-                ...(subresource !== undefined && { subresource }),
-                ...(name !== undefined && { name }),
+                ...present({ namespace, subresource, name }),
               };
             }),
           ),

@@ -8,6 +8,7 @@ import { backupToMake } from '../../deployments/record/backup-request.ts';
 import { revisionsOf } from '../../deployments/record/revisions.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
+import { present } from '../../lib/json-value.ts';
 import { youngestFirst } from '../../lib/kube/youngest-first.ts';
 import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
@@ -190,13 +191,7 @@ function asked(
     spec: {
       deployment: name,
       action,
-      ...(backup && { backup }),
-      ...(restore && { restore }),
-      ...(deletePrevious && { deletePrevious }),
-      ...(patch && { patch }),
-      ...(accept && { accept }),
-      ...(by !== undefined && { requestedBy: by }),
-      ...(key !== undefined && { key }),
+      ...present({ backup, restore, deletePrevious, patch, accept, requestedBy: by, key }),
     },
   };
 }

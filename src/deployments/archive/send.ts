@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { jsonOf } from '../../lib/json-value.ts';
+import { jsonOf, present } from '../../lib/json-value.ts';
 import type { ObjectStore, StoredObject } from '../../lib/outbound/object-store.ts';
 import type { BackupReport, StoredReport } from '../../schema/database.ts';
 import {
@@ -88,9 +88,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     files,
     extensions,
     ...(roles !== undefined && { roles, isOwned }),
-    ...(cluster !== undefined && { cluster }),
-    ...(number !== undefined && { number }),
-    ...(contentsProblem !== undefined && { contentsProblem }),
+    ...present({ cluster, number, contentsProblem }),
   };
   const text = textOfManifest(manifest);
   await store.put(described, text);
@@ -161,8 +159,7 @@ async function dumpedFiles(folder: string): Promise<Dumped> {
       name,
       sizeBytes,
       sha256,
-      ...(database !== undefined && { database }),
-      ...(contents && { contents }),
+      ...present({ database, contents }),
     });
   }
   return { files, contentsProblem: problem };

@@ -1,6 +1,7 @@
 // What the caches keep of the metadata of Secrets, pods, Jobs and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
 // would otherwise be as large as any tenant likes.
 
+import { present } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
@@ -70,8 +71,7 @@ function slimSpec({
     persistentVolumeClaim === undefined ? [] : [{ persistentVolumeClaim }],
   );
   return {
-    ...(nodeName !== undefined && { nodeName }),
-    ...(claims && { volumes: claims }),
+    ...present({ nodeName, volumes: claims }),
     ...(containers && { containers: containers.map(slimContainer) }),
     ...(initContainers && { initContainers: initContainers.map(slimContainer) }),
   };
@@ -80,9 +80,7 @@ function slimSpec({
 function slimContainer({ name, image, resources, restartPolicy }: PodContainer): PodContainer {
   return {
     name,
-    ...(image !== undefined && { image }),
-    ...(resources && { resources }),
-    ...(restartPolicy !== undefined && { restartPolicy }),
+    ...present({ image, resources, restartPolicy }),
   };
 }
 
@@ -105,8 +103,7 @@ export function slimJob(job: WholeJob): WholeJob {
     metadata: slimMetadata(metadata, firstLabels),
     ...(spec && {
       spec: {
-        ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds }),
-        ...(suspend !== undefined && { suspend }),
+        ...present({ activeDeadlineSeconds, suspend }),
         ...(template && { template: slimTemplate(template) }),
       },
     }),
@@ -116,8 +113,7 @@ export function slimJob(job: WholeJob): WholeJob {
 
 function slimStatus({ startTime, completionTime, conditions }: NonNullable<Job['status']>): NonNullable<Job['status']> {
   return {
-    ...(startTime !== undefined && { startTime }),
-    ...(completionTime !== undefined && { completionTime }),
+    ...present({ startTime, completionTime }),
     ...(conditions && { conditions: conditions.slice(0, MOST_CONDITIONS).map(slimCondition) }),
   };
 }
@@ -174,8 +170,7 @@ function slimTemplate({ metadata }: PodTemplate): PodTemplate {
   return {
     metadata: {
       labels: {
-        ...(component !== undefined && { [COMPONENT_LABEL]: component }),
-        ...(revision !== undefined && { [REVISION_LABEL]: revision }),
+        ...present({ [COMPONENT_LABEL]: component, [REVISION_LABEL]: revision }),
       },
     },
   };

@@ -1,7 +1,7 @@
 // Which values of a davit.yaml in a repository a revision takes, and whether they fit the record. Whoever can push writes the file, and
 // only whoever may change the record decides what it may use: so this is a list of what is taken, and everything else is left.
 
-import { asArray, asObject } from '../../lib/json-value.ts';
+import { asArray, asObject, present } from '../../lib/json-value.ts';
 import type { AppDeployment, AppDeploymentSpec, SourceConfig } from '../../schema/app-deployment.ts';
 import type { Requested, RevisionFile } from '../../schema/app-revision.ts';
 import { NUMBER_FIELDS } from '../../schema/resource-spec.ts';
@@ -88,12 +88,7 @@ export function specWith<Spec extends Readonly<Pick<AppDeploymentSpec, 'sourceCo
     ...spec,
     sourceConfig: {
       ...spec.sourceConfig,
-      ...(resourceSpec && { resourceSpec }),
-      ...(runtime && { runtime }),
-      ...(env && { env }),
-      ...(tasks && { tasks }),
-      ...(installCommand !== undefined && { installCommand }),
-      ...(buildCommand !== undefined && { buildCommand }),
+      ...present({ resourceSpec, runtime, env, tasks, installCommand, buildCommand }),
     },
   };
 }

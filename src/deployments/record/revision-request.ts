@@ -1,6 +1,7 @@
 // How a write requests a revision: it raises the serial by exactly one, and for a rollback restores the values of an old
 // revision. Imports no zod at run time, because kubectl-davit bundles it.
 
+import { present } from '../../lib/json-value.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested } from '../../schema/app-revision.ts';
 import type { Database } from '../../schema/database.ts';
@@ -72,14 +73,7 @@ export function rollingBack(
       ...rest,
       sourceConfig: {
         ...kept,
-        ...(resourceSpec !== undefined && { resourceSpec }),
-        ...(runtime !== undefined && { runtime }),
-        ...(env !== undefined && { env }),
-        ...(tasks !== undefined && { tasks }),
-        ...(database !== undefined && { database }),
-        ...(installCommand !== undefined && { installCommand }),
-        ...(buildCommand !== undefined && { buildCommand }),
-        ...(deploymentType !== undefined && { deploymentType }),
+        ...present({ resourceSpec, runtime, env, tasks, database, installCommand, buildCommand, deploymentType }),
       },
       sourceRevisionConfig: requested.sourceRevisionConfig,
       secrets: requested.secrets,

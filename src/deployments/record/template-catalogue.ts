@@ -1,5 +1,6 @@
 // Whether the catalogue of templates contains the image or repository of a record of source internal_template.
 
+import { present } from '../../lib/json-value.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppTemplate, AppTemplateSpec } from '../../schema/app-template.ts';
 
@@ -13,10 +14,7 @@ export function templateFields({
   const { repoUrl } = sourceConfig;
   const { imageUri, repoRef, workflowConfigPath } = sourceRevisionConfig;
   return {
-    ...(imageUri !== undefined && { imageUri }),
-    ...(repoUrl !== undefined && { repoUrl }),
-    ...(repoRef !== undefined && { repoRef }),
-    ...(workflowConfigPath !== undefined && { workflowConfigPath }),
+    ...present({ imageUri, repoUrl, repoRef, workflowConfigPath }),
   };
 }
 

@@ -1,7 +1,7 @@
 // Which revision a record wants: the newest existing one, or a new snapshot. Only the controller creates AppRevisions; the
 // facade only computes the id of the next one.
 
-import { ownValue } from '../../lib/json-value.ts';
+import { ownValue, present } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
@@ -59,16 +59,10 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
-    ...(resourceSpec && { resourceSpec }),
-    ...(runtime && { runtime }),
-    ...(env && { env }),
-    ...(tasks && { tasks }),
-    ...(requestedDatabase && { database: requestedDatabase }),
+    ...present({ resourceSpec, runtime, env, tasks, database: requestedDatabase }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
-    ...(installCommand !== undefined && { installCommand }),
-    ...(buildCommand !== undefined && { buildCommand }),
-    ...(deploymentType !== undefined && { deploymentType }),
+    ...present({ installCommand, buildCommand, deploymentType }),
   });
 }
 
@@ -187,12 +181,9 @@ export function wantedRevision(
       deploymentName: record.metadata.name,
       deploymentUid: uidOf(record),
       deploymentGeneration: generation,
-      ...(revisionSerial !== undefined && { revisionSerial }),
-      ...(rollbackTo !== undefined && { rollbackTo }),
-      ...(serial !== undefined && { pushSerial: serial }),
+      ...present({ revisionSerial, rollbackTo, pushSerial: serial }),
       ...commit,
-      ...(branchCommit !== undefined && { branchCommit }),
-      ...(requestedBy !== undefined && { requestedBy }),
+      ...present({ branchCommit, requestedBy }),
       source: record.spec.source,
       ...(used && { file: revisionFileOf(used, fields) }),
       requested: whole,
@@ -465,8 +456,7 @@ function movedTo({ to: { number }, backup, backupOf }: MoveRequest, before: Move
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
   return {
     number,
-    ...(backup !== undefined && { backup }),
-    ...(backupOf !== undefined && { backupOf }),
+    ...present({ backup, backupOf }),
     ...(neverLoaded.length > 0 && { neverLoaded }),
   };
 }

@@ -1,5 +1,6 @@
 // Removes managedFields, which can be most of an object's size, from cached objects.
 
+import { present } from '../json-value.ts';
 import type { KubeObject } from '../kube/client.ts';
 
 /** Keeps everything but managedFields. */
@@ -14,9 +15,7 @@ export function slimManagedFields<T extends KubeObject>(object: T): T {
   if (managedFields === undefined) return object;
   (object.metadata as { managedFields?: unknown }).managedFields = managedFields.map((field) => ({
     ...(field.manager !== undefined && { manager: field.manager }),
-    ...(field.operation !== undefined && { operation: field.operation }),
-    ...(field.subresource !== undefined && { subresource: field.subresource }),
-    ...(field.time !== undefined && { time: field.time }),
+    ...present({ operation: field.operation, subresource: field.subresource, time: field.time }),
   }));
   return object;
 }

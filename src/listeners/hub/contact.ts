@@ -1,6 +1,7 @@
 // Whether a listener's cluster reports, by when this process saw its Lease change. The times in the Lease are another clock's
 // and are not used.
 
+import { present } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../schema/conditions.ts';
 import type { Listener } from '../../schema/listener.ts';
@@ -94,9 +95,7 @@ export function listenerStatus(
   const lastSeenAt = seenAt(listener, contact, heard, now);
   return {
     observedGeneration: generation,
-    ...(version !== undefined && { version }),
-    ...(lastSeenAt !== undefined && { lastSeenAt }),
-    ...(contact.clusterId !== undefined && { clusterId: contact.clusterId }),
+    ...present({ version, lastSeenAt, clusterId: contact.clusterId }),
     epoch,
     namespace,
     records,

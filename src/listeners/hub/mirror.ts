@@ -4,6 +4,7 @@
 import { apiStatus } from '../../deployments/record/api-view.ts';
 import { changedBy } from '../../deployments/record/requester.ts';
 import { stalledReasonSince } from '../../deployments/stalled-since.ts';
+import { present } from '../../lib/json-value.ts';
 import { type AppDeployment, AppDeploymentStatus, type State } from '../../schema/app-deployment.ts';
 import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../schema/app-revision.ts';
 import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../schema/conditions.ts';
@@ -94,28 +95,10 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...stalledReasonSince(before, conditions, now),
     observedGeneration: generation,
     ...changedBy(record),
-    ...(phase !== undefined && { phase }),
-    ...(latestRevisionId !== undefined && { latestRevisionId }),
-    ...(activeRevisionId !== undefined && { activeRevisionId }),
-    ...(latestRevision !== undefined && { latestRevision }),
-    ...(activeRevision !== undefined && { activeRevision }),
-    ...(image !== undefined && { image }),
-    ...(url !== undefined && { url }),
-    ...(replicas !== undefined && { replicas }),
-    ...(workers !== undefined && { workers }),
-    ...(databaseDeletionPolicy !== undefined && { databaseDeletionPolicy }),
-    ...(databaseDeletionDefault !== undefined && { databaseDeletionDefault }),
-    ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
-    ...(databaseDriver !== undefined && { databaseDriver }),
-    ...(databaseBackup !== undefined && { databaseBackup }),
-    ...(databaseBackups !== undefined && { databaseBackups }),
-    ...(databaseArchive !== undefined && { databaseArchive }),
-    ...(databaseVerification !== undefined && { databaseVerification }),
-    ...(databaseRestore !== undefined && { databaseRestore }),
-    ...(datastores !== undefined && { datastores }),
-    ...(remote !== undefined && { remote }),
-    ...(resourceSpec !== undefined && { resourceSpec }),
-    ...(tasks !== undefined && { tasks }),
+    ...present({ phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision, image, url, replicas }),
+    ...present({ workers, databaseDeletionPolicy, databaseDeletionDefault, databaseVolumeUid, databaseDriver }),
+    ...present({ databaseBackup, databaseBackups, databaseArchive, databaseVerification, databaseRestore, datastores }),
+    ...present({ remote, resourceSpec, tasks }),
     conditions,
   };
 }
