@@ -1,5 +1,6 @@
 // The page of docs about broken deployments, from what the tests have seen. Pure.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Group } from './broken-deployments.ts';
 
 /** One failure as it was seen, without what is of one run alone. */
@@ -35,7 +36,7 @@ const REASONS = '\n## Reasons\n';
 
 /**
  * `page` with the sections about `groups` in place of all that follows its introduction. Throws an Error if the introduction lacks a
- * command that the tests type, or if a failure was not seen.
+ * command that the tests type, if a failure was not seen, or if its event, log or metric has another form than the introduction shows.
  */
 export function troubleshootingPage(page: string, groups: readonly Group[], seen: ReadonlyMap<string, Seen>): string {
   const introduction = page.slice(0, page.indexOf(REASONS));
@@ -46,6 +47,11 @@ export function troubleshootingPage(page: string, groups: readonly Group[], seen
   const sections = all.map(({ title, what, reason, alerts, look, note }) => {
     const one = seen.get(title);
     if (one === undefined) throw new Error(`${title}: it was not seen, or not repaired`);
+    const { event, line, series } = one;
+    if (!isDeepStrictEqual({ event, line, series }, introduced(one, reason)))
+      throw new Error(
+        `${title}: event, log or metric are not as the introduction says: ${JSON.stringify({ event, line, series })}`,
+      );
     const excerpt = {
       status: one.status,
       status_message: one.message,
@@ -59,9 +65,6 @@ export function troubleshootingPage(page: string, groups: readonly Group[], seen
     const rows = [
       ['Latest revision', `\`${one.revision}\``],
       ['Page', `${one.status}, ${one.word}${advice}`],
-      ['Event', `\`${one.event}\``],
-      ['Log', `\`${JSON.stringify(one.line)}\``],
-      ['Metric', `\`${one.series}\``],
       ['Alerts', links.length === 0 ? 'none with this reason' : links.join(', ')],
     ];
     return [
@@ -87,6 +90,23 @@ export function troubleshootingPage(page: string, groups: readonly Group[], seen
     ].join('\n');
   });
   return [introduction + REASONS, '| Reason | Example |', '|---|---|', ...contents, '', sections.join('\n')].join('\n');
+}
+
+/** Event, line of the log and series of each failure: the introduction shows their form. */
+function introduced({ status, stalled }: Seen, reason: string): Pick<Seen, 'event' | 'line' | 'series'> {
+  return {
+    event: `Warning ${reason}`,
+    line: {
+      level: 'info',
+      kind: 'AppDeployment',
+      namespace: 'team',
+      name: 'shop',
+      status: 'False',
+      reason,
+      msg: 'Condition Ready changed',
+    },
+    series: `davit_deployments{state="${status}",ready="False",stalled="${stalled}",reason="${reason}"}`,
+  };
 }
 
 /** A line for each field and each condition. */
