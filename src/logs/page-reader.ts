@@ -3,7 +3,7 @@
 import { type BuildContext, type BuildPlatform, placeOf } from '../builds/http/registry/platform.ts';
 import type { Deployments } from '../deployments/http/repository.ts';
 import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
-import { canBuild } from '../deployments/record/build-source.ts';
+import { canBuild, isBuilt } from '../deployments/record/build-source.ts';
 import { logTag } from '../deployments/record/registry-names.ts';
 import { LOGGED_PARTS, unknownPart } from '../deployments/record/unknown-part.ts';
 import type { FairLimiter } from '../lib/controller/fair-limiter.ts';
@@ -13,6 +13,7 @@ import type { Listeners } from '../listeners/http/repository.ts';
 import type { RequestContext } from '../organization/facade/auth.ts';
 import type { Tenant } from '../organization/facade/authorization.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { type BuildStatus, isUnderWay } from '../schema/build.ts';
 import type { Listener } from '../schema/listener.ts';
 import { BUILD_LABEL } from '../schema/meta.ts';
@@ -58,8 +59,11 @@ async function findTarget(
   return record;
 }
 
-function buildOf(deployments: Deployments, record: AppDeployment, revision: string): BuildStatus | undefined {
-  return deployments.revisionsOf(record).find(({ spec }) => spec.id === revision)?.status?.build;
+/** Whether a caller that has read this log may read on. Nobody may have made the revision yet, or begun its build. */
+function isOver(revision: AppRevision | undefined): boolean {
+  if (revision === undefined) return false;
+  const { build } = revision.status ?? {};
+  return build === undefined ? !isBuilt(revision) : !isUnderWay(build);
 }
 
 /** A build has one pod, and its stored log does not name it. */
@@ -117,12 +121,15 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
     const revision = revisionId.toLowerCase();
     // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
     await auth.needLogs(caller, tenant);
-    const status = buildOf(deployments, record, revision);
-    const isOver = !isUnderWay(status);
+    const found = deployments.revisionsOf(record).find(({ spec }) => spec.id === revision);
+    const status = found?.status?.build;
     const giveBack = await (turnOf(query).take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
-      return page.done(await readBuildLog({ kube, platform, record, tenant, revision, status }, reading), isOver);
+      return page.done(
+        await readBuildLog({ kube, platform, record, tenant, revision, status }, reading),
+        isOver(found),
+      );
     } finally {
       giveBack();
     }

@@ -378,6 +378,6 @@ it('a revision without a build has no log, whatever its repository has', async (
   reported('DEPLOYED');
   keepLog([kept(1, 'x')]);
   const { length } = registry.seen;
-  expect((await logs()).body).toEqual({ logs: [], next_offset: null, position: null, truncated: false });
+  expect((await logs()).body).toEqual({ logs: [], next_offset: null, position: expect.any(String), truncated: false });
   expect(registry.seen.slice(length)).toEqual([]);
 });

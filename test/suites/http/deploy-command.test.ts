@@ -210,6 +210,30 @@ describe('deploy', () => {
     expect(listed).toBe('app.py\nlanggraph.json\n');
   });
 
+  it('prints the log of a build that begins only after the change was seen', async () => {
+    const { said, error } = await run((line) => {
+      // Each after some looks: first nobody has made the revision, then nobody has begun its build.
+      const later = (act: () => void): void => void setTimeout(act, 50);
+      if (line.startsWith('Davit has not processed')) later(() => made({ state: 'CREATING', message: 'Made.' }));
+      if (line === 'Progressing. Made.')
+        later(() => report({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } }));
+      if (line === 'Building. It builds.') later(() => building(['#1 FROM base', '#2 RUN make']));
+      if (line === '#2 RUN make') report({ state: 'DEPLOYING', message: '0 of 1 pods.', build: { phase: 'Built' } });
+      if (line === 'Progressing. 0 of 1 pods.') ready('READY');
+    });
+    expect(error).toBeUndefined();
+    expect(said.slice(2)).toEqual([
+      expect.stringMatching(/^Revision shop--/),
+      expect.stringMatching(/^Davit has not processed/),
+      'Progressing. Made.',
+      'Building. It builds.',
+      '#1 FROM base',
+      '#2 RUN make',
+      'Progressing. 0 of 1 pods.',
+      'Ready: Serving it is.',
+    ]);
+  });
+
   it('says once what a deployed revision waits for', async () => {
     let asked = 0;
     const asking: HttpApi = {
