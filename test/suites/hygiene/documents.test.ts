@@ -136,8 +136,8 @@ it('docs/openapi.json is what the facade serves; if not: npm run generate', asyn
   for (const [file, content] of await apiFiles()) expect(content).toBe(readFileSync(file, 'utf8'));
 });
 
-it('docs/compatibility.md has the versions that are tested; if not: npm run generate', () => {
-  expect(compatibilityPage()).toBe(readFileSync(join(root, 'docs/compatibility.md'), 'utf8'));
+it('docs/upgrade.md has the versions that are tested; if not: npm run generate', () => {
+  expect(compatibilityPage()).toBe(readFileSync(join(root, 'docs/upgrade.md'), 'utf8'));
 });
 
 it.each([
