@@ -32,8 +32,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     [`docs/${SCHEMA_FILE_NAME}`, `${JSON.stringify(deploymentFileSchema(), null, 2)}\n`],
     ['docs/reasons.md', withConditionsTable(current('docs/reasons.md'))],
-    ['docs/resource-spec.md', withResourceSpecTables(current('docs/resource-spec.md'))],
-    ['docs/runtime.md', withRuntimeTable(current('docs/runtime.md'))],
+    ['docs/fields.md', withRuntimeTable(withResourceSpecTables(current('docs/fields.md')))],
   ]);
 }
 

@@ -160,8 +160,8 @@ function running(set: KubeObject): Observed {
   return anObserved(aRecord(), { children: [there], pods: [pod] });
 }
 
-it('docs/runtime.md lists every value of the platform, and the times of a pod that ends', () => {
-  const page = readFileSync(new URL('../../docs/runtime.md', import.meta.url), 'utf8');
+it('docs/porting.md lists every value of the platform, and the times of a pod that ends', () => {
+  const page = readFileSync(new URL('../../docs/porting.md', import.meta.url), 'utf8');
   const listed = [...page.matchAll(/^\| `([a-z_]+)` \| [^|]*\|$/gm)].map(([, value]) => value);
   expect(listed).toEqual(PLATFORM_VALUES);
   const text = page.replaceAll(/\s+/g, ' ');

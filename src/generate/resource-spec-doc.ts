@@ -1,4 +1,4 @@
-// The tables of docs/resource-spec.md: the defaults of a ResourceSpec, what a change restarts, and what each field becomes.
+// The tables of docs/fields.md: the defaults of a ResourceSpec, what a change restarts, and what each field becomes.
 
 import { effectiveNumbers, resolve } from '../deployments/record/resolve.ts';
 import type { DeploymentType } from '../schema/app-deployment.ts';
@@ -137,7 +137,7 @@ export const CHANGES: readonly Change[] = [
 /** Fields that do what those of the server, of init containers or of volume_mounts do. */
 const REPEATED = /^(?:queue|orchestrator|executor)[A-Z]|^sidecars\[\]\.|volumeMounts\[\]\./;
 
-/** docs/resource-spec.md with its tables regenerated. */
+/** docs/fields.md with its tables regenerated. */
 export function withResourceSpecTables(page: string): string {
   const SOURCE = 'src/generate/resource-spec-doc.ts';
   const fields = fieldsOf('resourceSpec', structuralSchema(ResourceSpec), RESOURCE_SPEC_EXAMPLES);

@@ -1,4 +1,4 @@
-// The table of docs/runtime.md: what each field of a Runtime becomes.
+// The table of docs/fields.md: what each field of a Runtime becomes.
 
 import type { SourceConfig } from '../schema/app-deployment.ts';
 import { ROLES } from '../schema/meta.ts';
@@ -57,7 +57,7 @@ export const RUNTIME_EXAMPLES: readonly SourceConfig[] = [
   { runtime: { redis: 'none' } },
 ];
 
-/** docs/runtime.md with its table of fields regenerated. The parts and workers share fields, which the server shows. */
+/** docs/fields.md with its table of fields regenerated. The parts and workers share fields, which the server shows. */
 export function withRuntimeTable(page: string): string {
   const fields = fieldsOf('runtime', structuralSchema(Runtime), RUNTIME_EXAMPLES);
   const ofServer = new Set(fields.flatMap(({ field }) => /^server\.(.*)/.exec(field)?.[1] ?? []));

@@ -88,7 +88,7 @@ export const OAUTH_TENANT_LABEL = 'davit.dev/oauth-tenant';
 export const OAUTH_OWNER_LABEL = 'davit.dev/oauth-owner';
 /** On the same: whose it is and what lists show of it, as JSON. */
 export const OAUTH_ENTRY_ANNOTATION = 'davit.dev/oauth-entry';
-/** On a tenant's namespace: the page that confirms who a person is before a token is stored. See docs/oauth.md. */
+/** On a tenant's namespace: the page that confirms who a person is before a token is stored. See docs/agents.md. */
 export const OAUTH_VERIFIER_ANNOTATION = 'davit.dev/oauth-verifier-url';
 /** On the same: username of the account with which that page's server confirms. */
 export const OAUTH_VERIFIER_ACCOUNT_ANNOTATION = 'davit.dev/oauth-verifier-account';

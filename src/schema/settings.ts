@@ -168,7 +168,7 @@ const OAuth = z
         'Hosts of token and revocation endpoints, the only ones of OAuth providers to which Davit sends requests. If empty, agents get no tokens, and the chart grants no rights for them.',
       ),
   })
-  .describe('Tokens for agents on behalf of people (docs/oauth.md).');
+  .describe('Tokens for agents on behalf of people (docs/agents.md).');
 
 const Builds = z.strictObject({
   namespace: namespaceName

@@ -30,7 +30,7 @@ const COMPONENTS: readonly Component[] = [
   [
     Runtime,
     'Runtime',
-    'How the image is run. Every field may be left out (docs/runtime.md)',
+    'How the image is run. Every field may be left out (docs/porting.md)',
     'In a PATCH merged field by field, and each part likewise: what is left out stays as it is, null sets a field back to its default. A list or a map takes the place of the one before; an empty one takes it away.',
   ],
   [RuntimePart, 'RuntimePart', 'How one part is run', MERGED],

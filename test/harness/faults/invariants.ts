@@ -1,4 +1,4 @@
-// Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
+// Whether a run kept every promise. Each function is one promise of docs/promises.md and reports violations.
 
 import { canonicalJson } from '../../../src/lib/json-value.ts';
 import { misattributed } from './author-invariants.ts';

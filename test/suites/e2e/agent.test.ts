@@ -19,7 +19,7 @@ const machine = await realPods((line) => void process.stderr.write(`  ${line}\n`
 
 const PUBLIC = 'https://davit.example';
 
-/** As docs/oauth.md has it in Python: the address, the token and the authority are what the pod has been given. */
+/** As docs/agents.md has it in Python: the address, the token and the authority are what the pod has been given. */
 const AGENT = `
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

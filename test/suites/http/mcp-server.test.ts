@@ -1,5 +1,5 @@
 // An agent calls an MCP server of the protocol's SDK with the token of a person: Davit finds the server's own authorization, registers a
-// client there, and keeps the token. docs/oauth.md, "MCP servers".
+// client there, and keeps the token. docs/agents.md, "MCP servers".
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { defaultSettings } from '../../../src/schema/settings.ts';

@@ -1,4 +1,4 @@
-// A tenant's page that confirms who a person is before a token is stored: docs/oauth.md. oidc-provider is the OAuth server.
+// A tenant's page that confirms who a person is before a token is stored: docs/agents.md. oidc-provider is the OAuth server.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';

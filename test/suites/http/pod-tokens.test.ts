@@ -302,8 +302,8 @@ const python = (...args: readonly string[]): Promise<string> =>
   );
 const hasPython = (await python('--version')).startsWith('Python 3');
 
-it.skipIf(!hasPython)("runs as docs/oauth.md has it in Python (left out without the machine's python3)", async () => {
-  const text = await readFile(join(import.meta.dirname, '../../../docs/oauth.md'), 'utf8');
+it.skipIf(!hasPython)("runs as docs/agents.md has it in Python (left out without the machine's python3)", async () => {
+  const text = await readFile(join(import.meta.dirname, '../../../docs/agents.md'), 'utf8');
   const [agent = ''] = /(?<=```python\n)import[^`]*def authenticate[^`]*(?=```)/.exec(text) ?? [];
   const folder = await mkdtemp(join(tmpdir(), 'davit-agent-'));
   const file = join(folder, 'token');

@@ -106,9 +106,9 @@ describe('create', () => {
       expect(stored().sourceConfig).not.toHaveProperty('runtime');
     },
   );
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/runtime.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/porting.md'), 'utf8');
   const examples = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text = '']) => text);
-  it('takes every example of docs/runtime.md strictly', async () => {
+  it('takes every example of docs/porting.md strictly', async () => {
     expect(examples.length).toBeGreaterThan(2);
     for (const [index, text] of examples.entries()) {
       const { source_config: config } = JSON.parse(text) as { source_config: object };

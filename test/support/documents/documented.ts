@@ -20,14 +20,14 @@ const DOCUMENTS = [
   'docs/reasons.md',
   'docs/deploy.md',
   'docs/security.md',
-  'docs/reliability.md',
+  'docs/promises.md',
   'docs/api.md',
   'docs/builds.md',
   'docs/build-platform.md',
   'docs/listeners.md',
   'docs/plugin.md',
   'docs/tasks.md',
-  'docs/oauth.md',
+  'docs/agents.md',
   'docs/sign-in.md',
 ] as const;
 
