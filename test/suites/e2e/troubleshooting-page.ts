@@ -52,17 +52,10 @@ export function troubleshootingPage(page: string, groups: readonly Group[], seen
       throw new Error(
         `${title}: event, log or metric are not as the introduction says: ${JSON.stringify({ event, line, series })}`,
       );
-    const excerpt = {
-      status: one.status,
-      status_message: one.message,
-      conditions: [
-        { type: 'Ready', status: 'False', reason },
-        { type: 'Stalled', status: one.stalled, ...(one.stalled === 'True' && { reason }) },
-      ],
-    };
     const advice = one.todo === undefined ? '' : `, "What to do: ${one.todo}"`;
     const links = alerts.map((alert) => `[${alert}](monitoring.md#${alert.toLowerCase()})`);
     const rows = [
+      ['Reason', one.stalled === 'True' ? `${reason}, Stalled` : reason],
       ['Latest revision', `\`${one.revision}\``],
       ['Page', `${one.status}, ${one.word}${advice}`],
       ['Alerts', links.length === 0 ? 'none with this reason' : links.join(', ')],
@@ -73,7 +66,7 @@ export function troubleshootingPage(page: string, groups: readonly Group[], seen
       what,
       '',
       '```json',
-      jsonOf(excerpt),
+      JSON.stringify({ status: one.status, status_message: one.message }, null, 2),
       '```',
       '',
       '| Where | What |',
@@ -107,18 +100,6 @@ function introduced({ status, stalled }: Seen, reason: string): Pick<Seen, 'even
     },
     series: `davit_deployments{state="${status}",ready="False",stalled="${stalled}",reason="${reason}"}`,
   };
-}
-
-/** A line for each field and each condition. */
-function jsonOf({ conditions, ...rest }: { readonly conditions: readonly object[] }): string {
-  const fields = Object.entries(rest).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
-  const lines = conditions.map((one) => `    ${spaced(one)}`).join(',\n');
-  return ['{', ...fields, '  "conditions": [', lines, '  ]', '}'].join('\n');
-}
-
-function spaced(object: object): string {
-  const fields = Object.entries(object).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
-  return `{ ${fields.join(', ')} }`;
 }
 
 function anchorOf(title: string): string {
