@@ -163,6 +163,21 @@ it('every link of the documents leads to a file and a heading that there is', ()
   expect(relative.filter(({ file, link }) => !leads(file, link))).toEqual([]);
 });
 
+it('every heading of a document that code, chart or messages name is there', () => {
+  const named = execFileSync(
+    'git',
+    ['grep', '-hoE', `docs/[a-z-]+\\.md, ["'][^"']+`, '--', 'src', 'charts', 'test/demo'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
+  const pairs = [...named.matchAll(/^(\S+), ["'](.+)$/gm)];
+  expect(pairs.length).toBeGreaterThan(5);
+  const missing = pairs.filter(([, file = '', title = '']) => !textOf(file).includes(`# ${title}\n`));
+  expect(missing.map(([whole]) => whole)).toEqual([]);
+});
+
 function trackedMarkdown(): string[] {
   const listed = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' });
   return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
