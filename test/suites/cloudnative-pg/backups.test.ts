@@ -1,5 +1,6 @@
 // Backups of a PostgreSQL that is a Cluster: made as its user, verified, and loaded into databases of both drivers.
 
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
@@ -125,5 +126,33 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     await stage.kubectl('wait', '--for=delete', 'clusters.postgresql.cnpg.io/mover---pg1', '--timeout=180s');
     expect(await inPod('mover', SUM)).toBe(before);
     await stage.kubectl('delete', 'appd', 'mover', '--timeout=400s');
+  });
+
+  it('are loaded when the operator is back that was removed midway', async () => {
+    const rows = await stage.sql('shop', SUM);
+    const { backup } = JSON.parse(await plugin('backup', 'shop', '-o', 'json')) as { backup: { name: string } };
+    await stage.sql('shop', 'delete from kept where n > 100');
+    const scaled = (replicas: number): Promise<string> =>
+      stage.cluster.kubectl(['-n', 'cnpg-system', 'scale', 'deployment', '--all', `--replicas=${replicas}`]);
+    await scaled(0);
+    await stage.apply({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'DatastoreOperation',
+      metadata: { name: 'restored', namespace: 'team' },
+      spec: { deployment: 'shop', action: 'Restore', restore: { backup: backup.name } },
+    });
+    await stage.kubectl('wait', '--for=jsonpath={.status.phase}=Loading', '--timeout=300s', 'dsop/restored');
+    // Its webhook is away too.
+    await setTimeout(20_000);
+    say((await stage.conditionOf('shop', 'Ready'))?.message ?? '');
+    expect(await stage.kubectl('get', 'dsop', 'restored', '-o', 'jsonpath={.status.phase}')).toBe('Loading');
+    await scaled(1);
+    await stage.kubectl('wait', '--for=condition=Complete', '--timeout=600s', 'dsop/restored');
+    await stage.says('shop', 'Ready', 'True', 'Serving');
+    const labels = 'cnpg.io/cluster=shop---pg1,cnpg.io/instanceRole=primary';
+    const primary = (await stage.kubectl('get', 'pods', '-l', labels, '-o', 'name')).trim();
+    const sql = ['exec', primary, '-c', 'postgres', '--', 'psql', '-d', 'app', '-Atc', SUM];
+    expect((await stage.kubectl(...sql)).trim()).toBe(rows);
+    await stage.kubectl('delete', 'appd', 'shop', '--timeout=400s');
   });
 });
