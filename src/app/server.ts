@@ -61,7 +61,9 @@ export async function serve(
   const newest = new WeakMap<Socket, ServerResponse>();
   const route = (request: IncomingMessage, response: ServerResponse): void => {
     newest.set(request.socket, response);
-    limitBody(request, limits.requestTimeout, () => answerUnreadable(tooSlow(), request.socket));
+    limitBody(request, limits.requestTimeout, () =>
+      answerUnreadable({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket),
+    );
     app.routing(request, response);
   };
   const secure =
@@ -113,12 +115,8 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
   await app.close();
 }
 
-function tooSlow(): Error {
-  return Object.assign(new Error('The request took too long to arrive.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
-}
-
 /** Fastify does not see input that is not HTTP. The answer has the same form as others. */
-function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
+function answerUnreadable(error: { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;

@@ -87,10 +87,6 @@ function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment
   return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef]);
 }
 
-function repositoryToBuild({ spec }: AppDeployment): string | undefined {
-  return repositoryOfUrl(spec.sourceConfig.repoUrl ?? '');
-}
-
 /** Repositories with a webhook that `before` does not show. */
 function pushedSince(now: CodeHostIntegration, before: CodeHostIntegration): string[] {
   const known = new Map((before.status?.pushes ?? []).map(({ repository, at }) => [repository, at]));
@@ -120,7 +116,11 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
     now.spec.tenants
       .flatMap((tenant) => caches.records.list(tenant))
       .filter(({ spec: { sourceConfig } }) => sourceConfig.integrationId?.toLowerCase() === now.metadata.uid)
-      .filter((record) => asksForPushes(record) && (!isSame || pushed.has(repositoryToBuild(record) ?? '')))
+      .filter(
+        (record) =>
+          asksForPushes(record) &&
+          (!isSame || pushed.has(repositoryOfUrl(record.spec.sourceConfig.repoUrl ?? '') ?? '')),
+      )
       .forEach(wake);
   };
   const subscriptions = [

@@ -36,7 +36,8 @@ export function decidePatch(
     );
   const loss = datastore === 'redis' ? 'QueueLost' : hasRecentBackup(record, now) ? undefined : 'NoBackup';
   if (loss === undefined || accept.includes(loss)) return { patch: { datastore, from, to } };
-  return { refused: `${LOSES[loss](name)} ${howToAccept(name, datastore, loss)}`, reason: 'NotAccepted' };
+  const accepted = `kubectl davit datastores patch ${name} --datastore ${datastore} --accept ${loss}`;
+  return { refused: `${LOSES[loss](name)} To patch it all the same: ${accepted}`, reason: 'NotAccepted' };
 }
 
 function impossible(refused: string): PatchDecided {
@@ -53,10 +54,6 @@ const LOSES: Readonly<Record<Loss, (name: string) => string>> = {
   NoBackup: (name) => `No verified backup of ${name} is younger than 24 hours.`,
   QueueLost: (name) => `Redis of ${name} has no volume, so a restart loses its queue.`,
 };
-
-function howToAccept(name: string, datastore: StorePart, loss: Loss): string {
-  return `To patch it all the same: kubectl davit datastores patch ${name} --datastore ${datastore} --accept ${loss}`;
-}
 
 function hasRecentBackup({ status }: AppDeployment, now: Date): boolean {
   const { databaseVerification: { takenAt = '', verifiedAt } = {}, databaseBackups, databaseNumber = 0 } = status ?? {};

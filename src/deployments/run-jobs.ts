@@ -7,7 +7,8 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { migrationLost, migrationOf } from './assess/migration.ts';
 import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
 import { mayRestore } from './assess/restore.ts';
-import { migrationJob, restoreJob } from './children/desired.ts';
+import { makeRestore } from './children/database/restore.ts';
+import { migrationJob } from './children/desired.ts';
 import { makeOnce } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
@@ -20,7 +21,7 @@ export async function startRestore(
   options: PlanningOptions,
 ): Promise<ActionFailure[]> {
   if (!mayRestore(observed, revision)) return [];
-  const job = restoreJob(inputsOf(observed, revision, {}, options));
+  const job = makeRestore(inputsOf(observed, revision, {}, options));
   const created = job && (await makeOnce(job, observed.record, options.home));
   return created && 'reason' in created ? [created] : [];
 }

@@ -22,7 +22,7 @@ import { readTargetLogs } from './kept-lines.ts';
 import { BUILD_WRITERS, logLayer, readKeptLog } from './kept-log.ts';
 import { makePage } from './lines.ts';
 import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
-import { type PodsToRead, type Reading, readLogs } from './pods.ts';
+import { type Reading, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 
 export interface LogNeeds extends BuildContext {
@@ -64,11 +64,6 @@ function isOver(revision: AppRevision | undefined): boolean {
   if (revision === undefined) return false;
   const { build } = revision.status ?? {};
   return build === undefined ? !isBuilt(revision) : !isUnderWay(build);
-}
-
-/** A build has one pod, and its stored log does not name it. */
-function builderOf(by: string): string {
-  return by.split('/')[1] ?? by;
 }
 
 export function makeLogPages({ auth, deployments, listeners, kube, platform }: LogNeeds, budget: LogBudget): LogPages {
@@ -116,7 +111,8 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
     query: DeployLogsQuery,
     signal: AbortSignal,
   ): Promise<DeployLogs> {
-    const page = makePage(query, { writerOf: builderOf, writers: BUILD_WRITERS });
+    // A build has one pod, and its stored log does not name it.
+    const page = makePage(query, { writerOf: (by) => by.split('/')[1] ?? by, writers: BUILD_WRITERS });
     const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
     const revision = revisionId.toLowerCase();
     // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
@@ -160,11 +156,8 @@ async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boole
   if (kept !== undefined) return kept;
   // Where nothing is built, the chart grants no right to logs of builds.
   if (!canBuild(platform.settings)) return false;
-  return (await readLogs(kube, buildPods(made), reading)) ?? false;
-}
-
-function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
-  return { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
+  const pods = { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${made.revision}` };
+  return (await readLogs(kube, pods, reading)) ?? false;
 }
 
 /** Undefined if no log is stored. */

@@ -33,7 +33,7 @@ import {
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { Reported } from './reported.tsx';
-import { isId, type LogState, linkOfPush } from './route.ts';
+import { type LogState, linkOfPush, UUID } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 import type { Variable } from './variables.tsx';
@@ -168,7 +168,7 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
 
 /** Undefined where the tenant was named by its id, or not at all. */
 function namespaceOf(tenant: string): string | undefined {
-  return /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/.test(tenant) && !isId(tenant) ? tenant : undefined;
+  return /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/.test(tenant) && !UUID.test(tenant) ? tenant : undefined;
 }
 
 /** The one look: how it is in words, and what a person has to do. */

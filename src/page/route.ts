@@ -3,11 +3,7 @@
 
 import { STATUSES } from './health.ts';
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-export function isId(text: string): boolean {
-  return UUID.test(text);
-}
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface ListState {
   readonly nameContains: string;

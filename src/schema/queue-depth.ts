@@ -5,7 +5,7 @@ import { EXTERNAL_POSTGRES_VARIABLE } from './meta.ts';
 import { integer } from './primitives.ts';
 
 /** Jobs for each queue worker if the record sets none: as many as a worker processes at a time. */
-const JOBS_PER_POD = 10;
+export const JOBS_PER_POD = 10;
 export const OWN_DATABASE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or ${EXTERNAL_POSTGRES_VARIABLE}`;
 
 export const QueueDepth = z.object({
@@ -17,7 +17,3 @@ export const QueueDepth = z.object({
   perPod: integer(1, 1_000_000).describe(`Pending jobs for each queue worker. Default: ${JOBS_PER_POD}.`).optional(),
 });
 export type QueueDepth = z.infer<typeof QueueDepth>;
-
-export function perPodOf({ perPod = JOBS_PER_POD }: Readonly<QueueDepth>): number {
-  return perPod;
-}

@@ -13,7 +13,7 @@ export const SERVER_DRAIN_SECONDS = 5;
 const MAX_GRACE_SECONDS = 7200;
 
 /** Age at which a heartbeat file is too old if the record sets none, in seconds. */
-const HEARTBEAT_SECONDS = 60;
+export const HEARTBEAT_SECONDS = 60;
 
 /** A path and query of an HTTP request, without spaces and fragment. */
 export const HEALTH_PATH_PATTERN = '^/[!-"$-~]*$';
@@ -135,10 +135,6 @@ export const RuntimePart = z
   })
   .meta(celRules(PART_RULES));
 export type RuntimePart = z.infer<typeof RuntimePart>;
-
-export function heartbeatAgeOf({ heartbeatMaxAgeSeconds = HEARTBEAT_SECONDS }: Readonly<RuntimePart>): number {
-  return heartbeatMaxAgeSeconds;
-}
 
 type PreStopHook = { readonly sleep: { seconds: number } } | { readonly exec: { command: string[] } };
 

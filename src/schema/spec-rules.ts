@@ -10,7 +10,7 @@ import {
   AT_OR_BACKUP_MESSAGE,
   ONE_POD_MESSAGE,
 } from './database.ts';
-import { type Finding, findingsOf } from './findings.ts';
+import { findingsOf } from './findings.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,
@@ -60,10 +60,10 @@ import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES } f
 import { PACE_OF_BACKUPS, scheduleBreaches } from './tasks.ts';
 import {
   asWorkers,
+  MOST_WORKERS,
   SINGLETON_MESSAGE,
   WORKER_COMMAND_MESSAGE,
   WORKER_CONTAINER_MESSAGE,
-  workerCountProblem,
   workerNameProblem,
   workerPairMessage,
 } from './workers.ts';
@@ -237,8 +237,7 @@ function* workerNameBreaches(runtime: Parts, resourceSpec: unknown): Generator<S
   const { sidecars, initContainers } = asObject(resourceSpec);
   const containers = new Set([...asArray(sidecars), ...asArray(initContainers)].map((one) => asObject(one)['name']));
   const names = Object.keys(asWorkers(runtime));
-  const tooMany = workerCountProblem(names.length);
-  if (tooMany !== undefined) yield { at: ['workers'], message: tooMany };
+  if (names.length > MOST_WORKERS) yield { at: ['workers'], message: `must have at most ${MOST_WORKERS} workers` };
   for (const name of names) {
     const problem = workerNameProblem(name);
     if (problem !== undefined) yield { at: ['workers', name], message: problem };
@@ -316,7 +315,7 @@ export function* ruleBreaches(spec: Parts): Generator<SpecBreach> {
 export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<SpecBreach> {
   const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
   for (const issue of parsed.error?.issues ?? [])
-    if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
+    if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(({ loc, msg }) => ({ at: loc, message: msg }));
   yield* ruleBreaches(asObject(spec));
 }
 
@@ -331,10 +330,6 @@ function isTakenByServer(issue: Issue): boolean {
   if (issue.code === 'too_big' && issue.origin === 'string' && typeof issue.input === 'string')
     return Array.from(issue.input).length <= Number(issue.maximum);
   return issue.code === 'invalid_key' && issue.issues.every(({ code }) => code !== 'invalid_format');
-}
-
-function asBreach({ loc, msg }: Finding): SpecBreach {
-  return { at: loc, message: msg };
 }
 
 function* below(field: string, breaches: Iterable<SpecBreach>): Generator<SpecBreach> {

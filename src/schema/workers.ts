@@ -9,12 +9,8 @@ import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN } from './primitive
 import { ORDERED_MEASURES, ResourceSpec } from './resource-spec.ts';
 import { PART_RULES, RuntimePart } from './runtime-part.ts';
 
-const MOST_WORKERS = 10;
+export const MOST_WORKERS = 10;
 
-/** What is wrong with the number of workers; undefined if nothing is. */
-export function workerCountProblem(count: number): string | undefined {
-  return count > MOST_WORKERS ? `must have at most ${MOST_WORKERS} workers` : undefined;
-}
 const WORKER_NAME_MAX_LENGTH = 40;
 
 export const WORKER_NAME_MESSAGE = `the name of a worker has letters, digits and hyphens, begins with a letter and has at most ${WORKER_NAME_MAX_LENGTH} characters, without two hyphens in a row`;

@@ -16,7 +16,7 @@ import { isWorker } from '../../schema/worker-parts.ts';
 import type { BackupSource } from '../record/backup-consent.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
-import { driverUsedLast } from '../record/used-last.ts';
+import { markOf } from '../record/used-last.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import type { BaseBackup } from './base-backups.ts';
 import type { Patience } from './patience.ts';
@@ -400,7 +400,7 @@ export function namesNow(
     const isOthers = child.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined && !isOurs(child, { record });
     if (number === undefined || !isOthers) return [];
     const isHolder = child.kind === 'PersistentVolumeClaim' || child.kind === 'Cluster';
-    const isMarked = child.kind === 'Secret' && driverUsedLast(child) !== undefined;
+    const isMarked = child.kind === 'Secret' && markOf(child).driver !== undefined;
     return isHolder || isMarked ? [{ number, isMarked }] : [];
   });
   const marked = kept.filter(({ isMarked }) => isMarked);

@@ -101,12 +101,8 @@ export function checkArchive(
   const seen = { observed, latest, status: archiveStatusOf(observed) ?? {}, failures };
   return (
     firstOf(CHECKS, seen) ??
-    unknown('ArchivePending', `The archive has no base backup yet.${phaseOfArchived(observed)}`)
+    unknown('ArchivePending', `The archive has no base backup yet.${ownCluster(observed) ? phaseOf(observed) : ''}`)
   );
-}
-
-function phaseOfArchived(observed: Observed): string {
-  return ownCluster(observed) ? phaseOf(observed) : '';
 }
 
 function notArchivable({ observed, latest }: Seen): Entry | undefined {

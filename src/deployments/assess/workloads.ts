@@ -177,13 +177,11 @@ function podsRefused({ observed, workload, revision, role, failures }: Seen): En
   const failure =
     failures.find(
       (failure) =>
-        rollsNothing(failure) || failure.ref.kind === 'Deployment' || isRefTo(failure.ref, 'StatefulSet', name),
+        rollsNothing(failure) ||
+        failure.ref.kind === 'Deployment' ||
+        (failure.ref.kind === 'StatefulSet' && failure.ref.name === name),
     ) ?? failures.find(startsNoPods);
   return failure && entryOf(failure);
-}
-
-function isRefTo(ref: ActionFailure['ref'], kind: string, name: string): boolean {
-  return ref.kind === kind && ref.name === name;
 }
 
 /** Whether no pods are started because of it (plan/plan.ts). */

@@ -4,7 +4,7 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { Resolved } from '../../schema/app-revision.ts';
-import { perPodOf, type QueueDepth } from '../../schema/queue-depth.ts';
+import { JOBS_PER_POD, type QueueDepth } from '../../schema/queue-depth.ts';
 import { workerNames } from '../../schema/worker-parts.ts';
 import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
@@ -104,6 +104,7 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
   if (!queueDepth || scale.kind !== 'range' || !followsDepth(revision.spec, keda)) return [];
   const { scaleDownWindowSeconds } = revision.spec.resolved.autoscaling;
   const { queue } = names(record.metadata.name);
+  const { perPod = JOBS_PER_POD } = record.spec.sourceConfig.runtime?.queueDepth ?? queueDepth;
   const { secretName: name, secretKey: key } = postgresUri(inputs);
   return [
     {
@@ -131,7 +132,7 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
             behavior: { scaleDown: { stabilizationWindowSeconds: scaleDownWindowSeconds } },
           },
         },
-        triggers: [triggerFor(queueDepth, perPodOf(record.spec.sourceConfig.runtime?.queueDepth ?? queueDepth), queue)],
+        triggers: [triggerFor(queueDepth, perPod, queue)],
       },
     },
   ];

@@ -11,7 +11,6 @@ import { makeAutoscalers, makeDisruptionBudgets, makeQueueDepth } from './autosc
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
 import { makeBackup } from './database/backup.ts';
-import { makeRestore } from './database/restore.ts';
 import { makePostgresService } from './database/service.ts';
 import { makeVerification } from './database/verification.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
@@ -63,11 +62,6 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
 /** The schedules of the backups, of their verifications and of the archive's base backups, of the revision whose database runs. */
 export function backupChildren(inputs: Inputs): KubeObject[] {
   return [makeBackup(inputs), makeVerification(inputs), makeScheduledBackup(inputs)].filter((one) => one !== undefined);
-}
-
-/** The Job that loads the backup with which the database of this revision begins. It is created once and never changed. */
-export function restoreJob(inputs: Inputs): KubeObject | undefined {
-  return makeRestore(inputs);
 }
 
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {

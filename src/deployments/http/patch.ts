@@ -15,6 +15,7 @@ import {
 } from '../../schema/app-deployment.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
 import type { DeletionPolicy } from '../../schema/database-names.ts';
+import { UUID_PATTERN } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import { FIXED_FIELDS } from '../../schema/source-rules.ts';
@@ -233,13 +234,9 @@ function* inBothLists(patch: Patch, after: AppDeploymentSpec): Generator<FieldEr
 function isAnother(sent: unknown, before: unknown): boolean {
   if (sent === undefined || sent === null || isDeepStrictEqual(sent, {})) return false;
   if (typeof sent === 'string' && typeof before === 'string') {
-    return sent !== before && !(isUuid(sent) && sent.toLowerCase() === before.toLowerCase());
+    return sent !== before && !(new RegExp(UUID_PATTERN).test(sent) && sent.toLowerCase() === before.toLowerCase());
   }
   return !isDeepStrictEqual(sent, before);
-}
-
-function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 /** A driver that cannot change because there is data. `before`: the record. */

@@ -1,6 +1,6 @@
 // Reads records: from the watch cache, and from the API server where another replica may have just created one.
 
-import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import { synced } from '../../organization/facade/caches.ts';
@@ -53,5 +53,5 @@ export async function findRecord(
 }
 
 export function notFound(id: string): HttpError {
-  return new HttpError(404, deploymentNotFound(id));
+  return new HttpError(404, `Deployment ID ${id} not found.`);
 }

@@ -9,7 +9,8 @@ import type { App } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, STORE_PARTS } from '../../schema/meta.ts';
-import { askingToRestart, keepsCommit, restartNote } from '../record/restart.ts';
+import { keepsCommit, restartNote } from '../record/restart.ts';
+import { askingToRebuild, isUnseen } from '../record/revision-request.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
 import type { Deployments } from './repository.ts';
@@ -58,7 +59,9 @@ export function registerRestart(app: App, { auth, deployments, presentChanged, n
             409,
             `${record.metadata.name} has no revision yet, so nothing runs that could be restarted.`,
           );
-        return { spec: askingToRestart(record.spec, own), values: new Map(), warnings: notesOn(record, own) };
+        // A rollback that the controller has not seen stays.
+        const spec = askingToRebuild(record.spec, record.spec, isUnseen(record.spec, own));
+        return { spec, values: new Map(), warnings: notesOn(record, own) };
       });
       return presentChanged(request, reply, changed);
     },

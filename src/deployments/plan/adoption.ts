@@ -24,7 +24,7 @@ import {
 } from '../assess/observed.ts';
 import { OWNER } from '../record/database-driver.ts';
 import { driverOfHolder, storageOf } from '../record/retained-databases.ts';
-import { isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
+import { EXTERNAL_DATABASE, markOf, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 
 export interface KeptData {
@@ -47,7 +47,7 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
   const from = origin(first);
   if (kept.some((object) => object && origin(object) !== from)) return dataRefused(first, mixed(kept as KubeObject[]));
   // Whoever has not chosen it would take old data for the last.
-  if (secret && claim && isKept(secret, observed) && isOfBeforeExternal(secret))
+  if (secret && claim && isKept(secret, observed) && markOf(secret).next === EXTERNAL_DATABASE)
     return dataRefused(secret, howToChoose(kept as KubeObject[], secret, driverOfHolder(claim)));
   if (claim && isKept(claim, observed) && driverOfHolder(claim) !== driver)
     return dataRefused(claim, ofOtherDriver(claim, kept as KubeObject[]));

@@ -26,12 +26,8 @@ export function repairPatch(wanted: KubeObject, actual: KubeObject): object {
   const spec = (wanted as WithSpec).spec ?? {};
   return {
     metadata: { uid, resourceVersion },
-    spec: { ...otherAlternatives(spec), ...inPlace(spec, desiredSpec(actual)) },
+    spec: { ...otherAlternatives(spec), ...inPlace(spec, (actual as WithSpec).spec ?? {}) },
   };
-}
-
-function desiredSpec(object: KubeObject): Fields {
-  return (object as WithSpec).spec ?? {};
 }
 
 function otherAlternatives(spec: Fields): Fields {

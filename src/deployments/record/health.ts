@@ -2,7 +2,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { type ImageComponent, runsOnce } from '../../schema/meta.ts';
-import { heartbeatAgeOf, type RuntimePart } from '../../schema/runtime-part.ts';
+import { HEARTBEAT_SECONDS, type RuntimePart } from '../../schema/runtime-part.ts';
 import { isWorker } from '../../schema/worker-parts.ts';
 import { runtimeOf } from './parts.ts';
 
@@ -35,7 +35,7 @@ export function healthOf({ requested, resolved }: AppRevision['spec'], component
     port: port ?? resolved.port,
     path: healthPath ?? resolved.healthPath,
     ...(healthCommand && { command: healthCommand }),
-    ...(file !== undefined && { heartbeat: { file, maxAgeSeconds: heartbeatAgeOf(own) } }),
+    ...(file !== undefined && { heartbeat: { file, maxAgeSeconds: own.heartbeatMaxAgeSeconds ?? HEARTBEAT_SECONDS } }),
     periodSeconds: own.healthPeriodSeconds ?? periodSeconds,
     timeoutSeconds: own.healthTimeoutSeconds ?? timeoutSeconds,
     failureThreshold: own.healthFailureThreshold ?? 3,

@@ -2,7 +2,7 @@
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../../schema/app-revision.ts';
-import { askingToRebuild, isUnseen } from './revision-request.ts';
+import { isUnseen } from './revision-request.ts';
 import { activeRevision } from './revisions.ts';
 
 const PLUGIN = 'kubectl davit';
@@ -12,11 +12,6 @@ export function keepsCommit({ source, sourceRevisionConfig }: AppDeploymentSpec)
   const { imageUri, sourceTarballPath } = sourceRevisionConfig;
   const isOfRepository = source === 'codehost' || source === 'internal_template';
   return isOfRepository && imageUri === undefined && sourceTarballPath === undefined;
-}
-
-/** The spec that deploys the same values again. A rollback that the controller has not seen stays. `own`: its revisions. */
-export function askingToRestart(spec: AppDeploymentSpec, own: readonly AppRevision[]): AppDeploymentSpec {
-  return askingToRebuild(spec, spec, isUnseen(spec, own));
 }
 
 /**

@@ -6,17 +6,14 @@ import { DEPLOYMENT_UID_LABEL, USED_LAST_ANNOTATION } from '../../schema/meta.ts
 /** In the mark, after the driver: the deployment used an external database after this one. */
 export const EXTERNAL_DATABASE = 'external';
 
-/** The driver of that database; undefined for a Secret without the mark of the deployment that it is from. */
-export function driverUsedLast(secret: KubeObject): string | undefined {
-  return markOf(secret).driver;
-}
-
-/** Whether the deployment used an external database after it. */
-export function isOfBeforeExternal(secret: KubeObject): boolean {
-  return markOf(secret).next === EXTERNAL_DATABASE;
-}
-
-function markOf({ metadata: { annotations = {}, labels = {} } }: KubeObject): { driver?: string; next?: string } {
+/**
+ * The driver of that database, and whether the deployment used an external one after it. Empty for a Secret without the mark of the
+ * deployment that it is from.
+ */
+export function markOf({ metadata: { annotations = {}, labels = {} } }: KubeObject): {
+  driver?: string;
+  next?: string;
+} {
   const [uid, driver, next] = annotations[USED_LAST_ANNOTATION]?.split(' ') ?? [];
   if (uid !== labels[DEPLOYMENT_UID_LABEL]) return {};
   return { ...(driver !== undefined && { driver }), ...(next !== undefined && { next }) };

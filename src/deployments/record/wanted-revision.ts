@@ -335,12 +335,8 @@ function branchCommitOf(own: readonly AppRevision[]): string | undefined {
  */
 function keepsBuild(requested: Requested, from: AppRevision, moves = false): boolean {
   const before = ownRequested(from.spec);
-  const isSame = isFromSource(requested) && sameBuildRequested(requested, before);
+  const isSame = requested.sourceRevisionConfig.imageUri === undefined && sameBuildRequested(requested, before);
   return isSame && (moves || !sameRequested(requested, before));
-}
-
-function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {
-  return imageUri === undefined;
 }
 
 /** Known facts about the data of a PostgreSQL: the image that last ran on it, its size in gibibytes, and what runs it. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import { registerErrors } from '../../organization/facade/errors.ts';
+import { answerError } from '../../organization/facade/errors.ts';
 import { registerTimeLimit } from './handler-timeout.ts';
 
 let app: FastifyInstance | undefined;
@@ -12,7 +12,7 @@ async function serving(limitMs: number): Promise<{ url: string; done: string[]; 
   const done: string[] = [];
   const said: string[] = [];
   app = Fastify({ logger: { level: 'info', stream: { write: (line: string) => void said.push(line) } } });
-  registerErrors(app);
+  app.setErrorHandler(answerError);
   registerTimeLimit(app, limitMs);
   app.route<{ Querystring: { ms: string } }>({
     method: ['GET', 'POST'],

@@ -23,10 +23,6 @@ export class HttpError extends Error {
   }
 }
 
-export function deploymentNotFound(id: string): string {
-  return `Deployment ID ${id} not found.`;
-}
-
 /** Throws the error for a full queue of log requests. */
 export function tooManyLogs(): never {
   throw new HttpError(429, 'Too many logs are being read. Try again in 1 s.', { 'retry-after': '1' });

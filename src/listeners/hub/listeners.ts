@@ -21,7 +21,7 @@ import type { ListenerCaches } from './caches.ts';
 import { type Contact, contactOf, type Heard, listenerStatus } from './contact.ts';
 import type { Hearing } from './hearing.ts';
 import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from './objects.ts';
-import { letGo, settleTombstone } from './works.ts';
+import { dropFinalizer, isGone, releaseWork } from './works.ts';
 
 export interface ListenersOptions {
   readonly home: Cluster;
@@ -107,9 +107,9 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
       const hasRecord = caches.records.byUid(work.metadata.name) !== undefined;
       // Somebody deleted it, and not its record. In a namespace that goes, no cluster can answer any more.
       const isLetGo = work.spec.removed !== true || (hasRecord && isLeaving);
-      if (isLetGo) await letGo(work, home);
+      if (isLetGo && work.metadata.deletionTimestamp !== undefined) await dropFinalizer(work, home);
       // Otherwise a work with a record is the record's to settle.
-      else if (!hasRecord) await settleTombstone(work, home);
+      else if (!isLetGo && !hasRecord && isGone(work)) await releaseWork(work, home);
     }
   }
 }

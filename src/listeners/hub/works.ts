@@ -136,7 +136,8 @@ export async function releaseWork(work: ListenerWork, home: Cluster): Promise<vo
   await dropFinalizer(work, home);
 }
 
-async function dropFinalizer(work: ListenerWork, home: Cluster): Promise<void> {
+/** Lets go of a work that its record makes again. What the cluster has stays meanwhile. */
+export async function dropFinalizer(work: ListenerWork, home: Cluster): Promise<void> {
   const { uid, resourceVersion, finalizers = [] } = work.metadata;
   const left = finalizers.filter((name) => name !== REMOTE_FINALIZER);
   // Another holds it.
@@ -149,16 +150,6 @@ async function dropFinalizer(work: ListenerWork, home: Cluster): Promise<void> {
       { fieldManager: FIELD_MANAGER },
     )
     .catch(undefinedIfNotFound);
-}
-
-/** Lets go of a work that its record makes again, with the copies of its Secrets. What the cluster has stays meanwhile. */
-export async function letGo(work: ListenerWork, home: Cluster): Promise<void> {
-  if (work.metadata.deletionTimestamp !== undefined) await dropFinalizer(work, home);
-}
-
-/** A work without a record stays until the cluster has reported that it has deleted what it had. */
-export async function settleTombstone(work: ListenerWork, home: Cluster): Promise<void> {
-  if (isGone(work)) await releaseWork(work, home);
 }
 
 /** The name of the work is the record's uid. */

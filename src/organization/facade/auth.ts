@@ -8,7 +8,7 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import type { Resource } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { providerNameFor } from '../../schema/provider-id.ts';
-import { type Authentication, isNameless, type User } from './authentication.ts';
+import { type Authentication, nameless, type User } from './authentication.ts';
 import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
 import type { Credentials } from './credentials.ts';
 import { onlyForTokens } from './pod-tokens.ts';
@@ -91,7 +91,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
       if (!isCounted) await count(request, user.username);
     } else note(request, noteOf(user));
     const { username, pod } = user;
-    return identity.callerOf(sender, isNameless(username, sender) ? undefined : username, pod);
+    return identity.callerOf(sender, username === nameless(sender) ? undefined : username, pod);
   }
 
   function callerOf(request: FastifyRequest): Caller {

@@ -157,12 +157,8 @@ async function usernameOf(kube: KubeClient, sender: Credentials): Promise<string
   }
 }
 
-/** Whether the API server did not say the name of this user. */
-export function isNameless(username: string, sender: Credentials): boolean {
-  return username === nameless(sender);
-}
-
-function nameless({ hash }: Credentials): string {
+/** The name of a user whose name the API server did not say. */
+export function nameless({ hash }: Credentials): string {
   return `token ${hash}`;
 }
 

@@ -23,10 +23,6 @@ import { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { unauthenticated } from './auth.ts';
 import { inApiWords } from './field-words.ts';
 
-export function registerErrors(app: FastifyInstance): void {
-  app.setErrorHandler(answerError);
-}
-
 /** Call it before the routes are registered. A path that exists with another method gets 405 instead of 404 (RFC 9110, 15.5.6). */
 export function registerNotFound(app: FastifyInstance): void {
   const routes: { readonly methods: readonly string[]; readonly path: RegExp }[] = [];

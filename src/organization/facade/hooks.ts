@@ -14,7 +14,7 @@ import { makeAuthentication } from './authentication.ts';
 import { makeIdentity } from './authorization.ts';
 import type { FacadeCaches } from './caches.ts';
 import { type Callers, registerCallers } from './callers.ts';
-import { registerErrors, registerNotFound } from './errors.ts';
+import { answerError, registerNotFound } from './errors.ts';
 import { registerFieldValidation } from './field-validation.ts';
 import { registerOpenApi } from './openapi.ts';
 import { makePodReview } from './pod-tokens.ts';
@@ -76,7 +76,7 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
     },
     count: async (request, username) => limit?.count(request, `user ${username}`),
   });
-  registerErrors(app);
+  app.setErrorHandler(answerError);
   registerTimeLimit(app, options.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, {
     subjectOf: auth.subjectOf,

@@ -35,15 +35,12 @@ export function makeRequests({ origin, transport, authorize }: RegistryClientOpt
     };
     const { answer, isAuthorized } = await send();
     const asked = answer.headers['www-authenticate'];
-    if (answer.statusCode !== 401 || typeof asked !== 'string' || isAuthorized || isStream(sent.body)) return answer;
+    const isStream = sent.body !== undefined && typeof sent.body !== 'string';
+    if (answer.statusCode !== 401 || typeof asked !== 'string' || isAuthorized || isStream) return answer;
     challenge = asked;
     await discard(answer);
     return (await send()).answer;
   }
 
   return { origin, transport, ask, urlOf: (repository, path) => new URL(`${origin}/v2/${repository}/${path}`) };
-}
-
-function isStream(body: Sent['body']): boolean {
-  return body !== undefined && typeof body !== 'string';
 }

@@ -47,7 +47,7 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
       id: metadata.uid ?? '',
       name: metadata.name,
       kind: spec.kind,
-      host: hostOfUrl(spec.apiUrl),
+      host: URL.canParse(spec.apiUrl) ? new URL(spec.apiUrl).host : '',
     })),
     listeners: listeners.map(({ metadata, spec }) => ({
       id: metadata.uid ?? '',
@@ -125,8 +125,4 @@ function withoutCredentials(address: string | undefined): string | null {
   if (address === undefined) return null;
   const { origin, pathname } = new URL(address);
   return `${origin}${pathname}`;
-}
-
-function hostOfUrl(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : '';
 }

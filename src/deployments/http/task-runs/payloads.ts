@@ -8,7 +8,6 @@ import { DNS_LABEL_PATTERN, text } from '../../../schema/primitives.ts';
 import { Task, TaskRun, TaskStatus } from '../../../schema/tasks.ts';
 import { response } from '../components.ts';
 import { DeploymentPath } from '../payloads.ts';
-import type { SeenRun } from './read.ts';
 
 export const TaskPath = DeploymentPath.extend({
   task_name: Task.shape.name.describe('Name of a task of the active revision.'),
@@ -109,8 +108,4 @@ export function presentTaskRuns(tasks: readonly TaskStatus[] = [], now: number):
 
 export function presentTaskRun(run: TaskRun): TaskRunResponse {
   return toSnake(TaskRun, run);
-}
-
-export function presentRun({ run, pod }: SeenRun): RunResponse {
-  return { ...presentTaskRun(run), pod: pod ?? null };
 }

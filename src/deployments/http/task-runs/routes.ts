@@ -9,7 +9,6 @@ import type { App } from '../../../organization/facade/validation.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import {
-  presentRun,
   presentTaskRun,
   presentTaskRuns,
   RunCommandBody,
@@ -106,8 +105,12 @@ export function registerRuns(app: App, { auth, deployments }: Omit<TaskRunRoutes
       const { deployment_id: id, run_name: name } = request.params;
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
-      const seen = await readRun(admitted.caller.kube, { record, revisions: deployments.revisionsOf(record) }, name);
-      return presentRun(seen);
+      const { run, pod = null } = await readRun(
+        admitted.caller.kube,
+        { record, revisions: deployments.revisionsOf(record) },
+        name,
+      );
+      return { ...presentTaskRun(run), pod };
     },
   });
 }
