@@ -41,6 +41,8 @@ const TEXTS = [
   'other.example/',
   '1001:1001',
   'openid',
+  '0 4 * * sun',
+  'Europe/Berlin',
 ];
 /** Settings that are taken only together with others. */
 const SIGN_IN = {
@@ -49,6 +51,12 @@ const SIGN_IN = {
 const TOGETHER: Readonly<Record<string, object>> = {
   ...Object.fromEntries(
     ['issuer', 'clientId', 'scopes', 'name', 'origins'].map((field) => [`http.oidc.${field}`, SIGN_IN]),
+  ),
+  ...Object.fromEntries(
+    ['schedule', 'timeZone', 'hours', 'accept'].map((name) => [
+      `datastores.window.${name}`,
+      { datastores: { window: { schedule: '0 3 * * *' } } },
+    ]),
   ),
   'address.kind': { address: { gateway: { name: 'g', namespace: 'infra' } } },
   ...Object.fromEntries(
