@@ -311,7 +311,7 @@ describe('fetch', () => {
     const refused = {
       code: 4,
       dump: undefined,
-      message: `Backup ${name} is of an earlier namespace team, with uid t0, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0`,
+      message: `Backup ${name} is of an earlier namespace team, with uid t0, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0. Then name namespace team in the restore.`,
     };
     expect(await fetched(`--backup=${name}`)).toMatchObject(refused);
     expect(await fetched('--tenant=t2')).toMatchObject(refused);

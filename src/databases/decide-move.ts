@@ -2,6 +2,7 @@
 // controller before it begins.
 
 import { furtherWords } from '../deployments/archive/further-databases.ts';
+import { otherDriver, type Sourced } from '../deployments/record/backup-consent.ts';
 import { isBackedUp } from '../deployments/record/backup-request.ts';
 import {
   type DatabaseMove,
@@ -17,6 +18,7 @@ import { offeredVersion, whyNotOffered } from '../deployments/record/database-of
 import { imageBase } from '../deployments/record/image.ts';
 import { runsHere } from '../deployments/record/listener-assignment.ts';
 import { listedBackup } from '../deployments/record/stored-backups.ts';
+import { present } from '../lib/json-value.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { conditionOf } from '../schema/conditions.ts';
@@ -43,6 +45,8 @@ export interface Known {
   readonly used: readonly number[];
   /** Images of new databases. Absent in the facade, which refuses less. */
   readonly images?: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
+  /** Whose backup it may restore. Absent in the facade, where the controller decides later. */
+  readonly restoreSource?: Sourced | undefined;
   /** The deployment that `restore.from` names. Undefined where it names none, or there is none of that name. */
   readonly origin?: AppDeployment | undefined;
 }
@@ -103,19 +107,24 @@ export function whyNoDatabase(record: AppDeployment): string | undefined {
 }
 
 function restored(known: Known, from: Now, { restore }: DatastoreOperationSpec): Decided {
-  const trouble = storeTrouble(known.record, 'A backup can only be restored from a store');
+  const { record, origin, restoreSource } = known;
+  if (restoreSource && 'refused' in restoreSource) return restoreSource;
+  const trouble = storeTrouble(record, 'A backup can only be restored from a store');
   if (trouble !== undefined) return { refused: trouble };
-  const { record, origin } = known;
   const to = { driver: from.driver, number: nextNumber(known) };
-  const { backup, from: backupOf } = restore ?? {};
+  const { backup, from: backupOf, namespace } = restore ?? {};
+  const other = otherDriver(backupOf ?? '', restoreSource?.driver ?? origin?.status?.databaseDriver, from.driver);
+  if (other !== undefined) return { refused: other };
+  const isForeign = namespace !== undefined && namespace !== record.metadata.namespace;
   const chosen = listedBackup((backupOf === undefined ? record : origin)?.status?.databaseBackups, {
     from: backupOf ?? record.metadata.name,
     backup,
-    ofAllLives: backupOf !== undefined,
+    ofAllLives: backupOf !== undefined && !isForeign,
+    isForeign,
     postgresVersion: offeredVersion(record, to.driver),
   });
   if ('refused' in chosen) return chosen;
-  return { move: { from, to, backup, ...(backupOf !== undefined && { backupOf }) } };
+  return { move: { from, to, backup, ...present({ backupOf, backupNamespace: namespace }) } };
 }
 
 function movedUp(known: Known, from: Now): Decided {

@@ -9,6 +9,7 @@
 // takes effect with the pass that has seen it, which the status of the record says (databaseOperation): an earlier pass may still create
 // what the phase before asked for.
 
+import { originText } from '../deployments/record/backup-consent.ts';
 import { type DatabaseMove, databaseNumberOf, databaseText } from '../deployments/record/database-move.ts';
 import { conditionOf, rfc3339 } from '../schema/conditions.ts';
 import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
@@ -62,12 +63,12 @@ export function cancelMove(observed: ObservedOperation, now: Date): OperationSte
 }
 
 function begin(observed: ObservedOperation, spec: Action, now: Date): OperationStep {
-  const { record, origin, revisions: own, databases, images } = observed;
+  const { record, origin, restoreSource, revisions: own, databases, images } = observed;
   if (!record) return {};
   const used = databases.map(({ number }) => number);
   const unseen = waitsForPass(observed, now);
   if (unseen) return unseen;
-  const decided = decideMove({ record, own, used, images, origin }, spec);
+  const decided = decideMove({ record, own, used, images, origin, restoreSource }, spec);
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
   if (!observed.isItsTurn) return waitsForTurn(observed, now);
   const { move } = decided;
@@ -119,7 +120,8 @@ function loads(
   now: Date,
   more: Partial<DatastoreOperationStatus> = {},
 ): OperationStep {
-  const whose = move.backupOf === undefined ? '' : ` of ${move.backupOf}`;
+  const { backupOf: of, backupNamespace: namespace } = move;
+  const whose = of === undefined ? '' : ` of ${originText({ from: of, namespace })}`;
   const what = move.backup === undefined ? '' : ` Backup ${move.backup}${whose} is loaded into it.`;
   const message = `Database ${databaseText(move.to)} is being created.${what}`;
   return inPhase(observed, now, 'Loading', { reason: 'Loading', message }, { ...more, move });
@@ -140,6 +142,7 @@ function loading(observed: ObservedOperation, move: DatabaseMove, now: Date): Op
   const restored = isOfIt ? conditionOf(conditions, 'DatabaseRestored') : undefined;
   const trouble = isOfIt ? databaseTrouble(observed) : undefined;
   if (trouble) return goesBack(observed, move, now, trouble);
+  if (restored?.reason === 'RestoreNotPossible') return goesBack(observed, move, now, restored);
   if (restored?.reason === 'RestoreFailed') {
     const message = `Backup ${move.backup} was not loaded. ${record?.status?.databaseRestore?.lastFailure ?? ''}.`;
     return goesBack(observed, move, now, { reason: restored.reason, message });

@@ -6,6 +6,7 @@ import { hasEnded, type Job, jobsOf } from '../deployments/assess/jobs.ts';
 import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from '../deployments/assess/observed.ts';
 import { pausedBy } from '../deployments/assess/pause.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
+import { backupSourceIn } from '../deployments/cluster/archives.ts';
 import { type Caches, childrenNamed } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deployments/record/metadata.ts';
@@ -14,6 +15,7 @@ import { revisionsOf } from '../deployments/record/revisions.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatabaseRestore } from '../schema/database.ts';
 import type { DatastoreOperation } from '../schema/datastore-operation.ts';
 import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../schema/meta.ts';
 import { isEnded } from '../schema/operation-phases.ts';
@@ -34,8 +36,9 @@ export function unfinishedOf(operations: readonly DatastoreOperation[]): Datasto
 export function observeOperation(
   operation: DatastoreOperation,
   operations: readonly DatastoreOperation[],
-  { home: { caches }, settings }: { readonly home: Cluster; readonly settings: Settings },
+  { home, settings }: { readonly home: Cluster; readonly settings: Settings },
 ): Omit<ObservedOperation, 'isItsTurn'> {
+  const { caches } = home;
   const { namespace = '' } = operation.metadata;
   const { deployment, restore, patch } = operation.spec;
   const record = caches.records.get({ namespace, name: deployment });
@@ -55,7 +58,7 @@ export function observeOperation(
   return {
     operation,
     record,
-    ...(restore?.from !== undefined && { origin: caches.records.get({ namespace, name: restore.from }) }),
+    ...(record && restore?.from !== undefined && originOf(record, { ...restore, from: restore.from }, home)),
     revisions,
     serverImages: all && patch ? serverImages(all, patch.datastore) : [],
     databases: seen ? numberedDatabases(seen) : [],
@@ -69,6 +72,18 @@ export function observeOperation(
     base,
     ...(other && { otherBackup: `Job ${other.metadata.name}` }),
   };
+}
+
+/** The list in the status of a deployment has the backups of its tenant alone, so it does not judge those of others that are allowed. */
+function originOf(
+  record: AppDeployment,
+  restore: Pick<DatabaseRestore, 'from' | 'namespace'>,
+  home: Cluster,
+): Pick<ObservedOperation, 'origin' | 'restoreSource'> {
+  const restoreSource = backupSourceIn(record, restore, home);
+  if (!restoreSource || 'refused' in restoreSource || restoreSource.tenants.length > 1) return { restoreSource };
+  const place = { namespace: restoreSource.namespace, name: restore.from };
+  return { restoreSource, origin: home.caches.records.get(place) };
 }
 
 /** A workload counts until its controller has seen that it has no replicas, and a Job until it has ended: each may still create a pod. */

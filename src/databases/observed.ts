@@ -3,6 +3,7 @@
 import type { BaseBackup } from '../deployments/assess/base-backups.ts';
 import type { Job } from '../deployments/assess/jobs.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
+import type { Sourced } from '../deployments/record/backup-consent.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -13,6 +14,8 @@ export interface ObservedOperation {
   readonly operation: DatastoreOperation;
   /** Undefined where there is none of that name. */
   readonly record: AppDeployment | undefined;
+  /** Whose backup it may restore. Undefined where it names no deployment. */
+  readonly restoreSource?: Sourced | undefined;
   /** The deployment that `restore.from` names. Undefined where it names none, or there is none of that name. */
   readonly origin?: AppDeployment | undefined;
   /** Unfinished operations of the same deployment, the oldest first. This one is among them until it has ended. */

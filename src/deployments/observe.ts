@@ -18,16 +18,16 @@ import {
 import { patienceOf } from './assess/patience.ts';
 import { withMarks } from './assess/pod-marks.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
-import { archivesIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
+import { archivesIn, backupSourceIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
 import { type Caches, childrenNamed, DEPLOYMENT_NAMED } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
 import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
-import { ownBackups } from './record/backup-consent.ts';
 import { backupDefault } from './record/backup-default.ts';
 import { canBuild } from './record/build-source.ts';
 import { deletionDefault } from './record/database-deletion.ts';
+import { restoreOf } from './record/database-move.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { isOwnedBy } from './record/metadata.ts';
 import { holdsValuesOf } from './record/names.ts';
@@ -70,7 +70,7 @@ export function observeCaches(
     names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     clusterId: caches.namespaces.get({ name: 'kube-system' })?.metadata.uid,
-    ...(tenant && { backupSource: ownBackups(record, tenant) }),
+    backupSource: backupSourceIn(record, restoreOf(record, revisions), home),
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
     backupDefault: backupDefault(settings),
     backupStore: backupStoreIn(namespace, home, settings),

@@ -49,7 +49,7 @@ export function inputsOf(
     revision,
     tenantId: tenantOf(record, observed.tenantId),
     ...(clusterId !== undefined && { clusterId }),
-    ...(backupSource && { backupSource }),
+    ...(backupSource && !('refused' in backupSource) && { backupSource }),
     settings,
     secretDigests,
     autoscaled: handedOver(observed, revision),

@@ -6,7 +6,7 @@ import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { BACKUPS_OF_ANNOTATION, DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
+import { BACKUPS_FOR_ANNOTATION, BACKUPS_OF_ANNOTATION, DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
 import type { BackupSettings } from '../schema/settings.ts';
 import { type Caches, LISTENER_NAMED } from './cluster/caches.ts';
 import type { HostRegistry } from './host-registry.ts';
@@ -74,7 +74,7 @@ export function enqueueOnChange(
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
     }),
   ];
-  return endAll(subscriptions);
+  return endAll([...subscriptions, onConsent(caches, queue)]);
 
   // Whose it was concerns it as well: of Secrets, which are watched whatever their labels, a person may have taken those off.
   function wakeOwner({ object, previous }: Change<KubeObject>): void {
@@ -97,6 +97,28 @@ function asksForArchive({ spec }: AppDeployment): boolean {
   return spec.sourceConfig.database?.archive !== undefined || begunWith(spec) !== undefined;
 }
 
+/** Wakes those that begin with a backup of a deployment of another namespace, when that gives its consent or takes it back. */
+function onConsent({ records }: Caches, queue: WorkQueue): () => void {
+  return records.onChange((change) => {
+    const { type, object } = change;
+    const isGone = type === 'deleted' && object.metadata.annotations?.[BACKUPS_FOR_ANNOTATION] !== undefined;
+    if (!isGone && !isAnnotated(change, BACKUPS_FOR_ANNOTATION)) return;
+    for (const { metadata, spec } of records.list())
+      if (isBackupOf(spec, object.metadata)) queue.add(keyOf(metadata.namespace, metadata.name));
+  });
+}
+
+/** Whether the annotation has another value now. */
+function isAnnotated({ object, previous }: Change<KubeObject>, name: string): boolean {
+  return object.metadata.annotations?.[name] !== previous?.metadata.annotations?.[name];
+}
+
+/** Whether the database begins with a backup of a deployment of another namespace, which is this one. */
+function isBackupOf({ sourceConfig }: AppDeployment['spec'], { namespace, name }: KubeObject['metadata']): boolean {
+  const { restore } = sourceConfig.database ?? {};
+  return restore?.namespace === namespace && restore?.from === name;
+}
+
 /** Name of the deployment with whose archive the database begins. */
 function begunWith({ sourceConfig }: AppDeployment['spec']): string | undefined {
   const { restore } = sourceConfig.database ?? {};
@@ -113,13 +135,13 @@ function integrationIn({ sourceConfig }: AppDeployment['spec']): string | undefi
   return sourceConfig.integrationId?.toLowerCase();
 }
 
-function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
+function concernsRecords(change: Change<KubeObject>): boolean {
+  const { object, previous } = change;
   if (!previous) return true;
   return (
     JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) ||
-    [HOSTS_ANNOTATION, BACKUPS_OF_ANNOTATION].some(
-      (one) => object.metadata.annotations?.[one] !== previous.metadata.annotations?.[one],
-    ) ||
+    isAnnotated(change, HOSTS_ANNOTATION) ||
+    isAnnotated(change, BACKUPS_OF_ANNOTATION) ||
     object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp
   );
 }

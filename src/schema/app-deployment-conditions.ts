@@ -208,8 +208,8 @@ export const REASONS = {
     todo: 'Read the message. Correct the cause, then delete Job NAME---restore, and Davit makes it again; or correct or remove source_config.database.restore.',
   },
   RestoreNotPossible: {
-    meaning: 'The record is to begin with a backup, and its database is not its own.',
-    todo: 'Remove source_config.database.restore.',
+    meaning: 'The record asks for a backup that cannot be loaded into its database.',
+    todo: 'Read the message: consent of another namespace is missing, the driver differs, or the database is not its own.',
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {

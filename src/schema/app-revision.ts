@@ -10,7 +10,19 @@ import { LONGEST_USERNAME, type OwnObject, ownKind } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, Count, celRules, integer, ObjectName, ObservedStatus, Time, text, Uuid } from './primitives.ts';
+import {
+  Conditions,
+  Count,
+  celRules,
+  DNS_LABEL_PATTERN,
+  integer,
+  matching,
+  ObjectName,
+  ObservedStatus,
+  Time,
+  text,
+  Uuid,
+} from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
@@ -112,6 +124,9 @@ export const Resolved = z
           .describe('Backup of the deployment with which it begins. Absent where it had data before.')
           .optional(),
         backupOf: ObjectName.optional().describe('Deployment whose backup that is, where an operation named one.'),
+        backupNamespace: matching(DNS_LABEL_PATTERN, 63)
+          .optional()
+          .describe('Namespace of that deployment, where the operation named one.'),
         neverLoaded: z
           .array(integer(1, 9999))
           .max(MOST_NEVER_LOADED)

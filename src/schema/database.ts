@@ -4,7 +4,18 @@ import { z } from 'zod';
 import { whole } from '../lib/http/casing.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, MOST_LISTED, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
-import { Count, celRules, ImageReference, integer, listOf, matching, oneOf, Time, text } from './primitives.ts';
+import {
+  Count,
+  celRules,
+  DNS_LABEL_PATTERN,
+  ImageReference,
+  integer,
+  listOf,
+  matching,
+  oneOf,
+  Time,
+  text,
+} from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
@@ -90,14 +101,19 @@ export const DatabaseArchive = z.object({
 });
 export type DatabaseArchive = z.infer<typeof DatabaseArchive>;
 
+export const OTHER_NAMESPACE =
+  'Namespace of that deployment. Default: this one. Another one must allow it (annotation davit.dev/backups-for of the deployment). Of one that is gone, also of this name, an administrator allows it (annotation davit.dev/backups-of of this namespace).';
+export const ARCHIVE_ELSEWHERE_MESSAGE =
+  'an archive is restored only within its namespace: leave archive out for a backup, or namespace out';
 export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
 
 export const DatabaseRestore = whole(
   z
     .object({
       from: matching(NAME_PATTERN, 40, 1).describe(
-        'Deployment of the same namespace whose backup it is. It may be deleted by now.',
+        'Deployment whose backup it is, of the same namespace unless namespace names another. It may be deleted by now.',
       ),
+      namespace: matching(DNS_LABEL_PATTERN, 63).describe(OTHER_NAMESPACE).optional(),
       at: matching(TIME_PATTERN, 40)
         .describe('Take the newest backup of this time or before. Default: the newest.')
         .optional(),
@@ -117,6 +133,11 @@ export const DatabaseRestore = whole(
         {
           rule: '!has(self.archive) || !self.archive || !has(self.backup)',
           message: ARCHIVE_OR_BACKUP_MESSAGE,
+          fieldPath: '.archive',
+        },
+        {
+          rule: '!has(self.archive) || !self.archive || !has(self.namespace)',
+          message: ARCHIVE_ELSEWHERE_MESSAGE,
           fieldPath: '.archive',
         },
       ]),

@@ -2,13 +2,27 @@
 // carries it out. It is in the namespace of the deployment.
 
 import { z } from 'zod';
+import { OTHER_NAMESPACE } from './database.ts';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
 import { type OwnObject, ownKind, STORE_PARTS } from './meta.ts';
 import { LOSSES, OPERATION_ACTIONS, OPERATION_PHASES } from './operation-phases.ts';
-import { Conditions, Count, celRules, ImageReference, integer, ObjectName, Time, text } from './primitives.ts';
+import {
+  Conditions,
+  Count,
+  celRules,
+  DNS_LABEL_PATTERN,
+  ImageReference,
+  integer,
+  matching,
+  ObjectName,
+  Time,
+  text,
+} from './primitives.ts';
 
 export const ACTION_DESCRIPTION =
   'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. Patch: PostgreSQL or Redis restarts with a newer image of the same major version; the pods of the deployment stay. All but Backup, DeletePrevious and Patch stop the deployment meanwhile; the database before is kept.';
+
+const Namespace = matching(DNS_LABEL_PATTERN, 63);
 
 export const OperationRestore = z
   .object({
@@ -16,9 +30,11 @@ export const OperationRestore = z
       .regex(new RegExp(BACKUP_NAME_PATTERN))
       .describe('Name of the backup, such as 20260701T010000Z-7f9a2a3e.'),
     from: ObjectName.optional().describe(
-      'Deployment of this namespace whose backup it is. It may be gone. Its own name stands for every deployment that has had it. Default: a backup of this very deployment.',
+      'Deployment whose backup it is, of this namespace unless namespace names another. It may be gone. Its own name stands for every deployment that has had it. Default: a backup of this very deployment.',
     ),
+    namespace: Namespace.describe(OTHER_NAMESPACE).optional(),
   })
+  .meta(celRules([{ rule: '!has(self.namespace) || has(self.from)', message: 'namespace needs from' }]))
   .describe('What action Restore loads.');
 
 export const OperationDeletePrevious = z
@@ -111,6 +127,7 @@ export const DatastoreOperationStatus = z.object({
       to: DatabaseOfDeployment.describe('The database that takes its place.'),
       backup: text(64).describe('The backup with which that begins. Absent where it has data.').optional(),
       backupOf: ObjectName.optional().describe('Deployment whose backup it is, where the operation names one.'),
+      backupNamespace: Namespace.optional().describe('Namespace of that deployment, where the operation names one.'),
     })
     .describe('Which database takes the place of which. Absent for actions Backup, DeletePrevious and Patch.')
     .optional(),

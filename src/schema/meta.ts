@@ -134,6 +134,11 @@ export function isPaused(annotations: Readonly<Record<string, string>> | undefin
 }
 /** On a tenant's namespace: the hosts that it may claim (`shop.example.com`, `*.example.com`), separated by commas. */
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
+/**
+ * On a record: the namespaces that may have its backups, each as NAME/UID, separated by spaces. Only a person who may get the volumes of its own
+ * namespace may set it.
+ */
+export const BACKUPS_FOR_ANNOTATION = 'davit.dev/backups-for';
 /** On a tenant's namespace: the namespaces that are gone whose backups it may have, each as NAME/UID, separated by spaces. */
 export const BACKUPS_OF_ANNOTATION = 'davit.dev/backups-of';
 /** On a record: uid of the earlier deployment of its name whose retained PostgreSQL volume and password it adopts. */

@@ -5,6 +5,7 @@ import { asArray, asObject, isSet } from '../lib/json-value.ts';
 import { AppDeploymentSpec, INSIDE_REPOSITORY_MESSAGE, REFERENCES_MESSAGE } from './app-deployment.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
+  ARCHIVE_ELSEWHERE_MESSAGE,
   ARCHIVE_OR_BACKUP_MESSAGE,
   ARCHIVE_RESTORE_MESSAGE,
   AT_OR_BACKUP_MESSAGE,
@@ -141,9 +142,10 @@ function* databaseBreaches(database: Parts): Generator<SpecBreach> {
   if (asObject(restore)['archive'] === true) yield { at: ['restore'], message: ARCHIVE_RESTORE_MESSAGE };
 }
 
-export function* restoreBreaches({ at, backup, archive }: Parts): Generator<SpecBreach> {
+export function* restoreBreaches({ at, backup, archive, namespace }: Parts): Generator<SpecBreach> {
   if (isSet(at) && isSet(backup)) yield { at: ['backup'], message: AT_OR_BACKUP_MESSAGE };
   if (archive === true && isSet(backup)) yield { at: ['archive'], message: ARCHIVE_OR_BACKUP_MESSAGE };
+  if (archive === true && isSet(namespace)) yield { at: ['archive'], message: ARCHIVE_ELSEWHERE_MESSAGE };
 }
 
 /** Fields that do not apply to the source, and paths that leave the repository. */

@@ -63,6 +63,11 @@ async function database(
 it.each([
   ['restore', ['--backup', BACKUP], { action: 'Restore', restore: { backup: BACKUP } }],
   ['restore', ['--backup', BACKUP, '--from', 'old'], { action: 'Restore', restore: { backup: BACKUP, from: 'old' } }],
+  [
+    'restore',
+    ['--backup', BACKUP, '--from', 'old', '--from-namespace', 'prod'],
+    { action: 'Restore', restore: { backup: BACKUP, from: 'old', namespace: 'prod' } },
+  ],
   ['move', [], { action: 'Move' }],
   ['upgrade', [], { action: 'Upgrade' }],
   ['return', [], { action: 'Return' }],
@@ -113,7 +118,9 @@ describe('what the action does not take', () => {
   it.each([
     [['restore', 'shop'], 'restore needs --backup'],
     [['restore', 'shop', '--backup', 'yesterday'], 'restore needs --backup'],
-    [['move', 'shop', '--backup', BACKUP], '--backup and --from are for restore'],
+    [['move', 'shop', '--backup', BACKUP], '--backup, --from and --from-namespace are for restore'],
+    [['move', 'shop', '--from-namespace', 'prod'], '--backup, --from and --from-namespace are for restore'],
+    [['restore', 'shop', '--backup', BACKUP, '--from-namespace', 'prod'], '--from-namespace needs --from'],
     [['delete-previous', 'shop'], 'delete-previous needs --number'],
     [['upgrade', 'shop', '--number', '1'], '--number is for delete-previous'],
   ])('%j', async (args, words) => {

@@ -2,6 +2,7 @@
 
 import type { CreateOperation, OperationResponse } from '../../databases/http/payloads.ts';
 import { databaseText } from '../../deployments/record/database-move.ts';
+import { present } from '../../lib/json-value.ts';
 import { isBackupName } from '../../schema/database-names.ts';
 import type { OperationAction } from '../../schema/operation-phases.ts';
 import {
@@ -68,6 +69,7 @@ export const databaseCommand: Command = {
       value: 'OTHER',
       help: 'restore: the deployment whose backup it is, also one that is gone; NAME itself if not given',
     },
+    { name: 'from-namespace', value: 'NAMESPACE', help: 'restore: the namespace of OTHER, which must allow it' },
     {
       name: 'number',
       value: 'N',
@@ -118,14 +120,16 @@ needs the right to get the volume and the password. discard deletes one with its
 
 function memberOf(word: Word, flags: Flags): Omit<CreateOperation, 'action'> {
   const backup = flags.text('backup');
-  const [number, from] = [flags.number('number'), flags.text('from')];
-  if (word !== 'restore' && (backup ?? from) !== undefined) throw new Misuse('--backup and --from are for restore.');
+  const [number, from, namespace] = [flags.number('number'), flags.text('from'), flags.text('from-namespace')];
+  if (word !== 'restore' && (backup ?? from ?? namespace) !== undefined)
+    throw new Misuse('--backup, --from and --from-namespace are for restore.');
+  if (namespace !== undefined && from === undefined) throw new Misuse('--from-namespace needs --from.');
   if (from !== undefined) needName(from, '--from');
   if (word !== 'delete-previous' && number !== undefined) throw new Misuse('--number is for delete-previous.');
   if (word === 'restore') {
     if (backup === undefined || !isBackupName(backup))
       throw new Misuse('restore needs --backup with the name of a backup, such as 20260701T010000Z-7f9a2a3e.');
-    return { restore: { backup, ...(from !== undefined && { from }) } };
+    return { restore: { backup, ...present({ from, namespace }) } };
   }
   if (word !== 'delete-previous') return {};
   if (number === undefined) throw new Misuse('delete-previous needs --number with the number of the database.');

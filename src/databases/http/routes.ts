@@ -112,8 +112,8 @@ function registerCreation(app: App, { auth, deployments, randomSuffix, now }: Op
       const { body } = request;
       needMembers(body);
       const own = revisionsOf(record, deployments.revisionsOf(record));
-      const from = body.restore?.from;
-      const origin = from === undefined ? undefined : await restoreOrigin(admitted.caller, record, from);
+      const { from, ...named } = body.restore ?? {};
+      const origin = from === undefined ? undefined : await restoreOrigin(admitted.caller, record, { ...named, from });
       const refused = whyRefused({ record, own, origin }, body, now());
       if (refused !== undefined) throw new HttpError(409, refused);
       const key = requestKey(request, admitted.caller.username);

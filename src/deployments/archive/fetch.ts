@@ -111,5 +111,5 @@ function anotherTenants(all: readonly Found[], { tenants, ...asked }: Fetching):
   );
   if (typeof found === 'string') return undefined;
   const { namespace, tenant } = found.owner;
-  return `Backup ${found.name} is of an earlier namespace ${namespace}, with uid ${tenant}, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}`;
+  return `Backup ${found.name} is of an earlier namespace ${namespace}, with uid ${tenant}, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}. Then name namespace ${namespace} in the restore.`;
 }

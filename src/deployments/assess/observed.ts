@@ -13,7 +13,7 @@ import type { Listener } from '../../schema/listener.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import { isWorker } from '../../schema/worker-parts.ts';
-import type { BackupSource } from '../record/backup-consent.ts';
+import type { Sourced } from '../record/backup-consent.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
 import { markOf } from '../record/used-last.ts';
@@ -61,7 +61,7 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   /** uid of the namespace kube-system. */
   readonly clusterId?: string | undefined;
   /** Whose backup the database is to begin with. Absent where it begins with none. */
-  readonly backupSource?: BackupSource | undefined;
+  readonly backupSource?: Sourced | undefined;
   /** The tenant's annotation with the hosts that it may claim. */
   readonly tenantHosts: string | undefined;
   /** The cluster does not have the configured kind of address objects. */

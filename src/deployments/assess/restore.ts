@@ -8,6 +8,8 @@ import { rfc3339 } from '../../schema/conditions.ts';
 import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
 import { bytesText } from '../../schema/text.ts';
+import { originText, otherDriver } from '../record/backup-consent.ts';
+import { driverOf } from '../record/database-driver.ts';
 import { restoreOf } from '../record/database-move.ts';
 import { restoreNumberIn } from '../record/names.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
@@ -49,12 +51,13 @@ export function isRestored(observed: ObservedChildren, revision: AppRevision): b
   return restorePhaseOf(observed, revision) === 'done';
 }
 
-/** Whether the Job may be made. */
+/** Whether the Job may be made: for a revision that the pass has found, by which its source was judged. */
 export function mayRestore(observed: Observed, revision: AppRevision): boolean {
   return (
     archiveAsked(observed) === undefined &&
+    observed.revisions[0]?.spec.id === revision.spec.id &&
     restorePhaseOf(observed, revision) === 'due' &&
-    observed.backupSource !== undefined &&
+    whyNotAllowed(observed, revision) === undefined &&
     observed.backupStore?.hasCredentials === true &&
     ownStoreAnswers('postgres', observed)
   );
@@ -115,6 +118,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   restoredFrom,
   ending,
   notOwnedToRestore,
+  notAllowed,
   hasFailed,
   ({ observed }) => storeMissing(observed, stalled, 'none can be loaded', OR_WITHOUT),
   ({ observed }) => keysMissing(observed, stalled, 'no backup can be fetched', '; the backup is then loaded'),
@@ -155,10 +159,11 @@ function checkFromArchive(observed: Observed, revision: AppRevision, phase: Phas
 
 function restoredFrom({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'done') return undefined;
-  const { from, name, takenAt, sizeBytes = 0 } = loadedInto(observed) ?? {};
+  const { from = '', name, takenAt, sizeBytes = 0 } = loadedInto(observed) ?? {};
+  const whose = originText({ from, namespace: restoreAsked(observed)?.namespace });
   return pass(
     'Restored',
-    `The database began with backup ${name} of ${from}, which has the state of ${takenAt} and ${bytesText(sizeBytes)}.`,
+    `The database began with backup ${name} of ${whose}, which has the state of ${takenAt} and ${bytesText(sizeBytes)}.`,
   );
 }
 
@@ -178,6 +183,19 @@ function notOwnedToRestore({ phase }: Seen): Entry | undefined {
         'The deployment has no PostgreSQL of its own, and Davit loads a backup into no other. Remove source_config.database.restore, and load the backup where the external database runs.',
       )
     : undefined;
+}
+
+function notAllowed({ observed, revision, phase }: Seen): Entry | undefined {
+  const refused = phase === 'due' ? whyNotAllowed(observed, revision) : undefined;
+  return refused ? stalled('RestoreNotPossible', refused) : undefined;
+}
+
+/** By the consent of now: a restore that has begun is not ended. */
+function whyNotAllowed({ record, revisions, backupSource }: Observed, { spec }: AppRevision): string | undefined {
+  const restore = restoreOf(record, revisions);
+  if (!backupSource || !restore) return '';
+  if ('refused' in backupSource) return backupSource.refused;
+  return otherDriver(originText(restore), backupSource.driver, driverOf(spec.resolved.postgres ?? {}));
 }
 
 function hasFailed({ observed, phase }: Seen): Entry | undefined {
@@ -211,7 +229,7 @@ function triesAgain({ observed, phase }: Seen): Entry | undefined {
 }
 
 function fromOf(observed: ObservedChildren): string {
-  return restoreAsked(observed)?.from ?? '';
+  return originText(restoreAsked(observed) ?? { from: '' });
 }
 
 /** Jobs that list the store have other names. */

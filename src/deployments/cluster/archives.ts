@@ -2,11 +2,13 @@
 
 import { POSTGRES_CLUSTERS } from '../../lib/kube/api-resources.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { DatabaseRestore } from '../../schema/database.ts';
 import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { BaseBackup } from '../assess/base-backups.ts';
 import { isOurs, type Observed } from '../assess/observed.ts';
 import { backupMeans } from '../children/database/job-pod.ts';
+import { type Placed, type Sourced, sourceOf } from '../record/backup-consent.ts';
 import { archivesAmong, type ObjectStoreSeen } from '../record/wal-archive.ts';
 import { CLUSTER_NAMED } from './caches.ts';
 import type { Cluster } from './cluster.ts';
@@ -47,4 +49,21 @@ export function backupStoreIn(namespace: string, { caches }: Cluster, settings: 
   if (secret === undefined) return undefined;
   const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;
   return { secret, hasCredentials, isVerified: settings.backups.verify };
+}
+
+/** Whose backup the database of a record may begin with. Undefined where it begins with none. */
+export function backupSourceIn(
+  record: AppDeployment,
+  restore: Pick<DatabaseRestore, 'from' | 'namespace'> | undefined,
+  { caches }: Cluster,
+): Sourced | undefined {
+  const { namespace = '' } = record.metadata;
+  const place = caches.namespaces.get({ name: namespace });
+  if (!restore || !place) return undefined;
+  return sourceOf({ record, place }, restore, placed(restore.namespace ?? namespace, restore.from, caches));
+}
+
+function placed(namespace: string, name: string, caches: Cluster['caches']): Placed | undefined {
+  const [record, place] = [caches.records.get({ namespace, name }), caches.namespaces.get({ name: namespace })];
+  return record && place && { record, place };
 }

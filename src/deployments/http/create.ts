@@ -87,7 +87,10 @@ async function create(
   const { settings, gate } = creating;
   const annotations = caller.username === undefined ? undefined : claimOfCreation(caller.username);
   const record = annotations ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
-  const findings = [...(await findingsOfNew(creating, record, tenant.id)), ...(await restoreFindings(caller, record))];
+  const findings = [
+    ...(await findingsOfNew(creating, record, tenant.id)),
+    ...(await restoreFindings(caller, record, settings)),
+  ];
   if (findings.length > 0)
     throw await refusal(findings, () => caller.kube.create(APP_DEPLOYMENTS, record, { dryRun: true }));
   needListener(record.spec, settings.hosting);

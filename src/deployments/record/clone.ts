@@ -3,7 +3,7 @@
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import type { DatabaseRestore } from '../../schema/database.ts';
+import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
 import { API_VERSION, EXTERNAL_VARIABLES, FINALIZER } from '../../schema/meta.ts';
 import type { Condition } from '../../schema/primitives.ts';
 import type { Source } from '../../schema/source-rules.ts';
@@ -43,7 +43,7 @@ export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], requ
   const data = archiveOf(asServing, request, now) ?? dataOf(asServing, request);
   if ('refused' in data) return data;
   const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
-  const spec = specOf(serving, data.restore, commit);
+  const spec = specOf(serving, data.restore, { commit, driver: origin.status?.databaseDriver });
   return { record: recordOfClone(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
 }
 
@@ -133,13 +133,15 @@ function specOf(
     ...spec
   }: Readonly<AppDeploymentSpec>,
   restore: DatabaseRestore | undefined,
-  commit: string | undefined,
+  { commit, driver }: { readonly commit: string | undefined; readonly driver: DatabaseDriver | undefined },
 ): AppDeploymentSpec {
   const { customUrl: _url, buildOnPush: _push, database, ...config } = sourceConfig;
-  const { restore: _restore, ...asked } = database ?? {};
+  const { restore: _restore, instances, ...asked } = database ?? {};
   const begun = {
     ...asked,
-    ...(restore?.archive === true && { driver: 'cloudnative-pg' as const }),
+    // A backup is loaded only into a database of its driver, which may have been moved since the record named one.
+    ...(restore && driver && { driver }),
+    ...(instances !== undefined && (!restore || driver !== 'pod') && { instances }),
     ...(restore && { restore }),
   };
   return {

@@ -24,6 +24,8 @@ export interface DatabaseMove {
   readonly backup?: string | undefined;
   /** Deployment whose backup it is, where somebody has named one. Absent: this very deployment. */
   readonly backupOf?: string | undefined;
+  /** Its namespace, where somebody has named one. */
+  readonly backupNamespace?: string | undefined;
 }
 
 type Snapshot = Pick<AppRevision, 'spec'>;
@@ -111,5 +113,7 @@ export function restoreOf(
   const moved = own[0]?.spec.resolved.movedDatabase;
   if (moved === undefined || moved.number === 0) return spec.sourceConfig.database?.restore;
   const isOwn = own[0] && databaseOf(own[0]) !== undefined;
-  return isOwn && moved.backup !== undefined ? { from: moved.backupOf ?? name, backup: moved.backup } : undefined;
+  const { backup, backupOf: from = name, backupNamespace: namespace } = moved;
+  if (!isOwn || backup === undefined) return undefined;
+  return { from, ...(namespace !== undefined && { namespace }), backup };
 }

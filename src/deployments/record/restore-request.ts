@@ -2,8 +2,8 @@
 
 import type { DatabaseRestore } from '../../schema/database.ts';
 
-export function restoreRequestOf({ from, at, backup }: Readonly<DatabaseRestore>): string {
-  return JSON.stringify({ from, at, backup });
+export function restoreRequestOf({ from, namespace, at, backup }: Readonly<DatabaseRestore>): string {
+  return JSON.stringify({ from, namespace, at, backup });
 }
 
 /** Which backup `davit backup fetch` takes. */

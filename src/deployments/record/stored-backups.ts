@@ -7,6 +7,8 @@ export interface Wanted extends Pick<DatabaseRestore, 'from' | 'at' | 'backup'> 
   readonly postgresVersion?: number | undefined;
   /** Whether backups of earlier deployments of the name count. */
   readonly ofAllLives: boolean;
+  /** Whether it is of another namespace, which allows the backups of its present deployment alone. */
+  readonly isForeign?: boolean;
 }
 
 /** `backup`: undefined where the list does not decide it, and the restore does. `refused`: why there is no such backup, for people. */
@@ -14,7 +16,7 @@ type Chosen = { readonly backup: StoredBackup | undefined } | { readonly refused
 
 /** `list`: as the status of deployment `from` has it. Undefined where it has none, or there is no such deployment. */
 export function listedBackup(list: DatabaseBackupsStatus | undefined, wanted: Wanted): Chosen {
-  const { from, at, backup, ofAllLives } = wanted;
+  const { from, at, backup, ofAllLives, isForeign = false } = wanted;
   if (list === undefined) return { backup: undefined };
   const all = list.newest.filter(({ earlier }) => ofAllLives || earlier !== true);
   const latest = at === undefined ? Infinity : Date.parse(at);
@@ -22,7 +24,9 @@ export function listedBackup(list: DatabaseBackupsStatus | undefined, wanted: Wa
   if (found) return unfit(found, wanted) ?? { backup: found };
   if (list.newest.some(({ name }) => name === backup))
     return {
-      refused: `Backup ${backup} is of an earlier deployment ${from}. To take it all the same, name that deployment in restore.from, or with --from ${from}.`,
+      refused: isForeign
+        ? `Backup ${backup} is of an earlier deployment ${from}. The present one allows only backups of its own.`
+        : `Backup ${backup} is of an earlier deployment ${from}. To take it all the same, name that deployment in restore.from, or with --from ${from}.`,
     };
   const oldestListed = list.newest.at(-1);
   const isBeyond = oldestListed !== undefined && (backup ?? oldestListed.name) <= oldestListed.name;

@@ -447,12 +447,16 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
 
 type Moved = Resolved['movedDatabase'];
 
-function movedTo({ to: { number }, backup, backupOf }: MoveRequest, before: Moved, { unloaded }: DataThere): Moved {
+function movedTo(
+  { to: { number }, backup, backupOf, backupNamespace }: MoveRequest,
+  before: Moved,
+  { unloaded }: DataThere,
+): Moved {
   const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
   return {
     number,
-    ...present({ backup, backupOf }),
+    ...present({ backup, backupOf, backupNamespace }),
     ...(neverLoaded.length > 0 && { neverLoaded }),
   };
 }

@@ -157,8 +157,12 @@ function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
 
 /** The deployment with whose backup this one begins. Nobody has validated it yet. */
 export function restoreFrom(deployment: { readonly sourceConfig?: unknown }): string | undefined {
-  const { from } = asObject(asObject(asObject(deployment.sourceConfig)['database'])['restore']);
+  const { from } = restoreIn(deployment);
   return typeof from === 'string' ? from : undefined;
+}
+
+function restoreIn(deployment: { readonly sourceConfig?: unknown }): Readonly<Record<string, unknown>> {
+  return asObject(asObject(asObject(deployment.sourceConfig)['database'])['restore']);
 }
 
 /**
@@ -167,6 +171,13 @@ export function restoreFrom(deployment: { readonly sourceConfig?: unknown }): st
  */
 function foreignBackup({ work: { spec }, copy, restoredFrom }: AgentSeen): Rejection | undefined {
   const from = restoreFrom(spec.deployment);
+  const { namespace } = restoreIn(spec.deployment);
+  if (namespace !== undefined)
+    return {
+      reason: 'ApplyRefused',
+      message:
+        "The deployment begins with a backup of another namespace, which cannot be asked for from a hub. Remove source_config.database.restore, and restore the backup in the listener's cluster with kubectl davit database restore.",
+    };
   if (from === undefined || (copy !== undefined && restoreFrom(copy.spec) === from)) return undefined;
   const { [ORIGIN_ID_ANNOTATION]: id, [ORIGIN_TENANT_ANNOTATION]: tenant } = restoredFrom?.metadata.annotations ?? {};
   if (id !== undefined && tenant === spec.tenantId) return undefined;

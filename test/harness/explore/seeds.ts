@@ -94,7 +94,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a database that is moved begins empty': bug(
     'moves',
     'src/deployments/record/database-move.ts',
-    'return isOwn && moved.backup !== undefined ? { from: moved.backupOf ?? name, backup: moved.backup } : undefined;',
+    'return { from, ...(namespace !== undefined && { namespace }), backup };',
     'return undefined;',
   ),
   'passwords are pruned': bug(

@@ -31,6 +31,7 @@ it('answers with the new deployment, whose values are those of the old one, in t
   expect(body).toMatchObject({ name: 'copy', secrets: [{ name: 'KEY', value: 'canary' }] });
   expect(body.source_config.database.restore).toEqual({
     from: stored('shop')?.metadata.name,
+    namespace: null,
     at: null,
     archive: null,
     backup: BACKUP,
@@ -66,6 +67,28 @@ it('shows the backups that the store has, and clones the one that a time means',
   expect([status, body.source_config.database.restore]).toMatchObject([
     201,
     { from: 'shop', backup: BACKUP, at: null },
+  ]);
+});
+
+it('keeps the driver of the database, and refuses a new deployment of another one', async () => {
+  await list(LISTED);
+  const place = { namespace: TENANT.namespace, name: 'shop' };
+  const writing = { fieldManager: 'controller', subresource: 'status' } as const;
+  await facade.kube.mergePatch(APP_DEPLOYMENTS, place, { status: { databaseDriver: 'cloudnative-pg' } }, writing);
+  facade.records.fill();
+  const cloned = await clone({ name: 'copy', backup: BACKUP });
+  expect([cloned.status, cloned.body.source_config.database.driver]).toEqual([201, 'cloudnative-pg']);
+  const source_config = { database: { restore: { from: 'shop', backup: BACKUP } } };
+  const made = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'other', source_config });
+  expect([made.status, made.body.detail]).toEqual([
+    422,
+    [
+      {
+        loc: ['body', 'source_config', 'database', 'driver'],
+        msg: 'does not fit the backup. The database of shop has driver cloudnative-pg, and this one has driver pod. A backup is loaded only into a database of the same driver: set source_config.database.driver of a new deployment to cloudnative-pg.',
+        type: 'value_error',
+      },
+    ],
   ]);
 });
 

@@ -112,6 +112,8 @@ it('a restore of a backup that the store does not have is refused with 409, also
   expect((await restored({ backup: gone, from: 'old' }))[0]).toBe(201);
   // Nobody knows what the store has of one that is gone: the restore finds out.
   expect((await restored({ backup: gone, from: 'older' }))[0]).toBe(201);
+  // Of another namespace nobody here knows anything, its consent included: the controller decides.
+  expect((await restored({ backup: gone, from: 'shop', namespace: 'other' }))[0]).toBe(201);
 });
 
 it.each([

@@ -912,7 +912,7 @@ describe('a restore', () => {
       extensions: null,
       backup: null,
       archive: null,
-      restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null, archive: null },
+      restore: { from: 'old', namespace: null, at: '2026-02-01T00:00:00Z', backup: null, archive: null },
     });
     expect(stored().spec.sourceConfig.database).toEqual({ restore: { from: 'old', at: '2026-02-01T00:00:00Z' } });
     expect((await patch(id, body)).status).toBe(200);

@@ -83,9 +83,12 @@ describe('a namespace', () => {
     return [...fields].filter((field) => /namespace/i.test(field)).map((field) => `${spec.names.kind} ${field}`);
   });
 
-  it('is named by no field but those of a listener', () => {
+  it('is named by no field but those of a listener, and of a backup whose deployment consents', () => {
     expect(leading.toSorted()).toEqual([
+      'AppDeployment .spec.sourceConfig.database.restore.namespace',
       'AppDeployment .spec.sourceConfig.listenerConfig.k8sNamespace',
+      'AppRevision .spec.resolved.movedDatabase.backupNamespace',
+      'DatastoreOperation .spec.restore.namespace',
       'Listener .spec.namespaces',
       'ListenerWork .spec.namespace',
     ]);

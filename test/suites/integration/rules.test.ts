@@ -87,6 +87,11 @@ describe('a new deployment', () => {
       [[`${database}.restore.archive`, containing('set archive or backup, not both')]],
     ],
     [
+      'an archive of another namespace',
+      config({ database: { restore: { from: 'old', namespace: 'prod', archive: true } } }),
+      [[`${database}.restore.archive`, containing('an archive is restored only within its namespace')]],
+    ],
+    [
       'an archive too often',
       config({ database: { archive: { schedule: '* * * * *' } } }),
       [[`${database}.archive.schedule`, containing('would run more often than every 5 minutes')]],

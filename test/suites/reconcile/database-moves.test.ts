@@ -7,6 +7,7 @@ import {
   CRON_JOBS,
   DEPLOYMENTS,
   JOBS,
+  NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   POSTGRES_CLUSTERS,
@@ -544,6 +545,75 @@ describe('a database that is moved', () => {
     const job = JSON.stringify(kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore'));
     expect([job.includes(`--deployment=${from}`), /--tenant=[^"]*\//.test(job)]).toEqual([true, false]);
     expect(await until(world, 'again', 'Succeeded')).toBe('Succeeded Restored');
+  });
+
+  describe('of another namespace', () => {
+    const FROM = { action: 'Restore', restore: { backup: BACKUP, from: 'older', namespace: 'prod' } } as const;
+    /** As `rested`, with deployment older in namespace prod. Returns how its consent is given. */
+    async function withForeign(): Promise<{ world: MemoryController; consent: (uid: string) => Promise<unknown> }> {
+      const world = await rested();
+      const { kube } = world;
+      const metadata = { name: 'prod', uid: 'prod-uid', labels: { 'davit.dev/tenant': 'true' } };
+      kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
+      putRecord(kube, {}, { namespace: 'prod', name: 'older', uid: 'older-uid' });
+      return {
+        world,
+        consent: (uid) =>
+          kube.mergePatch(
+            APP_DEPLOYMENTS,
+            { namespace: 'prod', name: 'older' },
+            { metadata: { annotations: { 'davit.dev/backups-for': `team/${uid}` } } },
+            { fieldManager: 'person' },
+          ),
+      };
+    }
+    const teamIn = (kube: FakeKube): string =>
+      kube.objects(NAMESPACES).find(({ metadata }) => metadata.name === 'team')?.metadata.uid ?? '';
+
+    it('stops nothing without consent, also where there is no such deployment', async () => {
+      const { world, consent } = await withForeign();
+      const { kube } = world;
+      await consent('another-uid');
+      const words: unknown[] = [];
+      for (const [name, from] of [
+        ['one', 'older'],
+        ['two', 'nobody'],
+      ] as const) {
+        ask(kube, name, { ...FROM, restore: { ...FROM.restore, from } });
+        expect(await until(world, name, 'Stopping')).toBe('Failed NotPossible');
+        const { conditions } = operationIn(kube, name)?.status ?? {};
+        words.push(conditions?.[0]?.message.replaceAll(from, 'X'));
+      }
+      expect(words).toEqual([words[0], words[0]]);
+      expect(words[0]).toMatch(/^No backup of X of namespace prod may be loaded into a database of namespace team: /);
+      expect(says(kube, 'Ready')).toBe('True Serving');
+    });
+
+    it('loads the backup with consent', async () => {
+      const { world, consent } = await withForeign();
+      const { kube } = world;
+      await consent(teamIn(kube));
+      ask(kube, 'again', FROM);
+      await until(world, 'again', 'Loading');
+      await rest(world, (one) => makeWorkloadsReady(one));
+      const job = JSON.stringify(kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore'));
+      for (const option of ['namespace=prod', 'deployment=older', 'tenant=prod-uid/older-uid'])
+        expect(job).toContain(`"--${option}"`);
+      expect(await until(world, 'again', 'Succeeded')).toBe('Succeeded Restored');
+    });
+
+    it('returns where the consent is taken back before the load has begun', async () => {
+      const { world, consent } = await withForeign();
+      const { kube } = world;
+      await consent(teamIn(kube));
+      ask(kube, 'again', FROM);
+      await until(world, 'again', 'Stopping');
+      await consent('another-uid');
+      expect(await until(world, 'again', 'Succeeded')).toBe('Failed RestoreNotPossible');
+      await rest(world);
+      expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+      expect(kube.objects(JOBS).some(({ metadata }) => metadata.name === 'shop---pg1-restore')).toBe(false);
+    });
   });
 
   it('is not begun twice with the mark of an earlier move', async () => {

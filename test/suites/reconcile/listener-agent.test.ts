@@ -329,6 +329,18 @@ describe('is rejected, and nothing is done', () => {
       expect(work()?.status?.rejection?.message).toContain('begins with a backup of books');
     });
 
+    it('a deployment of another namespace', async () => {
+      remote.seed(
+        APP_DEPLOYMENTS,
+        books({ annotations: { 'davit.dev/origin-id': 'books', 'davit.dev/origin-tenant': tenantOnHub() } }),
+      );
+      const database = { restore: { from: 'books', namespace: 'shops' } };
+      await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { database } } });
+      await pass();
+      expect([told(), shopThere()]).toEqual(['UNKNOWN ApplyRefused', undefined]);
+      expect(work()?.status?.rejection?.message).toContain('begins with a backup of another namespace');
+    });
+
     it('one of the same tenant, when that is there; and it stays when that is gone', async () => {
       await pass();
       const queue = makeWorkQueue({ name: 'works', clock: makeFakeClock() });

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEPLOYMENTS, JOBS, NAMESPACES, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/schema/database.ts';
 import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/schema/meta.ts';
 import type { Runtime } from '../../../src/schema/runtime.ts';
@@ -86,21 +87,96 @@ async function removeJob(kube: FakeKube): Promise<void> {
 }
 
 it('takes backups of its own namespace alone, and of an earlier one of the name by an annotation', async () => {
-  const tenants = async (annotations: Readonly<Record<string, string>>): Promise<unknown> => {
+  const tenants = async (annotations: Readonly<Record<string, string>>, namespace?: string): Promise<unknown> => {
     const kube = aServer();
     const [team] = kube.objects(NAMESPACES);
     if (!team) throw new Error('no namespace');
     kube.seed(NAMESPACES, { ...team, metadata: { ...team.metadata, uid: 'now', annotations } });
-    await begun(asking(), SETTINGS, kube);
+    await begun(asking({ from: 'old', ...(namespace !== undefined && { namespace }) }), SETTINGS, kube);
     const fetch = jobs(kube)[0]?.spec.template.spec.initContainers[1];
     return fetch?.args?.filter((arg) => arg.startsWith('--tenant'));
   };
-  expect(await tenants({})).toEqual(['--tenant=now']);
-  expect(await tenants({ 'davit.dev/backups-of': 'other/1, team/2 team/3 team team/ team/4/5 /6' })).toEqual([
-    '--tenant=now',
-    '--tenant=2',
-    '--tenant=3',
-  ]);
+  expect(await tenants({}, 'team')).toEqual(['--tenant=now']);
+  const allowed = { 'davit.dev/backups-of': 'other/1, team/2 team/3' };
+  expect(await tenants(allowed)).toEqual(['--tenant=now']);
+  expect(await tenants(allowed, 'team')).toEqual(['--tenant=now', '--tenant=2', '--tenant=3']);
+});
+
+describe('a backup of another namespace', () => {
+  const TEAM = 'team-uid';
+  /** Deployment shop of namespace team asks for a backup of deployment old of namespace prod. */
+  async function foreign(annotations?: Readonly<Record<string, string>>): Promise<MemoryController> {
+    const kube = aServer();
+    for (const [name, uid] of [
+      ['team', TEAM],
+      ['prod', 'prod-uid'],
+    ] as const)
+      kube.seed(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, uid, labels: { 'davit.dev/tenant': 'true' } },
+      });
+    if (annotations) putRecord(kube, {}, { namespace: 'prod', name: 'old', uid: 'old-uid', annotations });
+    return begun(asking({ from: 'old', namespace: 'prod' }), SETTINGS, kube);
+  }
+  const consent = { 'davit.dev/backups-for': `team/${TEAM}` };
+  const OLD = { namespace: 'prod', name: 'old' };
+  const setConsent = (kube: FakeKube, annotations: object | null): Promise<unknown> =>
+    kube.mergePatch(APP_DEPLOYMENTS, OLD, { metadata: { annotations } }, { fieldManager: 'person' });
+  const REFUSED =
+    'No backup of old of namespace prod may be loaded into a database of namespace team: there is no such deployment, or it does not consent. A person who may get the volumes of namespace prod consents there: kubectl annotate appd old -n prod davit.dev/backups-for=team/team-uid';
+
+  it.each([
+    ['there is no such deployment', undefined],
+    ['it does not consent', {}],
+    ['it consents to an earlier namespace of the name', { 'davit.dev/backups-for': 'team/earlier' }],
+  ])('is not loaded, with the same words, where %s', async (_what, annotations) => {
+    const { kube } = await foreign(annotations);
+    expect([jobs(kube), servers(kube), says(kube, 'DatabaseRestored')]).toEqual([[], 0, 'False RestoreNotPossible']);
+    expect([says(kube, 'Stalled'), message(kube)]).toEqual(['True RestoreNotPossible', REFUSED]);
+  });
+
+  it('is loaded where it consents: of that deployment alone, from its folder, with the own key', async () => {
+    const controller = await foreign(consent);
+    const { kube } = controller;
+    const pod = jobs(kube)[0]?.spec.template.spec;
+    expect(pod?.initContainers[1]?.args).toEqual(
+      expect.arrayContaining(['--namespace=prod', '--deployment=old', '--tenant=prod-uid/old-uid']),
+    );
+    expect(jobs(kube)[0]?.metadata.namespace).toBe('team');
+    expect(message(kube)).toMatch(/^A backup of prod\/old is being loaded\./);
+    ends(kube, 0, REPORT);
+    await passes(controller);
+    expect(message(kube)).toMatch(/^The database began with backup \S+ of prod\/old, /);
+  });
+
+  it('is not loaded after the consent was taken back, unless that has begun', async () => {
+    const controller = await foreign(consent);
+    const { kube } = controller;
+    await setConsent(kube, null);
+    await passes(controller);
+    expect([jobs(kube).length, says(kube, 'DatabaseRestored')]).toEqual([1, 'False Restoring']);
+    await removeJob(kube);
+    await passes(controller);
+    expect([jobs(kube).length, says(kube, 'DatabaseRestored')]).toEqual([0, 'False RestoreNotPossible']);
+    await setConsent(kube, consent);
+    await passes(controller);
+    expect(jobs(kube)).toHaveLength(1);
+  });
+
+  it('is not loaded into a database of another driver', async () => {
+    const { kube, ...controller } = await foreign(consent);
+    await removeJob(kube);
+    const writing = { fieldManager: 'controller', subresource: 'status' } as const;
+    await kube.mergePatch(APP_DEPLOYMENTS, OLD, { status: { databaseDriver: 'cloudnative-pg' } }, writing);
+    await passes({ kube, ...controller });
+    expect([jobs(kube).length, message(kube)]).toEqual([
+      0,
+      expect.stringMatching(
+        /^The database of prod\/old has driver cloudnative-pg, and this one has driver pod/,
+      ) as string,
+    ]);
+  });
 });
 
 describe('a record that begins with a backup', () => {

@@ -230,17 +230,18 @@ export function inFolder(
   return { ...commonOf(inputs), name, image, args: ['backup', ...args, `--folder=${FOLDER}`], volumeMounts: MOUNTS };
 }
 
-/** Runs `davit backup` with these arguments and those that say where the store is. */
+/** Runs `davit backup` with these arguments and those that say where the store is. `namespace`: whose backups they are. */
 export function inStore(
   { inputs, means: { store, image } }: DatabaseJob,
   name: string,
   [command, ...args]: readonly [string, ...string[]],
+  namespace = namespaceOf(inputs.record),
 ): IContainer {
   return {
     ...commonOf(inputs),
     name,
     image,
-    args: ['backup', command, ...storeOptions(store), `--namespace=${namespaceOf(inputs.record)}`, ...args],
+    args: ['backup', command, ...storeOptions(store), `--namespace=${namespace}`, ...args],
     volumeMounts: [...MOUNTS, { name: 'store', mountPath: CREDENTIALS, readOnly: true }],
   };
 }

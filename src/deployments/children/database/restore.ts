@@ -72,12 +72,17 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
         spec: jobPod(job, {
           initContainers: [
             inWholeDatabase(job, CHECK_CONTAINER, CHECK, env),
-            inStore(job, FETCH_CONTAINER, [
-              'fetch',
-              ...fetchOptionsOf(job.restore),
-              ...job.source.tenants.map((tenant) => `--tenant=${tenant}`),
-              ...restoredInto(job),
-            ]),
+            inStore(
+              job,
+              FETCH_CONTAINER,
+              [
+                'fetch',
+                ...fetchOptionsOf(job.restore),
+                ...job.source.tenants.map((tenant) => `--tenant=${tenant}`),
+                ...restoredInto(job),
+              ],
+              job.source.namespace,
+            ),
           ],
           containers: [inWholeDatabase(job, RESTORE_CONTAINER, LOAD, env)],
         }),

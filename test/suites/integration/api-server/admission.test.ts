@@ -591,6 +591,23 @@ describe('a database that begins with a backup', () => {
   });
 });
 
+describe('the backups of a deployment', () => {
+  const lent = (to: string | null): object => ({ metadata: { annotations: { 'davit.dev/backups-for': to } } });
+  const words = 'so you must not let another namespace have the backups of this deployment';
+  it('are given to another namespace by who may get the volumes, and taken back by everybody', async () => {
+    await make(docker(), 'lends');
+    expect(await patch(EDITOR, 'lends', lent('staging/1'))).toMatchObject({
+      status: 403,
+      message: expect.stringContaining(words) as string,
+    });
+    expect(await patch(KUBERNETES_EDITOR, 'lends', lent('staging/1'))).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'lends', lent('staging/1 other/2'))).message).toContain(words);
+    for (const body of [{ spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }, lent('staging/1'), lent(null)])
+      expect(await patch(EDITOR, 'lends', body), JSON.stringify(body)).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'lends', lent('staging/1'))).message).toContain(words);
+  });
+});
+
 describe('claims', () => {
   it('need the right to get them', async () => {
     expect(await create(READS_SOME, claim('mine'))).toMatchObject({ message: '', status: 201 });
