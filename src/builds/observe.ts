@@ -1,5 +1,6 @@
 // Collects the observed state of a build (builds/observed.ts) from the watch caches.
 
+import type { Job } from '../deployments/assess/jobs.ts';
 import { pausedBy } from '../deployments/assess/pause.ts';
 import { BUILD_IS, type Caches, REVISION_ID } from '../deployments/cluster/caches.ts';
 import { buildName } from '../deployments/record/names.ts';
@@ -12,7 +13,6 @@ import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { BuildCaches } from './caches.ts';
 import type { ObservedBuild } from './observed.ts';
-import type { ObservedJob } from './observed-job.ts';
 import { type Contender, nextTurns } from './turns.ts';
 
 export interface BuildToDo extends ObservedBuild {
@@ -21,7 +21,7 @@ export interface BuildToDo extends ObservedBuild {
 
 /** A build without a record, revision or tenant, and its Job if there is one. */
 export interface Orphan {
-  readonly orphan: ObservedJob | undefined;
+  readonly orphan: Job | undefined;
 }
 
 export interface Observation {

@@ -1,9 +1,10 @@
 // The observed state of a build and of the builds that compete with it.
 
+import type { Job } from '../deployments/assess/jobs.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { BuildSettings } from '../schema/settings.ts';
-import type { BuildPod, ObservedJob } from './observed-job.ts';
 import type { Contender } from './turns.ts';
 
 export interface ObservedBuild {
@@ -11,9 +12,9 @@ export interface ObservedBuild {
   readonly record: AppDeployment;
   /** The record's revisions including this one, newest first. */
   readonly siblings: readonly AppRevision[];
-  readonly job: ObservedJob | undefined;
+  readonly job: Job | undefined;
   /** The newest of the Job's pods. */
-  readonly pod: BuildPod | undefined;
+  readonly pod: Pod | undefined;
   /** All unfinished builds of the platform. Collected only if this build is queued, otherwise empty. */
   readonly others: readonly AppRevision[];
   /** What decides whether one of `others` takes a place, or could take one. */

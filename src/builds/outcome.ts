@@ -1,11 +1,11 @@
 // Derives the progress of a build from its Job, its pod and its last status only, so that a restart loses nothing.
 
 import { failsToPull, pullFailureOf } from '../deployments/assess/image-pull.ts';
-import type { ContainerStatus } from '../deployments/assess/observed.ts';
+import type { Job } from '../deployments/assess/jobs.ts';
+import type { ContainerStatus, ObservedCondition, Pod } from '../deployments/assess/observed.ts';
 import type { BuildPhase, BuildReason, BuildStatus } from '../schema/build.ts';
 import { quoted, shortened } from '../schema/text.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
-import type { BuildPod, JobCondition, ObservedJob } from './observed-job.ts';
 
 export interface BuildOutcome {
   readonly phase: BuildPhase & ('AwaitingBuild' | 'Building' | 'Built' | 'Failed');
@@ -30,7 +30,7 @@ const PATIENCE_MS = 120_000;
 export const CATCH_UP_MS = 10_000;
 
 /** `before` is the last status of the build. Its `startedAt` is the time at which the Job was created. */
-export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
+export function outcomeOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Date): BuildOutcome {
   const commit = commitFrom(containerOf(pod, 'fetch'));
   const progress = progressOf(job, pod, before, now);
   // A build that runs cannot wait for its pod again: its pod or its Job was deleted, and the other's end is observed soon.
@@ -41,7 +41,7 @@ export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: B
   };
 }
 
-function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
+function progressOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Date): BuildOutcome {
   const fetch = containerOf(pod, 'fetch');
   const plan = containerOf(pod, 'plan');
   const build = containerOf(pod, 'build');
@@ -81,11 +81,11 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
 }
 
 /** Whether the Job has failed so recently that its pod may not have been observed as it is. */
-export function isCatchingUp(job: ObservedJob, now: Date): boolean {
+export function isCatchingUp(job: Job, now: Date): boolean {
   return Math.abs(now.getTime() - Date.parse(failedCondition(job)?.lastTransitionTime ?? '')) < CATCH_UP_MS;
 }
 
-function failedCondition({ status }: ObservedJob): JobCondition | undefined {
+function failedCondition({ status }: Job): ObservedCondition | undefined {
   return status?.conditions?.find((condition) => FAILED.has(condition.type) && condition.status === 'True');
 }
 
@@ -102,7 +102,7 @@ function failed(failure: BuildFailure): BuildOutcome {
   return { phase: 'Failed', ...failure };
 }
 
-function containerOf(pod: BuildPod | undefined, name: string): ContainerStatus | undefined {
+function containerOf(pod: Pod | undefined, name: string): ContainerStatus | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = pod?.status ?? {};
   return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
 }
@@ -112,7 +112,7 @@ function commitFrom(fetch: ContainerStatus | undefined): string | undefined {
   return exitCode === 0 ? /^[0-9a-f]{40,64}$/.exec(message.trim())?.[0] : undefined;
 }
 
-function evicted(pod: BuildPod | undefined): BuildFailure | undefined {
+function evicted(pod: Pod | undefined): BuildFailure | undefined {
   const { reason, message, phase } = pod?.status ?? {};
   if (
     phase !== 'Failed' ||
@@ -142,7 +142,7 @@ function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
   };
 }
 
-function withoutPod({ metadata }: ObservedJob, before: BuildStatus, now: Date): BuildOutcome {
+function withoutPod({ metadata }: Job, before: BuildStatus, now: Date): BuildOutcome {
   if (!isOutOfPatience(before, now))
     return buildOutcome('AwaitingBuild', 'PodStarting', 'The build pod is being created.');
   return buildOutcome(
@@ -157,7 +157,7 @@ function isOutOfPatience({ startedAt }: BuildStatus, now: Date): boolean {
 }
 
 function hindrance(
-  pod: BuildPod,
+  pod: Pod,
   containers: readonly (ContainerStatus | undefined)[],
   before: BuildStatus,
   now: Date,

@@ -1,6 +1,7 @@
 // Reconciles one build: observe, decide, report, act. It writes only status.build of the AppRevision and objects in the
 // builds' namespace.
 
+import type { Job } from '../deployments/assess/jobs.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { abortable } from '../lib/controller/clients/wrap-client.ts';
 import { overlayWrite } from '../lib/controller/cluster.ts';
@@ -13,7 +14,6 @@ import { FINAL_PHASES } from '../schema/build.ts';
 import { type BuildReporting, makeBuildReports } from './build-reports.ts';
 import type { BuildCaches } from './caches.ts';
 import { observeBuild } from './observe.ts';
-import type { ObservedJob } from './observed-job.ts';
 import { isHindrance } from './source-access.ts';
 import { type StartOptions, startBuild, startHindrance } from './start.ts';
 import { nextBuildStep } from './step.ts';
@@ -31,7 +31,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   const inTurn = makeLock();
 
   /** Deletes the credentials of a finished Job, once per process and Job. */
-  async function forgetCredentials(job: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
+  async function forgetCredentials(job: Job, revisionId: string, client: KubeClient): Promise<void> {
     const { uid = '' } = job.metadata;
     if (forgotten.has(uid)) return;
     await removeCredentials(job, revisionId, client);
@@ -83,7 +83,7 @@ interface JobRemoval extends Pick<BuildReconcilerOptions, 'builds'>, Pick<BuildR
   readonly client: KubeClient;
 }
 
-async function removeJob({ metadata }: ObservedJob, { client, builds, caches }: JobRemoval): Promise<void> {
+async function removeJob({ metadata }: Job, { client, builds, caches }: JobRemoval): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {
     const left = await client.remove(JOBS, { namespace, name }, { uid, propagationPolicy: 'Background' });
@@ -96,7 +96,7 @@ async function removeJob({ metadata }: ObservedJob, { client, builds, caches }: 
 }
 
 /** Deletes the credentials of a finished Job. */
-async function removeCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
+async function removeCredentials({ metadata }: Job, revisionId: string, client: KubeClient): Promise<void> {
   const { namespace = '' } = metadata;
   for (const part of ['source', 'push']) {
     const ref = { namespace, name: `${buildName(revisionId)}-${part}` };

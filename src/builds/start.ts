@@ -1,6 +1,8 @@
 // Creates the Job of a build, suspended, then its Secrets, and resumes the Job. Every step is idempotent, so a retry
 // after a failure continues and never creates a second Job.
 
+import type { INode } from 'kubernetes-models/v1/Node';
+import type { Job } from '../deployments/assess/jobs.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { settleAll } from '../deployments/cluster/settle-all.ts';
 import { hasDrifted } from '../deployments/plan/drift.ts';
@@ -10,7 +12,7 @@ import { type RegistrySettings, repositoryOf, uploadTag } from '../deployments/r
 import { overlayWrite } from '../lib/controller/cluster.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../lib/errors.ts';
 import { JOBS, NODES, SECRETS } from '../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { KubeClient, KubeObject, Read } from '../lib/kube/client.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
@@ -18,7 +20,6 @@ import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from './
 import { makeBuildJob, makeBuildSecrets } from './job/job.ts';
 import { buildNamespaceObjects } from './job/namespace.ts';
 import type { BuildToDo } from './observe.ts';
-import type { ObservedJob } from './observed-job.ts';
 import type { RegistryAccess } from './registry/access.ts';
 import { loginIn, type RegistryLogin } from './registry/docker-config.ts';
 import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';
@@ -74,7 +75,7 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
     const patch = { metadata: { uid }, spec: { suspend: false } };
     overlayWrite(
       shell.caches,
-      await client.mergePatch<ObservedJob>(JOBS, { namespace, name }, patch, { fieldManager: FIELD_MANAGER }),
+      await client.mergePatch<Job>(JOBS, { namespace, name }, patch, { fieldManager: FIELD_MANAGER }),
     );
   }
   return undefined;
@@ -141,32 +142,25 @@ function missingSecret(name: string, { builds }: Settings): BuildHindrance {
   };
 }
 
-interface Node extends KubeObject {
-  readonly spec?: { readonly unschedulable?: boolean };
-  readonly status?: {
-    readonly runtimeHandlers?: readonly { readonly features?: { readonly userNamespaces?: boolean } }[];
-  };
-}
-
 /**
  * In mode `auto`, uses user namespaces only if every schedulable node supports them, since the build's node is not
  * known yet.
  */
 async function modeOf({ builds }: Settings, client: KubeClient): Promise<BuilderMode> {
   if (builds.mode !== 'auto') return builds.mode;
-  const { items } = await client.listAll<Node>(NODES);
+  const { items } = await client.listAll<Read<INode>>(NODES);
   const nodes = items.filter(({ spec }) => spec?.unschedulable !== true);
-  const have = ({ status }: Node): boolean =>
+  const have = ({ status }: Read<INode>): boolean =>
     status?.runtimeHandlers?.some(({ features }) => features?.userNamespaces === true) ?? false;
   return nodes.length > 0 && nodes.every(have) ? 'userns' : 'rootless';
 }
 
-async function makeJob(inputs: BuildInputs, client: KubeClient): Promise<ObservedJob> {
+async function makeJob(inputs: BuildInputs, client: KubeClient): Promise<Job> {
   try {
-    return (await client.create(JOBS, makeBuildJob(inputs))) as ObservedJob;
+    return (await client.create(JOBS, makeBuildJob(inputs))) as Job;
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
-    return client.get<ObservedJob>(JOBS, { namespace: inputs.settings.namespace, name: buildName(inputs.revisionId) });
+    return client.get<Job>(JOBS, { namespace: inputs.settings.namespace, name: buildName(inputs.revisionId) });
   }
 }
 

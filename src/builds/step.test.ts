@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { ContainerStatus } from '../deployments/assess/observed.ts';
+import type { Job } from '../deployments/assess/jobs.ts';
+import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { defaultSettings } from '../schema/settings.ts';
 import type { ObservedBuild } from './observed.ts';
-import type { BuildPod, ObservedJob } from './observed-job.ts';
 import { nextBuildStep } from './step.ts';
 
 const now = new Date('2026-01-01T01:00:00Z');
@@ -28,7 +28,7 @@ function revision(build?: Partial<BuildStatus>, serial = 1): AppRevision {
 
 function job(
   details: { suspend?: boolean; deletionTimestamp?: string; failed?: string; condition?: string; at?: string } = {},
-): ObservedJob {
+): Job {
   const { suspend = false, deletionTimestamp, failed, condition = 'Failed', at = earlier } = details;
   return {
     apiVersion: 'batch/v1',
@@ -57,8 +57,8 @@ const running: State = { running: {} };
 
 function pod(
   states: { fetch?: State; plan?: State; build?: State },
-  more: Partial<NonNullable<BuildPod['status']>> = {},
-): BuildPod {
+  more: Partial<NonNullable<Pod['status']>> = {},
+): Pod {
   const status = (name: 'fetch' | 'plan' | 'build'): ContainerStatus[] => {
     const state = states[name];
     return state ? [{ name, state }] : [];

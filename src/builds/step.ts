@@ -1,6 +1,7 @@
 // The next step of a build: its new status and the next action. It depends only on the observed state, so a restarted
 // controller continues where the previous one stopped.
 
+import type { Job } from '../deployments/assess/jobs.ts';
 import { commitOf, commitWordsOf, isBuilt, sameBuild } from '../deployments/record/build-source.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { interrupterOf } from '../deployments/record/requester.ts';
@@ -10,7 +11,6 @@ import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBe
 import { rfc3339 } from '../schema/conditions.ts';
 import type { BuildSettings } from '../schema/settings.ts';
 import type { ObservedBuild } from './observed.ts';
-import type { ObservedJob } from './observed-job.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
 import { isHindered, isInterrupted, nextTurns } from './turns.ts';
 
@@ -75,7 +75,7 @@ export function queuedAgain(
   return { ...build, phase: 'Queued', reason, message };
 }
 
-function runs(job: ObservedJob | undefined): boolean {
+function runs(job: Job | undefined): boolean {
   return job !== undefined && job.spec?.suspend !== true;
 }
 
@@ -92,7 +92,7 @@ function isUnwanted({ revision, siblings, settings, record }: ObservedBuild, { p
   return isKnown && !sameBuild(newest, revision);
 }
 
-function cancelled(build: BuildStatus, job: ObservedJob | undefined, now: Date): BuildStep {
+function cancelled(build: BuildStatus, job: Job | undefined, now: Date): BuildStep {
   return {
     status: ended(build, 'Skipped', 'Superseded', 'A newer revision took its place, so the build was cancelled.', now),
     ...(job && { act: 'removeJob' }),

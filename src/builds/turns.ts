@@ -1,6 +1,7 @@
 // Selects the builds that may start. Within the limits, builds of the tenant with the fewest running builds come first,
 // then those that have waited longest. What cannot begin takes no turn, and what has no pod and gets none takes no place.
 
+import type { Job } from '../deployments/assess/jobs.ts';
 import { commitOf, sameBuild } from '../deployments/record/build-source.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -8,7 +9,6 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { type BuildReason, type BuildStatus, isBegun } from '../schema/build.ts';
 import { INTERRUPT_ANNOTATION } from '../schema/meta.ts';
 import type { BuildSettings } from '../schema/settings.ts';
-import type { ObservedJob } from './observed-job.ts';
 
 /** What decides whether an unfinished build takes a place, or could take one. */
 export interface Contender {
@@ -16,7 +16,7 @@ export interface Contender {
   readonly record: AppDeployment | undefined;
   /** The record's revisions, newest first. */
   readonly siblings: readonly AppRevision[];
-  readonly job: ObservedJob | undefined;
+  readonly job: Job | undefined;
   readonly isPaused: boolean;
 }
 

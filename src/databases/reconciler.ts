@@ -1,5 +1,7 @@
 // Reconciles one operation: observe, decide, report, act. It writes the operation, and what does its work.
 
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
 import { pausedBy } from '../deployments/assess/pause.ts';
 import { type Caches, DEPLOYMENT_NAMED } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
@@ -12,7 +14,7 @@ import { endAll } from '../lib/controller/store.ts';
 import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import { AlreadyExists, NotFound, undefinedIfNotFound } from '../lib/errors.ts';
 import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../lib/kube/api-resources.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
+import type { KubeObject, Read } from '../lib/kube/client.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../schema/datastore-operation.ts';
@@ -176,20 +178,6 @@ async function start({ operation, record }: ObservedOperation, kind: BackupKind,
   }
 }
 
-interface Container {
-  readonly name: string;
-  readonly args?: readonly string[];
-}
-
-interface CronJob extends KubeObject {
-  readonly spec: {
-    readonly jobTemplate: {
-      readonly metadata?: object;
-      readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
-    };
-  };
-}
-
 /** As `kubectl create job --from` makes it, so that it counts among the runs of the CronJob. */
 async function dumpJob(
   operation: DatastoreOperation,
@@ -198,27 +186,28 @@ async function dumpJob(
 ): Promise<KubeObject | undefined> {
   const cached = cronJobOf(record, caches);
   // The cache holds no templates.
-  const cronJob = cached && (await client.get<CronJob>(CRON_JOBS, placeOf(cached)).catch(undefinedIfNotFound));
-  if (!cronJob) return undefined;
-  const { apiVersion, metadata, spec } = cronJob;
+  const cronJob = cached && (await client.get<Read<ICronJob>>(CRON_JOBS, placeOf(cached)).catch(undefinedIfNotFound));
+  const { metadata: template, spec } = cronJob?.spec?.jobTemplate ?? {};
+  if (!cronJob || !spec) return undefined;
+  const { apiVersion, metadata } = cronJob;
   const { name, uid = '' } = metadata;
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      ...spec.jobTemplate.metadata,
+      ...template,
       name: workName(operation),
       ...(operation.metadata.namespace !== undefined && { namespace: operation.metadata.namespace }),
       annotations: { 'cronjob.kubernetes.io/instantiate': 'manual' },
       ownerReferences: [{ apiVersion, kind: 'CronJob', name, uid, controller: true }],
     },
-    spec: operation.spec.action === 'Backup' ? byHand(spec.jobTemplate.spec) : spec.jobTemplate.spec,
+    spec: operation.spec.action === 'Backup' ? byHand(spec) : spec,
   } as KubeObject;
 }
 
 /** Whose backup retention neither counts nor deletes. */
-function byHand({ template, ...spec }: CronJob['spec']['jobTemplate']['spec']): object {
-  const containers = template.spec.containers.map((container) =>
+function byHand({ template, ...spec }: IJobSpec): object {
+  const containers = template.spec?.containers.map((container) =>
     container.name === UPLOAD_CONTAINER ? { ...container, args: [...(container.args ?? []), '--by-hand'] } : container,
   );
   return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };

@@ -1,12 +1,14 @@
 // Reads the logs of a record's pods through the API server with the caller's token: a few streams at a time, until all are read or
 // a limit is reached.
 
+import type { IContainerStatus } from 'kubernetes-models/v1/ContainerStatus';
+import type { IPod } from 'kubernetes-models/v1/Pod';
 import { partsOf } from '../deployments/record/parts.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { tooManyLogs } from '../lib/http/http-error.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { KubeClient, Read } from '../lib/kube/client.ts';
 import { type ContainerLog, logPath } from '../lib/kube/log-path.ts';
 import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -33,20 +35,7 @@ import {
 import { byOf, type Page } from './lines.ts';
 import { pushInTurns } from './push-in-turns.ts';
 
-export interface PodObject extends KubeObject {
-  readonly status?: {
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-    readonly containerStatuses?: readonly ContainerStatus[];
-  };
-}
-interface ContainerStatus {
-  readonly name: string;
-  readonly restartCount?: number;
-  /** Empty until the container has started. */
-  readonly containerID?: string;
-  readonly state?: { readonly running?: object; readonly terminated?: { readonly containerID?: string } };
-  readonly lastState?: { readonly terminated?: { readonly containerID?: string } };
-}
+export type PodObject = Read<IPod>;
 
 export interface Reading {
   readonly page: Omit<Page, 'done'>;
@@ -140,7 +129,7 @@ function streamsOf({
   status: { initContainerStatuses = [], containerStatuses = [] } = {},
 }: PodObject): StartLog[] {
   return [...initContainerStatuses, ...containerStatuses].flatMap((status) => {
-    const { name, restartCount = 0, containerID = '', state, lastState } = status;
+    const { name, restartCount, containerID = '', state, lastState } = status;
     const isBetween = waitsToBeRestarted(status);
     const log = { pod: metadata.name, container: name };
     const before = lastState?.terminated?.containerID;
@@ -151,7 +140,7 @@ function streamsOf({
 }
 
 /** The node then gives the log before the restart for both. */
-function waitsToBeRestarted({ state, lastState }: ContainerStatus): boolean {
+function waitsToBeRestarted({ state, lastState }: IContainerStatus): boolean {
   const hasNone = state?.running === undefined && !state?.terminated?.containerID;
   return hasNone && lastState?.terminated !== undefined;
 }

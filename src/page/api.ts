@@ -5,6 +5,7 @@ import type { Deployment, DeploymentList, PatchDeployment } from '../deployments
 import type { RevisionDiff, RevisionList } from '../deployments/http/revisions/payloads.ts';
 import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
+import type * as schema from '../schema/findings.ts';
 import type { Credentials } from './credentials.ts';
 import type { ListState } from './route.ts';
 
@@ -30,10 +31,7 @@ export interface LogSource {
 }
 
 /** What is wrong with a field. `loc` begins with the part of the request. */
-export interface Finding {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-}
+export type Finding = Pick<schema.Finding, 'loc' | 'msg'>;
 
 /** What the API refused, or why it could not be asked, as a sentence. */
 export class ApiError extends Error {

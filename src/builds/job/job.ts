@@ -5,7 +5,6 @@ import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
-import type { Manifest } from '../../deployments/children/manifest.ts';
 import { cpuQuantity, memoryQuantity, storageQuantity } from '../../deployments/children/quantity.ts';
 import type { Secret } from '../../deployments/children/secrets.ts';
 import { buildName } from '../../deployments/record/names.ts';
@@ -17,6 +16,7 @@ import {
   revisionTag,
   tenantRepositories,
 } from '../../deployments/record/registry-names.ts';
+import type { Manifest } from '../../lib/kube/client.ts';
 import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../schema/meta.ts';
 import type { BuildSettings, ProxySettings } from '../../schema/settings.ts';
 import { literal } from '../../schema/text.ts';

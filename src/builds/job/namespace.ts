@@ -2,9 +2,8 @@
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
-import type { Manifest } from '../../deployments/children/manifest.ts';
 import { cpuQuantity, memoryQuantity } from '../../deployments/children/quantity.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { KubeObject, Manifest } from '../../lib/kube/client.ts';
 import { BUILD_LABEL, TENANT_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 

@@ -1,6 +1,7 @@
 // The address of a record: which host it asks for, whether it may have it, and how the address is.
 
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { IIngress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
+import type { KubeObject, Read } from '../../lib/kube/client.ts';
 import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
@@ -35,10 +36,7 @@ export type AddressOutcome =
   /** Nothing may be changed now; what is there stays. */
   | { readonly is: 'undecided'; readonly host: string };
 
-interface Ingress extends KubeObject {
-  readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
-  readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly object[] } };
-}
+type Ingress = Read<IIngress>;
 
 interface HttpRoute extends KubeObject {
   readonly spec?: { readonly hostnames?: readonly string[] };

@@ -1,7 +1,8 @@
 // The volume of a record's own PostgreSQL: whether it is there, whether it stays, and how large it is. A volume that was
 // used once is never replaced by an empty one without an explicit word.
 
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
+import type { KubeObject, Read } from '../../lib/kube/client.ts';
 import {
   APPLIED_ANNOTATION,
   CNPG_CLUSTER_LABEL,
@@ -19,23 +20,13 @@ import {
   isOurs,
   knownDatabase,
   type ObservedChildren,
-  type ObservedCondition,
   type PostgresClusterSeen,
   refText,
   refTo,
   volumeClaimOf,
 } from './observed.ts';
 
-/** core/v1 PersistentVolumeClaim, as far as it is read. */
-interface Claim extends KubeObject {
-  readonly spec?: { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
-  readonly status?: {
-    readonly phase?: string;
-    readonly capacity?: Readonly<Record<string, string>>;
-    readonly conditions?: readonly ObservedCondition[];
-    readonly allocatedResourceStatuses?: Readonly<Record<string, string>>;
-  };
-}
+type Claim = Read<IPersistentVolumeClaim>;
 
 /** Failures after which no pod that uses the volume may be started or replaced. */
 export const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([

@@ -183,6 +183,9 @@ export interface Pod extends KubeObject {
   };
   readonly status?: {
     readonly phase?: string;
+    /** The kubelet writes both on an eviction. */
+    readonly reason?: string;
+    readonly message?: string;
     readonly observedGeneration?: number;
     readonly conditions?: readonly ObservedCondition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];

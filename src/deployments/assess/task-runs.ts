@@ -31,9 +31,17 @@ import {
 } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
 
+/** The labels of the pods that a Job makes. */
+export interface PodTemplate {
+  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
+}
+
 /** The used part of batch/v1 CronJob. */
 export interface CronJob extends KubeObject {
-  readonly spec?: { readonly suspend?: boolean };
+  readonly spec?: {
+    readonly suspend?: boolean;
+    readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
+  };
   readonly status?: { readonly lastScheduleTime?: string };
 }
 

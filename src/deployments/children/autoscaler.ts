@@ -2,7 +2,7 @@
 
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { KubeObject, Manifest } from '../../lib/kube/client.ts';
 import type { Resolved } from '../../schema/app-revision.ts';
 import { JOBS_PER_POD, type QueueDepth } from '../../schema/queue-depth.ts';
 import { workerNames } from '../../schema/worker-parts.ts';
@@ -11,7 +11,6 @@ import { names } from '../record/names.ts';
 import { autoscaledParts, followsDepth, scaleOf } from '../record/scale.ts';
 import { postgresUri } from './env.ts';
 import type { Inputs } from './inputs.ts';
-import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 type Autoscaler = Manifest<IHorizontalPodAutoscaler>;

@@ -2,6 +2,7 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import type { Manifest } from '../../lib/kube/client.ts';
 import {
   COMPONENT_LABEL,
   type Component,
@@ -20,7 +21,6 @@ import { backedUp } from './database/backup.ts';
 import { restored } from './database/restore.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
-import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './service.ts';
 

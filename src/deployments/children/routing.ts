@@ -1,12 +1,11 @@
 // The address of a record: an Ingress, or an HTTPRoute of the platform's Gateway. It belongs to no revision.
 
 import type { IIngress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
-import type { KubeObject, ObjectMeta } from '../../lib/kube/client.ts';
+import type { KubeObject, Manifest, ObjectMeta } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { SERVICE_PORT } from '../../schema/meta.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
 import { names } from '../record/names.ts';
-import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 export type Ingress = Manifest<IIngress>;

@@ -1,11 +1,11 @@
 // The Services of the main service, for addresses and other pods of the cluster, and of a record's own Redis.
 
 import type { IService } from 'kubernetes-models/v1/Service';
+import type { Manifest } from '../../lib/kube/client.ts';
 import { SERVICE_PORT } from '../../schema/meta.ts';
 import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
-import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 export type Service = Manifest<IService>;

@@ -2,13 +2,13 @@
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { Manifest } from '../../lib/kube/client.ts';
 import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
 import { type Migrate, timeoutOf } from '../../schema/migrate.ts';
 import { type Task, taskSecondsOf } from '../../schema/tasks.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
-import type { Manifest } from './manifest.ts';
 import { ONCE, oneOffPodTemplate } from './one-off-pod.ts';
 import { ownedMeta } from './owner.ts';
 

@@ -3,6 +3,7 @@
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import { ownValue } from '../../lib/json-value.ts';
+import type { Manifest } from '../../lib/kube/client.ts';
 import type { Scaled, Sized } from '../../schema/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, SECRETS_ANNOTATION } from '../../schema/meta.ts';
 import { healthOf } from '../record/health.ts';
@@ -13,7 +14,6 @@ import { followsDepth, scaleOf } from '../record/scale.ts';
 import { withApiToken } from './api-token.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
-import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 

@@ -7,6 +7,7 @@ import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../schem
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import type { Job } from '../assess/jobs.ts';
 import type { ObservedCondition, Pod, PodContainer } from '../assess/observed.ts';
+import type { CronJob, PodTemplate } from '../assess/task-runs.ts';
 
 /** Prefixes of the labels and annotations that Davit reads. */
 const READ = ['davit.dev/', 'app.kubernetes.io/'];
@@ -84,11 +85,6 @@ function slimContainer({ name, image, resources, restartPolicy }: PodContainer):
   };
 }
 
-/** The labels of the pods that it makes. */
-interface PodTemplate {
-  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
-}
-
 type WholeJob = Job & { readonly spec?: { readonly template?: PodTemplate } };
 
 /**
@@ -125,14 +121,6 @@ const LONGEST_WORDS = 4096;
 function slimCondition(condition: ObservedCondition): ObservedCondition {
   const { message } = condition;
   return message === undefined ? condition : { ...condition, message: message.slice(0, LONGEST_WORDS) };
-}
-
-interface CronJob extends KubeObject {
-  readonly spec?: {
-    readonly suspend?: boolean;
-    readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
-  };
-  readonly status?: { readonly lastScheduleTime?: string };
 }
 
 /**

@@ -1,6 +1,7 @@
 // The plan: an unordered list of actions that change the observed state to the wanted one. Pure; it executes nothing.
 
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
+import type { KubeObject, Read } from '../../lib/kube/client.ts';
 import {
   APPLIED_ANNOTATION,
   COMPONENT_LABEL,
@@ -23,6 +24,7 @@ import {
 } from '../assess/observed.ts';
 import { isUnended } from '../assess/pod-failures.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
+import type { CronJob, PodTemplate } from '../assess/task-runs.ts';
 import { isControlled } from '../assess/terminating-pods.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn } from '../record/names.ts';
@@ -206,17 +208,13 @@ function isStillUsed({ metadata }: KubeObject, observed: ObservedChildren): bool
       ]),
     ]),
   );
-  return [...observed.pods.filter(isUnended), ...runTemplatesOf(observed)].some(({ metadata: { labels } }) =>
-    using.has(`${labels?.[COMPONENT_LABEL]} ${labels?.[REVISION_LABEL]}`),
+  return [...observed.pods.filter(isUnended), ...runTemplatesOf(observed)].some(({ metadata }) =>
+    using.has(`${metadata?.labels?.[COMPONENT_LABEL]} ${metadata?.labels?.[REVISION_LABEL]}`),
   );
 }
 
-interface CronJob extends KubeObject {
-  readonly spec?: { readonly jobTemplate?: { readonly spec?: { readonly template?: Pick<KubeObject, 'metadata'> } } };
-}
-
 /** The pod templates of the record's CronJobs. */
-function runTemplatesOf(observed: ObservedChildren): Pick<KubeObject, 'metadata'>[] {
+function runTemplatesOf(observed: ObservedChildren): PodTemplate[] {
   return observed.children
     .filter((child) => child.kind === 'CronJob' && isOurs(child, observed))
     .flatMap((job: CronJob) => job.spec?.jobTemplate?.spec?.template ?? []);
@@ -244,12 +242,7 @@ interface Selecting extends KubeObject {
   readonly spec?: { readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
 }
 
-interface Claim extends KubeObject {
-  readonly spec?: {
-    readonly storageClassName?: string;
-    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
-  };
-}
+type Claim = Read<IPersistentVolumeClaim>;
 
 // A claim can neither shrink nor change its storage class; the API server would reject the whole apply.
 function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {

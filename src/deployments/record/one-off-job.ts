@@ -1,9 +1,10 @@
 // The Job of a command that runs once, as the plugin and the HTTP API create it with the rights of their caller.
 
+import type { IReplicaSet } from 'kubernetes-models/apps/v1/ReplicaSet';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { KubeObject, Read } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import {
@@ -28,10 +29,7 @@ export class NotRunnable extends Error {
   override readonly name = 'NotRunnable';
 }
 
-/** The used part of apps/v1 ReplicaSet. */
-export interface ReplicaSet extends KubeObject {
-  readonly spec?: { readonly template?: IPodTemplateSpec };
-}
+export type ReplicaSet = Read<IReplicaSet>;
 
 /** The active revision has no task of this name. */
 export class NoSuchTask extends NotRunnable {}

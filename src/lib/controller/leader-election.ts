@@ -1,10 +1,12 @@
 // One of several replicas leads: whoever holds the Lease. Built on nothing but the Lease's resourceVersion and our own
 // clock; the times that others write down are never compared with ours.
 
+import type { ILease } from 'kubernetes-models/coordination.k8s.io/v1/Lease';
+import type { ILeaseSpec } from 'kubernetes-models/coordination.k8s.io/v1/LeaseSpec';
 import type { Logger } from 'pino';
 import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
 import { apiVersionOf, LEASES } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { KubeClient, Read } from '../kube/client.ts';
 import { type Clock, microTime, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
@@ -39,17 +41,7 @@ export interface LeaderElectionOptions {
 /** How a candidacy ended: released on request, lost to time or to another, or on request before it ever led. */
 export type ElectionOutcome = 'released' | 'lost' | 'never led';
 
-interface LeaseSpec {
-  readonly holderIdentity?: string;
-  readonly leaseDurationSeconds?: number;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-  readonly leaseTransitions?: number;
-}
-
-interface Lease extends KubeObject {
-  readonly spec?: LeaseSpec;
-}
+type Lease = Read<ILease>;
 
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
@@ -180,7 +172,7 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
     seen = { lease, spec, at: seen?.spec === spec ? seen.at : clock.elapsed() };
   }
 
-  function nextSpec(current: LeaseSpec, acquiring: boolean): LeaseSpec {
+  function nextSpec(current: ILeaseSpec, acquiring: boolean): ILeaseSpec {
     const renewTime = microTime(clock.now());
     if (acquiring) acquireTime = renewTime;
     const another = current.holderIdentity !== undefined && current.holderIdentity !== identity;

@@ -42,6 +42,12 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
+/** A kind of kubernetes-models with Davit's type of metadata, as a maker returns it. */
+export type Manifest<Kind> = Omit<Kind, 'metadata'> & KubeObject;
+
+/** The same as the API server returns it. */
+export type Read<Kind> = Omit<Kind, keyof KubeObject> & KubeObject;
+
 /** A Secret. The values of `data` are in base64. */
 export interface SecretObject extends KubeObject {
   readonly type?: string;

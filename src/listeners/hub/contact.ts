@@ -1,20 +1,14 @@
 // Whether a listener's cluster reports, by when this process saw its Lease change. The times in the Lease are another clock's
 // and are not used.
 
+import type { ILease } from 'kubernetes-models/coordination.k8s.io/v1/Lease';
 import { present } from '../../lib/json-value.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import type { Read } from '../../lib/kube/client.ts';
 import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../schema/conditions.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { ACCEPT_CLUSTER_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../schema/meta.ts';
 
-/** The used part of coordination.k8s.io/v1 Lease. */
-export interface Lease extends KubeObject {
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly renewTime?: string;
-    readonly leaseTransitions?: number;
-  };
-}
+export type Lease = Read<ILease>;
 
 export interface Heard {
   readonly lease: Lease | undefined;

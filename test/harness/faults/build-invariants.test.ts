@@ -1,8 +1,9 @@
 // What the judges of builds let pass, and what not; and what the played pods say, read by the controller's own rules.
 
 import { expect, it } from 'vitest';
-import type { BuildPod, ObservedJob } from '../../../src/builds/observed-job.ts';
 import { outcomeOf } from '../../../src/builds/outcome.ts';
+import type { Job } from '../../../src/deployments/assess/jobs.ts';
+import type { Pod } from '../../../src/deployments/assess/observed.ts';
 import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
@@ -144,7 +145,7 @@ it.each([
   { outcomes: [fetched, planned, endOf.push(507, 'registry.example/x:1')], phase: 'Failed', reason: 'PushFailed' },
 ])('a played pod after $outcomes.length containers is read as $phase, $reason', ({ outcomes, phase, reason }) => {
   const metadata = { name: 'build-x', namespace: 'builds' };
-  const pod = { metadata, status: statusOf({ spec }, outcomes) } as unknown as BuildPod;
-  const observed = { metadata } as ObservedJob;
+  const pod = { metadata, status: statusOf({ spec }, outcomes) } as unknown as Pod;
+  const observed = { metadata } as Job;
   expect(outcomeOf(observed, pod, { phase: 'AwaitingBuild' }, NOW)).toMatchObject({ phase, reason });
 });

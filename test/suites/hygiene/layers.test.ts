@@ -109,7 +109,6 @@ const PURE = [
   'builds/planner/',
   'builds/job/',
   'builds/failures.ts',
-  'builds/observed-job.ts',
   'builds/observed.ts',
   'builds/outcome.ts',
   'builds/step.ts',

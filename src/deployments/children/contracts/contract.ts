@@ -6,13 +6,13 @@ import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-revision.ts';
 import type { ImageComponent } from '../../../schema/meta.ts';
 import type { Migrate } from '../../../schema/migrate.ts';
 import type { Task } from '../../../schema/tasks.ts';
 import type { PostgresCluster } from '../database/cluster.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 
 export interface PodContract {
   readonly workload: (

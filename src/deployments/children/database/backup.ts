@@ -2,6 +2,7 @@
 // container of Davit's image takes it to the store. Only the second one has the store's credentials, only the first the password.
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import { type BackupPlan, backupPlanOf } from '../../../schema/database.ts';
 import { BACKUP, DUMP_CONTAINER, UPLOAD_CONTAINER } from '../../../schema/meta.ts';
 import { databaseAsked } from '../../record/backup-default.ts';
@@ -9,7 +10,6 @@ import { databaseNumberOf } from '../../record/database-move.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
 import { dumpScript } from './dump-scripts.ts';
 import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod } from './job-pod.ts';

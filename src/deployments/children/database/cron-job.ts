@@ -2,9 +2,9 @@
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import { commonLabels } from '../../record/labels.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
 

@@ -2,13 +2,13 @@
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { OWNER, SUPERUSER, SUPERUSER_PASSWORD_KEY } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { majorVersion } from '../../record/image.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { makePostgresStatefulSet } from './stateful-set.ts';
 
 const SCRIPTS = '/docker-entrypoint-initdb.d';

@@ -1,6 +1,7 @@
 // The Job that loads the backup with which a record's own PostgreSQL begins. It may run again: the database says what it began with.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import type { DatabaseRestore } from '../../../schema/database.ts';
 import {
   CHECK_CONTAINER,
@@ -17,7 +18,6 @@ import { namespaceOf, uidOf } from '../../record/metadata.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
 import { backupMeans, type DatabaseJob, inStore, inWholeDatabase, jobPod, restoredInto } from './job-pod.ts';

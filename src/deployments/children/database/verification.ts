@@ -2,6 +2,7 @@
 // with what the manifest says. Its pods have no password of a database and no way to one: no network policy lets them in.
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import { type VerificationPlan, verificationPlanOf } from '../../../schema/database.ts';
 import {
   CHECK_CONTAINER,
@@ -14,7 +15,6 @@ import { databaseAsked } from '../../record/backup-default.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { makeDatabaseCronJob } from './cron-job.ts';
 import {
   backupMeans,

@@ -1,11 +1,11 @@
 // The volume of a record's own PostgreSQL. It is a separate object because claim templates cannot grow.
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { POSTGRES_IMAGE_ANNOTATION, POSTGRES_USER_ANNOTATION } from '../../../schema/meta.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { keptMeta } from '../owner.ts';
 import { storageQuantity } from '../quantity.ts';
 

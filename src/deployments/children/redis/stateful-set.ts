@@ -1,13 +1,13 @@
 // A record's own Redis (or Valkey): one pod, its password read from a file, its data on scratch space.
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { Manifest } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { commonLabels, selectorLabels } from '../../record/labels.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Manifest } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { REDIS_PORT } from '../service.ts';
