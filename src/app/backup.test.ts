@@ -368,6 +368,37 @@ describe('fetch', () => {
   });
 });
 
+describe('list', () => {
+  it('has the backups of all tenants and lives, by the store of the settings', async () => {
+    await send('2026-02-01T02:00:00Z', { tenant: 't0', uid: 'u0' });
+    await send('2026-02-02T02:00:00Z');
+    const { message } = await send('2026-02-03T02:00:00Z', { uid: 'u2' });
+    s3.objects.set('davit/team/shop--archive/u1/shop--postgres/wals/0/1', Buffer.from('wal'));
+    s3.objects.set('davit/team/shop/t9/u9/20260204T020000Z-00000000/dump', Buffer.from('cut'));
+    const folder = mkdtempSync(join(tmpdir(), 'davit-list-'));
+    const { bucket } = STORE;
+    const files = {
+      accessKeyId: 'key',
+      secretAccessKey: 'secret',
+      log: '',
+      settings: JSON.stringify({ backups: { store: { endpoint: s3.url, bucket, insecure: true } } }),
+    };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    vi.stubEnv('DAVIT_SETTINGS', join(folder, 'settings'));
+    const log = join(folder, 'log');
+    expect(await backup(['list', `--credentials=${folder}`, `--termination-log=${log}`])).toBe(0);
+    const { newest } = { newest: (JSON.parse(message) as BackupReport).name };
+    const { backups } = JSON.parse(readFileSync(log, 'utf8')) as { backups: { tenant: string; count: number }[] };
+    expect(backups).toEqual([
+      expect.objectContaining({ namespace: 'team', tenant: 't0', deployment: 'shop', count: 1 }),
+      expect.objectContaining({ namespace: 'team', tenant: 't1', deployment: 'shop', count: 2, newest }),
+    ]);
+    vi.stubEnv('DAVIT_SETTINGS', undefined);
+    expect(await backup(['list', `--credentials=${folder}`])).toBe(2);
+    vi.unstubAllEnvs();
+  });
+});
+
 describe('compare', () => {
   const CONTENTS = `{"table": "public.a", "rows": "3", "sum": "7"}
 {"largeObjects": "0", "sum": "0"}

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { AllLives } from '../deployments/archive/archive.ts';
 import { compareBackup } from '../deployments/archive/compare.ts';
 import { fetchBackup, type Taken, Unusable } from '../deployments/archive/fetch.ts';
+import { type StoredOf, storedByTenant } from '../deployments/archive/list.ts';
 import type { Retention } from '../deployments/archive/retention.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
@@ -15,6 +16,7 @@ import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.
 import type { BackupReport, SentBackup, VerificationReport } from '../schema/database.ts';
 import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
+import { loadConfig } from './config.ts';
 import { messageOf, terminate } from './termination-message.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --tenant UID --uid UID
@@ -22,11 +24,13 @@ const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --fol
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --tenant UID[/UID]...
                           [--backup NAME] [--at TIME] [--known NAME] [--into UID] [--cluster]
        davit backup compare --folder FOLDER
+       davit backup list --credentials FOLDER
 
 send takes the files of the dump to the store. fetch writes them from the newest backup, from that of this name, or from the newest of this time
 or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
 JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and what the store has then. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
-{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with.
+{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with. list prints what the store of the settings (variable DAVIT_SETTINGS)
+has of all tenants: {backups: [{namespace, tenant, deployment, count, newest, sizeBytes}]}.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
@@ -56,13 +60,15 @@ const Store = z.object({
 
 class Misuse extends Error {}
 
+type Reported = SentBackup | BackupReport | VerificationReport | { readonly backups: readonly StoredOf[] };
+
 interface Arguments {
   /** Returns what is reported. */
-  readonly run: () => Promise<SentBackup | BackupReport | VerificationReport>;
+  readonly run: () => Promise<Reported>;
   readonly terminationLog: string | undefined;
 }
 
-const COMMANDS = ['send', 'fetch', 'compare'] as const;
+const COMMANDS = ['send', 'fetch', 'compare', 'list'] as const;
 type Command = (typeof COMMANDS)[number];
 
 /** The exit code: 0, 1 after a failure, 2 for wrong arguments, and REFUSED for a backup that cannot be used. */
@@ -70,7 +76,7 @@ export async function backup([name, ...args]: readonly string[]): Promise<number
   let given: Arguments;
   try {
     const command = COMMANDS.find((one) => one === name);
-    if (command === undefined) throw new Misuse('Give the command send, fetch or compare.');
+    if (command === undefined) throw new Misuse('Give the command send, fetch, compare or list.');
     given = readArguments(command, args);
   } catch (error) {
     process.stderr.write(`davit backup: ${messageOf(error)}\n\n${USAGE}`);
@@ -117,6 +123,7 @@ type Values = Readonly<Partial<Texts & Record<Flag, boolean> & { readonly tenant
 function readArguments(command: Command, args: readonly string[]): Arguments {
   const values: Values = parseArgs({ args: [...args], options: OPTIONS }).values;
   const { folder, 'termination-log': terminationLog } = values;
+  if (command === 'list') return { terminationLog, run: listing(values) };
   if (!folder) throw new Misuse('--folder is required.');
   if (command === 'compare') return { terminationLog, run: () => compareBackup(folder, new Date()) };
   const { credentials, namespace, deployment } = values;
@@ -127,6 +134,17 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
   const from = { prefix: store.data.prefix, namespace, deployment };
   const use = command === 'fetch' ? fetching(values, from, folder) : sending(values, from, folder);
   return { terminationLog, run: () => inStore(store.data, credentials, use) };
+}
+
+/** With a key for the whole store. */
+function listing({ credentials }: Values): Arguments['run'] {
+  if (!credentials) throw new Misuse('--credentials is required.');
+  const { store } = loadConfig().settings.backups;
+  if (!store) throw new Misuse('settings.backups.store is not set.');
+  return () =>
+    inStore(store, credentials, async (of) => ({
+      backups: storedByTenant(await of.list(`${store.prefix}/`), store.prefix),
+    }));
 }
 
 type Use = (store: ObjectStore) => Promise<SentBackup | BackupReport>;

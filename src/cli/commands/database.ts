@@ -21,6 +21,7 @@ import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';
 import { carryOut } from './operation.ts';
 import { adoptRetained, discardRetained, listRetained } from './retained.ts';
+import { listStore } from './stored-backups.ts';
 
 interface Act {
   readonly action: OperationAction;
@@ -59,7 +60,11 @@ export const databaseCommand: Command = {
   name: 'database',
   purpose: 'restore, move or upgrade its database, return to the one before, or list what deleted deployments retain',
   words: [
-    { word: 'ACTION', names: 'action', choices: [...Object.keys(ACTS), 'retained', ...Object.keys(OF_DELETED)] },
+    {
+      word: 'ACTION',
+      names: 'action',
+      choices: [...Object.keys(ACTS), 'retained', 'backups', ...Object.keys(OF_DELETED)],
+    },
     { ...DEPLOYMENT, need: 'optional' },
   ],
   flags: [
@@ -75,6 +80,7 @@ export const databaseCommand: Command = {
       value: 'N',
       help: `delete-previous, adopt, discard: the number of the database (${PROGRAM} status NAME, ${PROGRAM} database retained)`,
     },
+    { name: 'store', help: 'backups: what the store has of all tenants, also of those that are gone' },
     YES,
     ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
     OUTPUT,
@@ -91,6 +97,8 @@ davit-admin has.
 retained lists the databases that deleted deployments have left here; WANTED says whether a deployment has the name now. adopt lets the deployment that has the name now use one with its data, which
 needs the right to get the volume and the password. discard deletes one with its data, which needs the right to delete both.
 
+backups --store lists what the store has, by namespace and its uid, for an administrator: it makes a Job in Davit's namespace, where a Secret has a key for the whole store.
+
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e --from old-shop
   PROGRAM database move shop
@@ -98,6 +106,7 @@ needs the right to get the volume and the password. discard deletes one with its
   PROGRAM database return shop
   PROGRAM database delete-previous shop --number 0
   PROGRAM database retained
+  PROGRAM database backups --store
   PROGRAM database adopt shop
   PROGRAM database discard shop`,
   changes: {
@@ -107,6 +116,7 @@ needs the right to get the volume and the password. discard deletes one with its
   async run(context) {
     const [word = '', name = ''] = context.words;
     if (word === 'retained') return listRetained(context);
+    if (word === 'backups') return backupsOf(context);
     if (name === '') throw new Misuse(`${word} needs the name of a deployment.`);
     if (word === 'adopt' || word === 'discard') return OF_DELETED[word](context, name);
     const { action, does } = ACTS[word as Word];
@@ -117,6 +127,12 @@ needs the right to get the volume and the password. discard deletes one with its
     return tellEnd(context, name, await carryOut(context, name, request));
   },
 };
+
+function backupsOf(context: Context): Promise<number> {
+  if (!context.flags.has('store'))
+    throw new Misuse(`backups needs --store. Those of a deployment: ${PROGRAM} backups NAME`);
+  return listStore(context);
+}
 
 function memberOf(word: Word, flags: Flags): Omit<CreateOperation, 'action'> {
   const backup = flags.text('backup');

@@ -99,6 +99,29 @@ describe('with its defaults', () => {
       readinessProbe: { httpGet: { path: '/readyz' } },
     });
   });
+  it('has the list of the whole store as a Job that nothing starts, restricted and without rights, where there is a store', async () => {
+    const isList = ({ metadata }: { readonly metadata: { readonly name: string } }): boolean =>
+      metadata.name === 'davit-backup-list';
+    expect((await render()).some(isList)).toBe(false);
+    const store = 'settings.backups.store.endpoint=https://s3.example,settings.backups.store.bucket=backups';
+    const { suspend, jobTemplate } = named(await render('--set', store), 'CronJob', 'davit-backup-list')['spec'];
+    expect(suspend).toBe(true);
+    expect(jobTemplate.spec.template.spec).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          args: ['backup', 'list', '--credentials=/store'],
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          },
+        },
+      ],
+      volumes: [{ configMap: { name: 'davit-settings' } }, { secret: { secretName: 'davit-backup-store' } }],
+    });
+  });
   it('gives both processes an environment and settings that they accept', async () => {
     const manifests = await render('--set', 'settings.hosting=cloud,settings.namespaces={a,b}');
     const documents = named(manifests, 'ConfigMap', 'davit-settings')['data'] as Record<string, string>;
