@@ -333,6 +333,105 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     }, 600_000);
   });
 
+  describe('of another namespace', () => {
+    const inStaging = (...args: readonly string[]): Promise<string> =>
+      stage.cluster.kubectl(['-n', 'staging', ...args]);
+    const uidOf = (namespace: string): Promise<string> =>
+      kubectl('get', 'namespace', namespace, '-o', 'jsonpath={.metadata.uid}');
+    const superuser = (namespace: string, name: string, statement: string): Promise<string> =>
+      stage.cluster
+        .kubectl(['-n', namespace, 'exec', `${name}--postgres-0`, '--', 'psql', '-U', 'postgres', '-Atc', statement])
+        .then((text) => text.trim());
+    async function began(name: string, reason: string): Promise<string> {
+      return eventually(async () => {
+        const { status } = JSON.parse(await inStaging('get', 'appd', name, '-o', 'json')) as {
+          readonly status?: {
+            readonly conditions?: readonly {
+              readonly type: string;
+              readonly reason: string;
+              readonly message: string;
+            }[];
+          };
+        };
+        const found = status?.conditions?.find(({ type }) => type === 'DatabaseRestored');
+        expect(found?.reason).toBe(reason);
+        return found?.message ?? '';
+      }, READY_MS);
+    }
+    const asking = (name: string, restore: object, backup?: object): Promise<void> =>
+      stage.apply({
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'AppDeployment',
+        metadata: { name, namespace: 'staging' },
+        spec: {
+          source: 'external_docker',
+          sourceRevisionConfig: { imageUri: stage.sample },
+          sourceConfig: { resourceSpec: SMALLEST, database: { restore, ...(backup && { backup }) } },
+        },
+      });
+    const putKeys = (): Promise<void> =>
+      stage.apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'davit-backup-store', namespace: 'staging' },
+        stringData: stage.store.credentials,
+      });
+
+    it('are loaded with its consent alone, without the passwords of roles', async () => {
+      await superuser('team', 'shop', "create role lent login password 'kept at home'");
+      const before = await reported();
+      await backUp('with-role');
+      await nextBackup(before);
+      await putKeys();
+      await asking('lent', { from: 'shop', namespace: 'team' });
+      const refused = await began('lent', 'RestoreNotPossible');
+      const consent = refused.slice(refused.indexOf('kubectl annotate')).split(' ').slice(1);
+      expect(consent.at(-1)).toBe(`davit.dev/backups-for=staging/${await uidOf('staging')}`);
+      expect(await inStaging('get', 'jobs', '-o', 'name')).not.toContain('lent---restore');
+      await stage.cluster.kubectl(consent);
+      expect(await began('lent', 'Restored')).toContain('of team/shop');
+      await inStaging('wait', '--for=condition=Ready', 'appd/lent', '--timeout=420s');
+      const rows = (namespace: string, name: string): Promise<string> =>
+        stage.cluster.kubectl(['-n', namespace, 'exec', `${name}--postgres-0`, '--', 'psql', '-U', 'app', '-Atc', SUM]);
+      expect(await rows('staging', 'lent')).toBe(await rows('team', 'shop'));
+      const password = "select coalesce(rolpassword, 'none') from pg_authid where rolname = 'lent'";
+      expect(await superuser('team', 'shop', password)).toMatch(/^SCRAM-SHA-256/);
+      expect(await superuser('staging', 'lent', password)).toBe('none');
+      await kubectl('annotate', 'appd', 'shop', 'davit.dev/backups-for-');
+      await asking('late', { from: 'shop', namespace: 'team' });
+      await began('late', 'RestoreNotPossible');
+      await inStaging('delete', 'appd', 'late', 'lent', '--timeout=180s');
+      await superuser('team', 'shop', 'drop role lent');
+    }, 900_000);
+
+    it('are not those of an earlier one of its name, unless an administrator allows it', async () => {
+      const earlier = await uidOf('staging');
+      await kubectl('annotate', 'appd', 'shop', `davit.dev/backups-for=staging/${earlier}`);
+      await asking('first', { from: 'shop', namespace: 'team' }, {});
+      await inStaging('wait', '--for=condition=Ready', 'appd/first', '--timeout=420s');
+      await inStaging('create', 'job', '--from=cronjob/first---backup', 'once');
+      await inStaging('wait', '--for=condition=Complete', 'job/once', '--timeout=300s');
+      await inStaging('delete', 'appd', 'first', '--timeout=180s');
+      await kubectl('delete', 'namespace', 'staging', '--timeout=180s');
+      await stage.apply({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: 'staging', labels: { 'davit.dev/tenant': 'true' } },
+      });
+      await putKeys();
+      // Neither its own backups of before, nor the consent that it had.
+      await asking('again', { from: 'first' });
+      expect(await began('again', 'RestoreFailed')).toContain(`of an earlier namespace staging, with uid ${earlier}`);
+      await asking('lent', { from: 'shop', namespace: 'team' });
+      await began('lent', 'RestoreNotPossible');
+      await kubectl('annotate', 'namespace', 'staging', `davit.dev/backups-of=staging/${earlier}`);
+      await asking('again', { from: 'first', namespace: 'staging' });
+      await began('again', 'Restored');
+      await inStaging('wait', '--for=condition=Ready', 'appd/again', '--timeout=420s');
+      await inStaging('delete', 'appd', 'again', 'lent', '--timeout=180s');
+    }, 1_200_000);
+  });
+
   it('of a server with three databases and four roles lose nothing of it', async () => {
     const admin = (pod: string, script: string): Promise<string> =>
       kubectl('exec', pod, '--', 'env', 'PGUSER=postgres', 'PGHOST=/var/run/postgresql', 'sh', '-c', script);
