@@ -7,8 +7,6 @@ type Quantities = Readonly<Record<string, string | number>>;
 
 /** The used part of PodMetrics of metrics.k8s.io/v1 and v1beta1. */
 export interface PodMetrics extends KubeObject {
-  /** When it was measured. */
-  readonly timestamp?: string;
   readonly containers?: readonly { readonly usage?: Quantities }[];
 }
 

@@ -44,7 +44,6 @@ interface HttpRoute extends KubeObject {
 }
 
 interface RouteParent {
-  readonly parentRef?: { readonly name?: string; readonly namespace?: string };
   readonly conditions?: readonly (ObservedCondition & { readonly observedGeneration?: number })[];
 }
 

@@ -117,7 +117,6 @@ export interface ContainerState {
   readonly running?: { readonly startedAt?: string };
   readonly terminated?: {
     readonly exitCode: number;
-    readonly signal?: number;
     readonly reason?: string;
     readonly message?: string;
     readonly startedAt?: string;
@@ -225,7 +224,6 @@ export interface Workload extends KubeObject {
 export interface PostgresClusterSeen extends KubeObject {
   readonly spec?: {
     readonly instances?: number;
-    readonly imageName?: string;
     readonly storage?: { readonly size?: string; readonly storageClass?: string };
     readonly bootstrap?: { readonly recovery?: object };
     readonly plugins?: readonly { readonly name?: string }[];
@@ -234,9 +232,6 @@ export interface PostgresClusterSeen extends KubeObject {
     readonly phase?: string;
     readonly phaseReason?: string;
     readonly instances?: number;
-    readonly readyInstances?: number;
-    readonly currentPrimary?: string;
-    readonly targetPrimary?: string;
     readonly conditions?: readonly ObservedCondition[];
   };
 }

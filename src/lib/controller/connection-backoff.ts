@@ -1,5 +1,5 @@
-// Contact with a server that is asked again and again: when it was last heard, since when it has only failed, and how
-// long to wait before the next try.
+// Contact with a server that is asked again and again: since when it has only failed, and how long to wait before
+// the next try.
 
 import { Unavailable } from '../errors.ts';
 import type { Clock } from './clock.ts';
@@ -15,7 +15,7 @@ export interface ConnectionBackoff {
   /** Lets the first failure in a row pass without a pause, so that only the second is one. False when it is not the first. */
   forgive(): boolean;
   /** As ReflectorStatus has them. */
-  status(): { readonly lastHeardMs?: number; readonly failingForMs?: number; readonly lastError?: string };
+  status(): { readonly failingForMs?: number; readonly lastError?: string };
 }
 
 /** `random` in [0, 1): many that failed together should not try again together. */
@@ -23,11 +23,9 @@ export function makeConnectionBackoff(clock: Clock, random: () => number): Conne
   let failures = 0;
   let failingSince: number | undefined;
   let lastError: string | undefined;
-  let lastHeard: number | undefined;
 
   return {
     heard() {
-      lastHeard = clock.elapsed();
       failures = 0;
       failingSince = undefined;
       lastError = undefined;
@@ -46,7 +44,6 @@ export function makeConnectionBackoff(clock: Clock, random: () => number): Conne
       return true;
     },
     status: () => ({
-      ...(lastHeard !== undefined && { lastHeardMs: clock.elapsed() - lastHeard }),
       ...(failingSince !== undefined && { failingForMs: clock.elapsed() - failingSince }),
       ...(lastError !== undefined && { lastError }),
     }),

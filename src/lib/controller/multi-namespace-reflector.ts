@@ -73,11 +73,7 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
     observedResourceVersion: furthestBehind,
     status() {
       const failing = all.map((one) => one.status()).find((status) => status.failingForMs !== undefined);
-      return {
-        ...(failing ?? first.status()),
-        synced: all.every((one) => one.hasSynced()),
-        observedResourceVersion: furthestBehind(),
-      };
+      return { ...(failing ?? first.status()), synced: all.every((one) => one.hasSynced()) };
     },
   };
 }

@@ -5,6 +5,7 @@ import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, NotFound, Silent, Unavailable } from '../errors.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { dropManagedFields } from './managed-fields.ts';
 import { makeMetrics } from './metrics.ts';
 import { makeReflector, type ReflectorOptions } from './reflector.ts';
 
@@ -19,11 +20,22 @@ function aConfigMap(name: string, namespace = 't1', data: Record<string, string>
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data };
 }
 
+/** Code that changes an object of a cache fails. */
+function frozen<T extends KubeObject>(object: T): T {
+  const freeze = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    Object.values(value).forEach(freeze);
+    Object.freeze(value);
+  };
+  freeze(dropManagedFields(object));
+  return object;
+}
+
 function aReflector(options: Partial<ReflectorOptions<KubeObject>> = {}) {
   const kube = makeFakeKube();
   const clock = makeFakeClock();
   const client = options.client ?? kube;
-  const settings = { client, resource: CONFIG_MAPS, log, clock, random: () => 0.5, freeze: true, ...options };
+  const settings = { client, resource: CONFIG_MAPS, log, clock, random: () => 0.5, transform: frozen, ...options };
   const reflector = makeReflector<KubeObject>(settings);
   const told: string[] = [];
   reflector.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name}`));

@@ -44,15 +44,10 @@ export interface ReflectorOptions<T extends KubeObject> {
    * all caches is then invalid.
    */
   readonly onRewound?: (what: string) => void;
-  /** Deep-freezes every object, to detect code that changes one; for tests. */
-  readonly freeze?: boolean;
 }
 
 export interface ReflectorStatus {
   readonly synced: boolean;
-  readonly observedResourceVersion: string;
-  /** Time since the last data from the server; undefined before the first list. */
-  readonly lastHeardMs?: number;
   /** Start of the current series of failures, and the last failure. */
   readonly failingForMs?: number;
   readonly lastError?: string;
@@ -141,13 +136,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     }
   }
 
-  function keep(object: T): T {
-    const kept = transform(object);
-    return options.freeze === true ? deepFreeze(kept) : kept;
-  }
-
   function listWhole(signal: AbortSignal): Promise<WholeList<T>> {
-    return listAllPages(client, resource, { ...selection, pageSize, keep, signal });
+    return listAllPages(client, resource, { ...selection, pageSize, keep: transform, signal });
   }
 
   async function relist(signal: AbortSignal): Promise<string> {
@@ -219,8 +209,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       const version = event.object.metadata.resourceVersion;
       if (version === undefined) throw new Unavailable(`watch ${resource.plural}: event without resourceVersion`);
       if (event.type === 'BOOKMARK') cache.advance(version);
-      else if (event.type === 'DELETED') cache.drop(keep(event.object));
-      else cache.put(keep(event.object));
+      else if (event.type === 'DELETED') cache.drop(transform(event.object));
+      else cache.put(transform(event.object));
       position = version;
     }
     if (events === 0 && clock.elapsed() - start < SHORT_WATCH_MS && !signal.aborted) {
@@ -296,15 +286,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       // The response is complete even if the cache holds only metadata. The caller uses it too, so the part that `transform`
       // changes, the metadata, is copied.
       const held = options.metadataOnly === true ? ({ apiVersion, kind } as T) : object;
-      cache.overlay(keep({ ...held, metadata: { ...metadata } }));
+      cache.overlay(transform({ ...held, metadata: { ...metadata } }));
     },
     overlayDeleted: cache.overlayDeleted,
     observedResourceVersion: () => String(cache.observed),
-    status: () => ({
-      synced: synced.isOpen(),
-      observedResourceVersion: String(cache.observed),
-      ...contact.status(),
-    }),
+    status: () => ({ synced: synced.isOpen(), ...contact.status() }),
   };
 }
 
@@ -324,10 +310,4 @@ export function listedChecks(caches: readonly Reflector[]): Checks {
       () => these.map(whyNotListed).find((reason) => reason !== undefined),
     ]),
   );
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
-  return Object.freeze(value);
 }

@@ -23,7 +23,6 @@ export interface OwnerReference {
   readonly name: string;
   readonly uid: string;
   readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
 }
 
 export interface ManagedField {

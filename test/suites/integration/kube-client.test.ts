@@ -184,7 +184,6 @@ describe('a real API server', () => {
       namespace,
       log,
       pageSize: 3,
-      freeze: true,
     });
     const running = reflector.run(stop.signal);
     expect(await reflector.waitForSync(AbortSignal.timeout(60_000))).toBe(true);
