@@ -88,7 +88,7 @@ export const REASONS = {
   },
   DatabaseDriverFixed: {
     meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
-    todo: 'Set source_config.database.driver back, or move as the message says (docs/database-moves.md).',
+    todo: 'Set source_config.database.driver back, or move as the message says (docs/databases.md).',
   },
   DatabaseDriverUnknown: {
     meaning:
@@ -141,7 +141,7 @@ export const REASONS = {
   },
   BackupCredentialsMissing: {
     meaning: "The namespace does not have the Secret with the store's credentials.",
-    todo: 'Create the Secret that the message names (docs/database-backups.md).',
+    todo: 'Create the Secret that the message names (docs/backup.md).',
   },
   BackupNotPossible: {
     meaning: 'The record asks for backups, and its database is not its own.',
@@ -167,7 +167,7 @@ export const REASONS = {
   ArchivePluginMissing: {
     meaning:
       'The record asks for an archive, or begins with one, and the platform has no Barman Cloud plugin of CloudNativePG.',
-    todo: 'Install the plugin (docs/database-backups.md). It goes on automatically.',
+    todo: 'Install the plugin (docs/backup.md). It goes on automatically.',
   },
   ArchiveNotPossible: {
     meaning: 'The record asks for an archive, and its database is no Cluster of CloudNativePG.',

@@ -226,7 +226,7 @@ export const RESTORE_AT_CREATION_MESSAGE =
   'can be set only when the deployment is created: create another deployment that begins with the backup';
 
 export const EXTENSIONS_AT_CREATION_MESSAGE =
-  "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/database-drivers.md, 'Extensions')";
+  "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/databases.md, 'Extensions')";
 
 export const REFERENCES_MESSAGE = 'secretReferences apply only to source external_docker';
 

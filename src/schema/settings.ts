@@ -398,7 +398,7 @@ const Backups = z
       'Whether the newest backup of each record that asks for backups is restored into a temporary server and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
     ),
   })
-  .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");
+  .describe("Backups of the records' own PostgreSQL (docs/backup.md).");
 export type BackupSettings = z.infer<typeof Backups>;
 export type BackupStore = NonNullable<BackupSettings['store']>;
 
@@ -529,7 +529,7 @@ export const Settings = z.strictObject({
       ),
     })
     .prefault({})
-    .describe('Operations on PostgreSQL and Redis (docs/database-moves.md).'),
+    .describe('Operations on PostgreSQL and Redis (docs/databases.md).'),
   limits: z
     .strictObject({
       cpu: z.number().min(0.1).max(64).optional().describe('Maximum CPU of one pod, in cores, for request and limit.'),

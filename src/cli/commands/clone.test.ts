@@ -94,7 +94,7 @@ describe('says where the backups of a deployment are that was deleted', () => {
       [
         'There is no deployment shop in namespace team. To list all: kubectl davit status',
         "If shop was deleted or lost, its backups are still in the store. To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
-        '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/database-backups.md, "A deployment that is lost").',
+        '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/databases.md, "A deployment that is lost").',
       ],
     ]);
   });

@@ -14,7 +14,7 @@ type Lost = Pick<AppDeployment['spec'], 'source'> & {
   readonly hasArchive?: boolean;
 };
 
-const HOW = 'docs/database-backups.md, "A deployment that is lost"';
+const HOW = 'docs/databases.md, "A deployment that is lost"';
 
 /** A command that creates a deployment with the newest backup of the one of this name. `was`: absent where what it was is not known. */
 export function beginningWith(name: string, was: Lost = { source: 'external_docker' }): string {

@@ -60,7 +60,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     return status.databaseBackup ?? {};
   }
 
-  /** Runs the CronJob now, as docs/database-backups.md says. */
+  /** Runs the CronJob now, as docs/databases.md says. */
   async function backUp(run: string, name = 'shop'): Promise<void> {
     await kubectl('create', 'job', `--from=cronjob/${name}---backup`, run);
   }
