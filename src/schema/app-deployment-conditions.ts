@@ -10,12 +10,11 @@ export const CONDITION_TYPES = {
   Reconciling: 'The controller is applying the record to the cluster.',
   Stalled: 'Nothing changes until a person acts.',
   DatabaseReady:
-    'The own PostgreSQL answers, and no new pod waits for it in vain; an external one answered the last pod that asked. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
-  RedisReady: 'The same of Redis.',
+    'The own PostgreSQL answers, and no new pod fails to connect to it; an external one answered the last pod that asked. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
+  RedisReady: 'The same for Redis.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
-  TasksReady:
-    'The last run of no task has failed. It exists while the active revision has tasks. Ready does not depend on it.',
+  TasksReady: "No task's last run failed. It exists while the active revision has tasks. Ready does not depend on it.",
   ResourceSpecHonored:
     'Every field of resource_spec takes effect as written. If not, the message names the field and the cause. Ready does not depend on it.',
   AddressReady: 'The address is routed to the main service, or none is requested.',
@@ -80,7 +79,7 @@ export const REASONS = {
   CloudNativePgMissing: {
     meaning:
       'The own PostgreSQL has driver cloudnative-pg, and this platform has no CloudNativePG. Nothing of the database is made or changed.',
-    todo: 'Have whoever runs the platform install CloudNativePG (settings.database.cloudNativePg.enabled must not be false); the deployment then continues automatically. For a new database, or use driver pod.',
+    todo: 'Ask the platform team to install CloudNativePG (settings.database.cloudNativePg.enabled must not be false); the deployment then continues automatically. A new database can use driver pod instead.',
   },
   InstancesMissing: {
     meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
@@ -158,7 +157,7 @@ export const REASONS = {
   ArchiveFailing: {
     meaning:
       'Changes do not reach the archive, or the last base backup failed. PostgreSQL keeps what is not archived, until its volume is full.',
-    todo: 'Read the message, which has the words of CloudNativePG. Check the store, its keys and its room; it goes on automatically.',
+    todo: 'Read the message, which has the words of CloudNativePG. Check the store, its keys and its space; archiving then resumes automatically.',
   },
   ArchiveStale: {
     meaning: 'The last base backup is older than source_config.database.archive.stale_after_hours.',
@@ -167,7 +166,7 @@ export const REASONS = {
   ArchivePluginMissing: {
     meaning:
       'The record asks for an archive, or begins with one, and the platform has no Barman Cloud plugin of CloudNativePG.',
-    todo: 'Install the plugin (docs/backup.md). It goes on automatically.',
+    todo: 'Install the plugin (docs/backup.md). The deployment then continues automatically.',
   },
   ArchiveNotPossible: {
     meaning: 'The record asks for an archive, and its database is no Cluster of CloudNativePG.',
@@ -218,34 +217,34 @@ export const REASONS = {
   },
   FileUnread: {
     meaning:
-      'The next revision is made when davit_file has been read from the code host. A revision that serves goes on serving.',
+      'The next revision is made when davit_file has been read from the code host. The running revision keeps serving.',
     todo: 'Wait; if it lasts, check the integration, and settings.codeHosts. The message says what the code host answered.',
   },
   BuildQueued: {
     meaning: 'The build of the latest revision waits for its turn.',
-    todo: 'Wait. A revision that serves goes on serving.',
+    todo: 'Wait. The running revision keeps serving.',
   },
   Building: {
     meaning: 'The latest revision is being built.',
     todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
   },
   BuildFailed: {
-    meaning: 'The latest revision could not be built. A revision that serves goes on serving.',
+    meaning: 'The latest revision could not be built. The running revision keeps serving.',
     todo: 'Do what the message says; the reason stands in status.build of the revision ("Builds" below).',
   },
   BuildInterrupted: {
-    meaning: 'Somebody has interrupted the build of the latest revision. A revision that serves goes on serving.',
+    meaning: 'Somebody has interrupted the build of the latest revision. The running revision keeps serving.',
     todo: 'Ask for a new revision to build again.',
   },
   Migrating: {
-    meaning: 'The migration of a revision has to run before its rollout. A revision that serves goes on serving.',
+    meaning: 'The migration of a revision has to run before its rollout. The running revision keeps serving.',
     todo: 'Wait; the message has the command that shows its log.',
   },
   MigrationFailed: {
-    meaning: 'The migration of the latest revision failed. A revision that serves goes on serving.',
+    meaning: 'The migration of the latest revision failed. The running revision keeps serving.',
     todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
   },
-  NoTaskFailed: { meaning: 'The last run of no task has failed.', todo: 'Nothing.' },
+  NoTaskFailed: { meaning: "No task's last run failed.", todo: 'Nothing.' },
   TaskFailed: {
     meaning: 'The last run of a task failed. The deployment serves as before, and the next run follows the schedule.',
     todo: 'Read the message, which has its last words. kubectl davit tasks NAME shows its last runs; kubectl davit run NAME --task TASK runs it again.',
@@ -298,7 +297,7 @@ export const REASONS = {
   },
   NotAnswering: {
     meaning:
-      'The own database or Redis no longer answers, or a pod that started later than all others waits for it, or for an external one, in vain. Pods that have connected may serve nevertheless.',
+      'The own database or Redis no longer answers, or the newest pod cannot connect to it or to an external one. Pods that connected earlier may still serve.',
     todo: 'Check its pod, or the address, password and network of the external one. The log of the init container that waits has the cause.',
   },
   ImagePullFailed: {
