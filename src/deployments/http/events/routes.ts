@@ -9,7 +9,6 @@ import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
-import { isOver } from '../../../schema/event-over.ts';
 import { lastTime, lastTimeMs } from '../../../schema/event-time.ts';
 import { listedEvents, runsBeside } from '../../../schema/listed-events.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
@@ -22,6 +21,7 @@ import { revisionsOf } from '../../record/revisions.ts';
 import { revisionIdOnPods } from '../../record/shared-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
+import { isOver } from './event-over.ts';
 import {
   type DeploymentEvent,
   DeploymentEvents,

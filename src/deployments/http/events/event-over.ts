@@ -1,15 +1,7 @@
 // Which warnings of the cluster need nobody: probes fail while a pod starts, and the API server keeps the events of that for an hour.
 
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly lastTransitionTime?: string | null;
-}
-
-interface Pod {
-  readonly metadata: { readonly name: string };
-  readonly status?: { readonly conditions?: readonly Condition[] };
-}
+import { conditionOf } from '../../../schema/conditions.ts';
+import type { Pod } from '../../assess/observed.ts';
 
 interface Warning {
   readonly type: string | undefined;
@@ -25,11 +17,14 @@ interface Warning {
  * Whether it is a warning about one of these pods, which has become ready since and is, or about a run that was started by hand: a CronJob warns of each
  * Job that it did not create itself.
  */
-export function isOver({ type, reason, kind, name, at = '' }: Warning, pods: readonly Pod[]): boolean {
+export function isOver(
+  { type, reason, kind, name, at = '' }: Warning,
+  pods: readonly Pick<Pod, 'metadata' | 'status'>[],
+): boolean {
   if (kind === 'CronJob' && reason === 'UnexpectedJob') return true;
   if (type !== 'Warning' || kind !== 'Pod') return false;
   const pod = pods.find(({ metadata }) => metadata.name === name);
-  const ready = pod?.status?.conditions?.find((one) => one.type === 'Ready' && one.status === 'True');
+  const ready = conditionOf(pod?.status?.conditions, 'Ready');
   // Both are of whole seconds; without one of them nothing is known.
-  return Date.parse(at) <= Date.parse(ready?.lastTransitionTime ?? '');
+  return ready?.status === 'True' && Date.parse(at) <= Date.parse(ready.lastTransitionTime ?? '');
 }
