@@ -154,10 +154,13 @@ export const Resolved = z
       .literal(true)
       .describe('The migration has run for an earlier revision with this image and these values.')
       .optional(),
+    podsOf: Uuid.describe(
+      'Id of the earlier revision whose pods are those of this one too, because they would be the same: their label and DAVIT_REVISION_ID have it.',
+    ).optional(),
     podsOfParts: z
       .object(perPart(Uuid))
       .describe(
-        'By part, the id of the earlier revision whose pods are those of this one too, because they would be the same: their label and DAVIT_REVISION_ID have it. A part that is not named has pods of its own. Of PostgreSQL and Redis, whose pods have no id: the revision that changed them last, which their StatefulSet names.',
+        'The same, part by part: a part that is not named has pods of its own. Of PostgreSQL and Redis, whose pods have no id: the revision that changed them last, which their StatefulSet names.',
       )
       .optional(),
     podsOfWorkers: z

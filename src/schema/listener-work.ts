@@ -40,7 +40,9 @@ export const ListenerWorkSpec = z.object({
 
 export const ReportedRevision = z.object({
   id: Uuid.describe('Id of the revision.'),
-  generation: Count.describe('Generation of the deployment on the hub that it implements. 0: an earlier generation.'),
+  generation: Count.describe(
+    'Generation of the deployment on the hub that it implements. 0: an earlier generation.',
+  ).optional(),
   state: z.enum(REVISION_STATES).describe('State of the revision.'),
   message: text(4096).describe('What happened, as text for people.').optional(),
   resolved: passthrough('Every value in force.'),

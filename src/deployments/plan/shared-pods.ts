@@ -1,5 +1,6 @@
 // Which running pods a new revision replaces: a part whose pods would be the same, but for their id, shares them.
 
+import { ownValue } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision, Resolved } from '../../schema/app-revision.ts';
 import {
@@ -61,8 +62,7 @@ export function sharingPods(
     return replaced(role) || !hasDrifted(template, templateIn(observed.children, observed, role));
   });
   if (shared.length === 0) return draft;
-  return withIds(draft, {
-    ...Object.fromEntries(shared.map((role) => [role, podsIdOf(active, role)])),
+  return withShared(draft, Object.fromEntries(shared.map((role) => [role, podsIdOf(active, role)])), {
     ...idsOfStores(observed),
     ...Object.fromEntries(changedStores(actions).map((part) => [part, draft.spec.id])),
   });
@@ -123,6 +123,15 @@ function changedStores(actions: readonly Action[]): readonly StorePart[] {
     .filter(({ object: { kind } }) => STORE_KINDS.has(kind))
     .map(({ object }) => object.metadata.labels?.[COMPONENT_LABEL]);
   return STORE_PARTS.filter((part) => changed.includes(part));
+}
+
+/** In the form of earlier versions of Davit where they know it: the pods of all parts are of one revision. */
+function withShared(draft: AppRevision, shared: Ids, stores: Ids): AppRevision {
+  const ids = partsOf(draft.spec.resolved).map((part) => ownValue(shared, part));
+  const [podsOf] = ids;
+  const isOne = podsOf !== undefined && ids.every((id) => id === podsOf) && Object.keys(stores).length === 0;
+  if (!isOne) return withIds(draft, { ...shared, ...stores });
+  return { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOf } } };
 }
 
 function withIds(draft: AppRevision, ids: Ids): AppRevision {

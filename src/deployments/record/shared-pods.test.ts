@@ -16,6 +16,14 @@ describe('the ids on the pods of a revision', () => {
     [
       { name: 'its own', of: OWN, server: OWN.spec.id, queue: OWN.spec.id, migrate: OWN.spec.id, redis: undefined },
       {
+        name: 'of one other revision, as an earlier Davit stored it',
+        of: sharing({ podsOf: ONE }),
+        server: ONE,
+        queue: ONE,
+        migrate: ONE,
+        redis: undefined,
+      },
+      {
         name: 'of others by part',
         of: sharing({ podsOfParts: { server: ONE, redis: TWO } }),
         server: ONE,

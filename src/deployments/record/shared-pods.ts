@@ -9,9 +9,9 @@ type Snapshot = { readonly spec: { readonly id: string; readonly resolved: Reado
 
 /** The id on the pods of a part of a revision: that of the revision for which they were started. */
 export function podsIdOf({ spec }: Snapshot, part: ImageComponent): string {
-  const { podsOfParts = {}, podsOfWorkers = {} } = spec.resolved;
+  const { podsOf, podsOfParts = {}, podsOfWorkers = {} } = spec.resolved;
   const own = isRole(part) ? podsOfParts[part] : ownValue(podsOfWorkers, part);
-  return own ?? spec.id;
+  return own ?? podsOf ?? spec.id;
 }
 
 /** Whether the pods of a part were started for another revision, and are those of this one too. */

@@ -167,7 +167,7 @@ export function wantedRevision(
     { ...data, ...madeOfDatabase(own, moved) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
-  const { podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
+  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
   const commit = deploys.commit ?? used?.commit;
   // Nothing is deployed of a file that is wrong.
   const runs = used?.failure ? undefined : (named ?? deploys.image);

@@ -248,13 +248,7 @@ describe('revisions', () => {
       record,
       work: aWork(record, {
         revisions: [
-          {
-            id: revision.spec.id,
-            generation: revision.spec.deploymentGeneration,
-            state: 'DEPLOYED',
-            resolved: { ...revision.spec.resolved, port: 9000 },
-            ...more,
-          },
+          { id: revision.spec.id, state: 'DEPLOYED', resolved: { ...revision.spec.resolved, port: 9000 }, ...more },
         ],
       }),
     });
@@ -269,7 +263,7 @@ describe('revisions', () => {
 
   it.each([
     ['nothing is reported', seen({ record })],
-    ['another revision is', reported({ generation: 0 })],
+    ['another revision is', reported({ id: LISTENER })],
     ['its values are unreadable', reported({ resolved: { contract: 'x' } })],
   ])('there is no snapshot while %s', (_name, inputs) => {
     expect(reportedSnapshot(inputs, revision.spec)).toBeUndefined();

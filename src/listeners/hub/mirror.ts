@@ -206,7 +206,10 @@ function summaryOf({ reason, message, continues, status }: Word, available: Cond
  * the cluster has given to what the hub has forgotten.
  */
 export function reportedSnapshot(seen: Mirrored, wanted: AppRevisionSpec): AppRevisionSpec | undefined {
-  const reported = reportOf(seen)?.revisions?.find(({ generation }) => generation === wanted.deploymentGeneration);
+  const reported = reportOf(seen)?.revisions?.find(({ id, generation }) =>
+    // An older agent reports no generation.
+    generation === undefined ? id === wanted.id : generation === wanted.deploymentGeneration,
+  );
   const resolved = Resolved.safeParse(reported?.resolved);
   return reported && resolved.success ? { ...wanted, id: reported.id, resolved: resolved.data } : undefined;
 }

@@ -313,14 +313,7 @@ describe('where settings enable listeners', () => {
     }));
     await says(kube, {
       deployment: { state: 'READY', conditions, latestRevisionId: draft?.id, activeRevisionId: draft?.id },
-      revisions: [
-        {
-          id: draft?.id,
-          generation: draft?.deploymentGeneration,
-          state: 'DEPLOYED',
-          resolved: { ...draft?.resolved, port: 9000 },
-        },
-      ],
+      revisions: [{ id: draft?.id, state: 'DEPLOYED', resolved: { ...draft?.resolved, port: 9000 } }],
     });
     await reconcile();
     await reconcile();

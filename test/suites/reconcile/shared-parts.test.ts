@@ -368,6 +368,25 @@ it('revisions are pruned, but not those whose pods run', async () => {
   expectActive(kube);
 });
 
+describe('a revision that an earlier Davit made', () => {
+  it.each([
+    { name: 'without shared pods', resolved: {} },
+    { name: 'with the pods of another revision', resolved: { podsOf: '' } },
+  ])('$name rolls nothing', async ({ resolved }) => {
+    const controller = await aConverged(SPEC);
+    const { kube } = controller;
+    if ('podsOf' in resolved) await rollBack(kube, 1);
+    await atRest(controller);
+    const newest = revisions(kube).at(-1);
+    expect(newest?.spec.resolved.podsOf).toBe('podsOf' in resolved ? revisions(kube)[0]?.spec.id : undefined);
+    expect(newest?.spec.resolved).not.toHaveProperty('podsOfParts');
+    await resize(kube, { queueCpu: 1 });
+    expect(await atRest(controller)).toEqual(['apply Deployment shop--queue']);
+    expect(running(kube)['shop']).toBe(1);
+    expectActive(kube);
+  });
+});
+
 describe('a plain variable', () => {
   const withEnv = (value: string): object => ({ sourceConfig: { resourceSpec: SIZES, env: [{ name: 'LOG', value }] } });
   const templates = (kube: FakeKube): string[] =>
