@@ -18,7 +18,7 @@ Settings and connections come from the environment; docs/settings.md lists them.
 const [command = '', ...args] = process.argv.slice(2);
 if (['controller', 'api', 'all', 'listener'].includes(command)) {
   try {
-    const { serve } = await import('./app/serve.ts');
+    const { serve } = await import('./main/serve.ts');
     await serve(command, (code) => process.exit(code));
     process.exit(0);
   } catch (error) {
@@ -26,13 +26,13 @@ if (['controller', 'api', 'all', 'listener'].includes(command)) {
     process.exit(1);
   }
 } else if (command === 'plan') {
-  const { plan } = await import('./app/plan.ts');
+  const { plan } = await import('./main/plan.ts');
   process.exitCode = plan(args);
 } else if (command === 'backup') {
-  const { backup } = await import('./app/backup.ts');
+  const { backup } = await import('./main/backup.ts');
   process.exitCode = await backup(args);
 } else if (command === 'registry-password') {
-  const { registryPasswordCommand } = await import('./app/registry-password.ts');
+  const { registryPasswordCommand } = await import('./main/registry-password.ts');
   process.exit(await registryPasswordCommand(args));
 } else {
   process.stderr.write(USAGE);

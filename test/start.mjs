@@ -44,7 +44,7 @@ function pinnedNode() {
 
 /** `davit api` serves the page at `/` from dist, also where it is started from source. */
 function bundlePage() {
-  const done = spawnSync(pinnedNode(), [join(root, 'src/generate/page.ts')], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const done = spawnSync(pinnedNode(), [join(root, 'src/tools/page.ts')], { stdio: ['ignore', 'inherit', 'inherit'] });
   if (done.status !== 0) fail('The page could not be bundled; the words are above.');
 }
 

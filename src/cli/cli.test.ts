@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { join as joinListener, revoke } from './commands/listener.ts';
 import { Failure, type Kubectl, makeKubectl } from './transport/kubectl.ts';
 

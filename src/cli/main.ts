@@ -4,7 +4,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
-import { printable } from '../schema/text.ts';
+import { printable } from '../kinds/text.ts';
 import { COMMANDS } from './commands/commands.ts';
 import { Misuse } from './line/command.ts';
 import { connect } from './line/connection.ts';

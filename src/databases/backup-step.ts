@@ -1,10 +1,10 @@
 // The next step of action Backup: its work is created, under a name that follows from the uid of the operation, and watched.
 
-import type { BaseBackup } from '../deployments/assess/base-backups.ts';
-import type { Job } from '../deployments/assess/jobs.ts';
-import { backupToMake } from '../deployments/record/backup-request.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { rfc3339 } from '../schema/conditions.ts';
+import type { BaseBackup } from '../deploy/assess/base-backups.ts';
+import type { Job } from '../deploy/assess/jobs.ts';
+import { backupToMake } from '../deploy/record/backup-request.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import { rfc3339 } from '../kinds/conditions.ts';
 import type { ObservedOperation } from './observed.ts';
 import { dumpOf, endedBase, NOT_SCHEDULED, workDeleted } from './outcome.ts';
 import { ended, inPhase, type OperationStep, waits } from './steps.ts';

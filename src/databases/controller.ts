@@ -1,8 +1,8 @@
 // The controllers of operations on databases, and of the maintenance window that creates some of them.
 
-import type { DeploymentContext } from '../deployments/controller.ts';
-import type { ControllerDefinition } from '../lib/controller/definition.ts';
-import { isEnded } from '../schema/operation-phases.ts';
+import type { DeploymentContext } from '../deploy/controller.ts';
+import { isEnded } from '../kinds/operation-phases.ts';
+import type { ControllerDefinition } from '../runtime/controller/definition.ts';
 import { makeOperationReconciler, makeWindowReconciler, wakeOperations } from './reconciler.ts';
 
 /** The one key of the window. */

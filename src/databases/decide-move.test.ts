@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
-import type { AppRevision, Resolved } from '../schema/app-revision.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../kinds/app-deployment.ts';
+import type { AppRevision, Resolved } from '../kinds/app-revision.ts';
 import { decideMove, type Known, type MoveAction, whyNotDeleted } from './decide-move.ts';
 
 const BACKUP = '20260201T020000Z-0000000a';

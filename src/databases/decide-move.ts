@@ -1,9 +1,9 @@
 // Whether an operation can give a deployment another database, and which. The facade asks before the operation is created, and the
 // controller before it begins.
 
-import { furtherWords } from '../deployments/archive/further-databases.ts';
-import { otherDriver, type Sourced } from '../deployments/record/backup-consent.ts';
-import { isBackedUp } from '../deployments/record/backup-request.ts';
+import { furtherWords } from '../deploy/archive/further-databases.ts';
+import { otherDriver, type Sourced } from '../deploy/record/backup-consent.ts';
+import { isBackedUp } from '../deploy/record/backup-request.ts';
 import {
   type DatabaseMove,
   databaseNumberOf,
@@ -13,19 +13,19 @@ import {
   ONLY_UP,
   postgresVersionOf,
   wasNeverLoaded,
-} from '../deployments/record/database-move.ts';
-import { offeredVersion, whyNotOffered } from '../deployments/record/database-offers.ts';
-import { imageBase } from '../deployments/record/image.ts';
-import { runsHere } from '../deployments/record/listener-assignment.ts';
-import { listedBackup } from '../deployments/record/stored-backups.ts';
-import { present } from '../lib/json-value.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
-import { conditionOf } from '../schema/conditions.ts';
-import type { DatabaseDriver } from '../schema/database.ts';
-import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
-import type { OperationAction } from '../schema/operation-phases.ts';
-import type { Settings } from '../schema/settings.ts';
+} from '../deploy/record/database-move.ts';
+import { offeredVersion, whyNotOffered } from '../deploy/record/database-offers.ts';
+import { imageBase } from '../deploy/record/image.ts';
+import { runsHere } from '../deploy/record/listener-assignment.ts';
+import { listedBackup } from '../deploy/record/stored-backups.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { AppRevision } from '../kinds/app-revision.ts';
+import { conditionOf } from '../kinds/conditions.ts';
+import type { DatabaseDriver } from '../kinds/database.ts';
+import type { DatastoreOperationSpec } from '../kinds/datastore-operation.ts';
+import type { OperationAction } from '../kinds/operation-phases.ts';
+import type { Settings } from '../kinds/settings.ts';
+import { present } from '../runtime/json-value.ts';
 
 export type MoveAction = Exclude<OperationAction, 'Backup' | 'DeletePrevious' | 'Patch'>;
 

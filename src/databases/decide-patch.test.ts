@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { aRecord } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
-import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../kinds/app-deployment.ts';
+import type { DatastoreOperationSpec } from '../kinds/datastore-operation.ts';
 import { decidePatch } from './decide-patch.ts';
 
 const NOW = new Date('2026-02-02T12:00:00Z');

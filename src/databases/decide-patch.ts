@@ -1,10 +1,10 @@
 // Whether a datastore can restart with the image of the platform, and with which. The facade asks before the operation is created, and the
 // controller before it begins.
 
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import { STORE_NAMES, type StorePart } from '../schema/meta.ts';
-import type { Loss } from '../schema/operation-phases.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
+import { STORE_NAMES, type StorePart } from '../kinds/meta.ts';
+import type { Loss } from '../kinds/operation-phases.ts';
 import { whyNoDatabase } from './decide-move.ts';
 
 export type Patch = NonNullable<DatastoreOperationStatus['patch']>;

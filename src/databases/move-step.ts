@@ -1,6 +1,6 @@
 // The next step of an operation that gives a deployment another database: Restore, Move, Upgrade and Return.
 //
-// 1. Stopping: the record's passes run nothing of it (schema/datastore-operation.ts, holds). Nothing writes to the database any more.
+// 1. Stopping: the record's passes run nothing of it (kinds/datastore-operation.ts, holds). Nothing writes to the database any more.
 // 2. Running, for Move and Upgrade: a backup of the database is made.
 // 3. Loading: the record's passes make a revision that has the next database, and load the backup into it.
 // 4. Starting: the deployment has its scale again, and the operation ends when it serves.
@@ -9,11 +9,11 @@
 // takes effect with the pass that has seen it, which the status of the record says (databaseOperation): an earlier pass may still create
 // what the phase before asked for.
 
-import { originText } from '../deployments/record/backup-consent.ts';
-import { type DatabaseMove, databaseNumberOf, databaseText } from '../deployments/record/database-move.ts';
-import { conditionOf, rfc3339 } from '../schema/conditions.ts';
-import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import { COPIES, type OperationAction } from '../schema/operation-phases.ts';
+import { originText } from '../deploy/record/backup-consent.ts';
+import { type DatabaseMove, databaseNumberOf, databaseText } from '../deploy/record/database-move.ts';
+import { conditionOf, rfc3339 } from '../kinds/conditions.ts';
+import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
+import { COPIES, type OperationAction } from '../kinds/operation-phases.ts';
 import { decideMove, type MoveAction } from './decide-move.ts';
 import type { ObservedOperation } from './observed.ts';
 import { dumpOf, NOT_SCHEDULED, workDeleted } from './outcome.ts';

@@ -1,25 +1,25 @@
 // Fills observed.ts from the watch caches.
 
-import { numberedDatabases } from '../deployments/assess/database-move.ts';
-import { serverImages } from '../deployments/assess/datastores.ts';
-import { hasEnded, type Job, jobsOf } from '../deployments/assess/jobs.ts';
-import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from '../deployments/assess/observed.ts';
-import { pausedBy } from '../deployments/assess/pause.ts';
-import { writersAmong } from '../deployments/assess/pod-failures.ts';
-import { backupSourceIn } from '../deployments/cluster/archives.ts';
-import { type Caches, childrenNamed } from '../deployments/cluster/caches.ts';
-import type { Cluster } from '../deployments/cluster/cluster.ts';
-import { isOwnedBy, uidOf } from '../deployments/record/metadata.ts';
-import { names } from '../deployments/record/names.ts';
-import { revisionsOf } from '../deployments/record/revisions.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
-import { youngestFirst } from '../lib/kube/youngest-first.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { DatabaseRestore } from '../schema/database.ts';
-import type { DatastoreOperation } from '../schema/datastore-operation.ts';
-import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../schema/meta.ts';
-import { isEnded } from '../schema/operation-phases.ts';
-import type { Settings } from '../schema/settings.ts';
+import { numberedDatabases } from '../deploy/assess/database-move.ts';
+import { serverImages } from '../deploy/assess/datastores.ts';
+import { hasEnded, type Job, jobsOf } from '../deploy/assess/jobs.ts';
+import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from '../deploy/assess/observed.ts';
+import { pausedBy } from '../deploy/assess/pause.ts';
+import { writersAmong } from '../deploy/assess/pod-failures.ts';
+import { backupSourceIn } from '../deploy/cluster/archives.ts';
+import { type Caches, childrenNamed } from '../deploy/cluster/caches.ts';
+import type { Cluster } from '../deploy/cluster/cluster.ts';
+import { isOwnedBy, uidOf } from '../deploy/record/metadata.ts';
+import { names } from '../deploy/record/names.ts';
+import { revisionsOf } from '../deploy/record/revisions.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { DatabaseRestore } from '../kinds/database.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
+import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../kinds/meta.ts';
+import { isEnded } from '../kinds/operation-phases.ts';
+import type { Settings } from '../kinds/settings.ts';
+import type { KubeObject } from '../runtime/kube/client.ts';
+import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import type { ObservedOperation } from './observed.ts';
 import { orderOf } from './turns.ts';
 

@@ -1,14 +1,14 @@
 // What the decisions about an operation know.
 
-import type { BaseBackup } from '../deployments/assess/base-backups.ts';
-import type { Job } from '../deployments/assess/jobs.ts';
-import type { Pod } from '../deployments/assess/observed.ts';
-import type { Sourced } from '../deployments/record/backup-consent.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
-import type { DatastoreOperation } from '../schema/datastore-operation.ts';
-import type { Settings } from '../schema/settings.ts';
+import type { BaseBackup } from '../deploy/assess/base-backups.ts';
+import type { Job } from '../deploy/assess/jobs.ts';
+import type { Pod } from '../deploy/assess/observed.ts';
+import type { Sourced } from '../deploy/record/backup-consent.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { AppRevision } from '../kinds/app-revision.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
+import type { Settings } from '../kinds/settings.ts';
+import type { KubeObject } from '../runtime/kube/client.ts';
 
 export interface ObservedOperation {
   readonly operation: DatastoreOperation;

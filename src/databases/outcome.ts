@@ -1,17 +1,17 @@
 // How the work of an operation ended, by what its pods and CloudNativePG say.
 
-import type { BaseBackup } from '../deployments/assess/base-backups.ts';
-import { lastWords } from '../deployments/assess/database-jobs.ts';
-import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
-import type { Pod } from '../deployments/assess/observed.ts';
-import { podFailure } from '../deployments/assess/pod-failures.ts';
-import type { BackupKind } from '../deployments/record/backup-request.ts';
-import { jsonOf } from '../lib/json-value.ts';
-import { youngestFirst } from '../lib/kube/youngest-first.ts';
-import { SentBackup } from '../schema/database.ts';
-import type { DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import { UPLOAD_CONTAINER } from '../schema/meta.ts';
-import { quoted } from '../schema/text.ts';
+import type { BaseBackup } from '../deploy/assess/base-backups.ts';
+import { lastWords } from '../deploy/assess/database-jobs.ts';
+import { type Job, jobEnd } from '../deploy/assess/jobs.ts';
+import type { Pod } from '../deploy/assess/observed.ts';
+import { podFailure } from '../deploy/assess/pod-failures.ts';
+import type { BackupKind } from '../deploy/record/backup-request.ts';
+import { SentBackup } from '../kinds/database.ts';
+import type { DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
+import { UPLOAD_CONTAINER } from '../kinds/meta.ts';
+import { quoted } from '../kinds/text.ts';
+import { jsonOf } from '../runtime/json-value.ts';
+import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import type { Said } from './steps.ts';
 
 type MadeBackup = NonNullable<DatastoreOperationStatus['backup']>;

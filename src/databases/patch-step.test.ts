@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { aRecord } from '../../test/support/builders.ts';
-import type { AppDeploymentStatus } from '../schema/app-deployment.ts';
-import type { DatastoreOperation, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import { OPERATION_FINALIZER } from '../schema/meta.ts';
-import type { OperationPhase } from '../schema/operation-phases.ts';
+import type { AppDeploymentStatus } from '../kinds/app-deployment.ts';
+import type { DatastoreOperation, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
+import { OPERATION_FINALIZER } from '../kinds/meta.ts';
+import type { OperationPhase } from '../kinds/operation-phases.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
 

@@ -1,15 +1,15 @@
 // The next step of action Patch: a datastore restarts with the image of the platform. No revision is made, and the pods of the deployment
 // stay.
 //
-// 1. Running: the record's passes give the datastore the image (deployments/record/image-in-force.ts).
+// 1. Running: the record's passes give the datastore the image (deploy/record/image-in-force.ts).
 // 2. Returning: it does not come up, or the operation is deleted, and the passes give it the image before.
 
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { isFailure, STORE_CONDITIONS } from '../schema/app-deployment-conditions.ts';
-import { conditionOf, rfc3339 } from '../schema/conditions.ts';
-import type { DatastoreOperationSpec } from '../schema/datastore-operation.ts';
-import { STORE_NAMES } from '../schema/meta.ts';
-import type { Condition } from '../schema/primitives.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import { isFailure, STORE_CONDITIONS } from '../kinds/app-deployment-conditions.ts';
+import { conditionOf, rfc3339 } from '../kinds/conditions.ts';
+import type { DatastoreOperationSpec } from '../kinds/datastore-operation.ts';
+import { STORE_NAMES } from '../kinds/meta.ts';
+import type { Condition } from '../kinds/primitives.ts';
 import { decidePatch, type Patch } from './decide-patch.ts';
 import type { ObservedOperation } from './observed.ts';
 import {

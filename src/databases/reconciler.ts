@@ -2,22 +2,12 @@
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
-import { pausedBy } from '../deployments/assess/pause.ts';
-import { type Caches, DEPLOYMENT_NAMED } from '../deployments/cluster/caches.ts';
-import type { Cluster } from '../deployments/cluster/cluster.ts';
-import type { BackupKind } from '../deployments/record/backup-request.ts';
-import { overlayWrite, placeOf, until } from '../lib/controller/cluster.ts';
-import type { Reconcile } from '../lib/controller/controller.ts';
-import { keyOf, refOf } from '../lib/controller/keys.ts';
-import { reportStatus } from '../lib/controller/report-status.ts';
-import { endAll } from '../lib/controller/store.ts';
-import type { WorkQueue } from '../lib/controller/work-queue.ts';
-import { AlreadyExists, NotFound, undefinedIfNotFound } from '../lib/errors.ts';
-import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../lib/kube/api-resources.ts';
-import type { KubeObject, Read } from '../lib/kube/client.ts';
-import { youngestFirst } from '../lib/kube/youngest-first.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../schema/datastore-operation.ts';
+import { pausedBy } from '../deploy/assess/pause.ts';
+import { type Caches, DEPLOYMENT_NAMED } from '../deploy/cluster/caches.ts';
+import type { Cluster } from '../deploy/cluster/cluster.ts';
+import type { BackupKind } from '../deploy/record/backup-request.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../kinds/datastore-operation.ts';
 import {
   API_VERSION,
   BACKUP,
@@ -26,9 +16,19 @@ import {
   FIELD_MANAGER,
   OPERATION_FINALIZER,
   UPLOAD_CONTAINER,
-} from '../schema/meta.ts';
-import { isBegun, isEnded } from '../schema/operation-phases.ts';
-import type { Settings } from '../schema/settings.ts';
+} from '../kinds/meta.ts';
+import { isBegun, isEnded } from '../kinds/operation-phases.ts';
+import type { Settings } from '../kinds/settings.ts';
+import { overlayWrite, placeOf, until } from '../runtime/controller/cluster.ts';
+import type { Reconcile } from '../runtime/controller/controller.ts';
+import { keyOf, refOf } from '../runtime/controller/keys.ts';
+import { reportStatus } from '../runtime/controller/report-status.ts';
+import { endAll } from '../runtime/controller/store.ts';
+import type { WorkQueue } from '../runtime/controller/work-queue.ts';
+import { AlreadyExists, NotFound, undefinedIfNotFound } from '../runtime/errors.ts';
+import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../runtime/kube/api-resources.ts';
+import type { KubeObject, Read } from '../runtime/kube/client.ts';
+import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';

@@ -6,10 +6,10 @@
 // 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, or nextDeleteStep below.
 // 4. It ends, and its status stays. A deletion before that takes it back where that is possible.
 
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { rfc3339 } from '../schema/conditions.ts';
-import { OPERATION_FINALIZER } from '../schema/meta.ts';
-import { isBegun, isEnded } from '../schema/operation-phases.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import { rfc3339 } from '../kinds/conditions.ts';
+import { OPERATION_FINALIZER } from '../kinds/meta.ts';
+import { isBegun, isEnded } from '../kinds/operation-phases.ts';
 import { begunBackupStep, nextBackupStep } from './backup-step.ts';
 import { isMove, whyNotDeleted } from './decide-move.ts';
 import { cancelMove, nextMoveStep } from './move-step.ts';

@@ -1,9 +1,9 @@
 // What the steps of all operations have in common.
 
-import type { BackupKind } from '../deployments/record/backup-request.ts';
-import { conditionOf, mergeConditions, rfc3339 } from '../schema/conditions.ts';
-import type { DatastoreOperationStatus } from '../schema/datastore-operation.ts';
-import type { OperationPhase } from '../schema/operation-phases.ts';
+import type { BackupKind } from '../deploy/record/backup-request.ts';
+import { conditionOf, mergeConditions, rfc3339 } from '../kinds/conditions.ts';
+import type { DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
+import type { OperationPhase } from '../kinds/operation-phases.ts';
 import type { ObservedOperation } from './observed.ts';
 
 export interface OperationStep {

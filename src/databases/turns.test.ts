@@ -1,7 +1,7 @@
 // How many operations stop something at once, and in which order the others follow.
 
 import { expect, it } from 'vitest';
-import type { DatastoreOperation, DatastoreOperationStatus } from '../schema/datastore-operation.ts';
+import type { DatastoreOperation, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
 
 const NONE: ReadonlySet<string> = new Set();

@@ -1,8 +1,8 @@
 // Which operations may stop something now: a platform that patches a thousand databases does not restart all of them at once.
 
-import { conditionOf } from '../schema/conditions.ts';
-import type { DatastoreOperation } from '../schema/datastore-operation.ts';
-import { isBegun, isEnded } from '../schema/operation-phases.ts';
+import { conditionOf } from '../kinds/conditions.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
+import { isBegun, isEnded } from '../kinds/operation-phases.ts';
 import { AT_ONCE } from './steps.ts';
 
 /** The oldest first, by uid where they are equally old. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { DatastoreOperation } from '../schema/datastore-operation.ts';
-import { Settings } from '../schema/settings.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
+import { Settings } from '../kinds/settings.ts';
 import { patchesIn, type Window, windowAt } from './window.ts';
 
 function aWindow(fields: object = {}): Window {

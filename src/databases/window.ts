@@ -1,11 +1,11 @@
 // The maintenance window of the platform: when it is open, and which patches it makes next.
 
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { DatastoreOperation } from '../schema/datastore-operation.ts';
-import { API_VERSION, STORE_PARTS } from '../schema/meta.ts';
-import { nextRunAt } from '../schema/next-run.ts';
-import { isEnded } from '../schema/operation-phases.ts';
-import type { Settings } from '../schema/settings.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
+import { API_VERSION, STORE_PARTS } from '../kinds/meta.ts';
+import { nextRunAt } from '../kinds/next-run.ts';
+import { isEnded } from '../kinds/operation-phases.ts';
+import type { Settings } from '../kinds/settings.ts';
 import { decidePatch } from './decide-patch.ts';
 
 export type Window = NonNullable<Settings['datastores']['window']>;

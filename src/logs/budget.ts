@@ -2,7 +2,7 @@
 // page must not delay all others.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type FairLimiter, makeFairLimiter } from '../lib/controller/fair-limiter.ts';
+import { type FairLimiter, makeFairLimiter } from '../runtime/controller/fair-limiter.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,11 +1,9 @@
 // The logs of a record, of one of its revisions or of the runs of a task: of the pods that are there, and the last lines of those that
 // failed and are gone.
 
-import { Forbidden, NotFound } from '../lib/errors.ts';
-import type { KubeClient } from '../lib/kube/client.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { APP_LOGS, type AppLog } from '../schema/app-log.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import { APP_LOGS, type AppLog } from '../kinds/app-log.ts';
+import type { AppRevision } from '../kinds/app-revision.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
@@ -14,8 +12,10 @@ import {
   REVISION_LABEL,
   TASK,
   TASK_LABEL,
-} from '../schema/meta.ts';
-import { isPart } from '../schema/worker-parts.ts';
+} from '../kinds/meta.ts';
+import { isPart } from '../kinds/worker-parts.ts';
+import { Forbidden, NotFound } from '../runtime/errors.ts';
+import type { KubeClient } from '../runtime/kube/client.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { type PodsToRead, podIdsIn, podsOf, type Reading, readLogs } from './pods.ts';
 import { pushInTurns } from './push-in-turns.ts';

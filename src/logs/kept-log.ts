@@ -2,10 +2,10 @@
 // is none, has a price, and only what the builder writes is taken.
 
 import { createGunzip } from 'node:zlib';
-import type { Descriptor, Manifest } from '../builds/registry/client/manifests.ts';
-import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../deployments/record/registry-names.ts';
-import { RegistryFailed } from '../lib/errors.ts';
-import { turns } from '../lib/http/turns.ts';
+import type { Descriptor, Manifest } from '../build/registry/client/manifests.ts';
+import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../deploy/record/registry-names.ts';
+import { RegistryFailed } from '../runtime/errors.ts';
+import { turns } from '../runtime/http/turns.ts';
 import { LONGEST_LINE } from './budget.ts';
 import type { LineSink } from './lines.ts';
 import type { Reading } from './pods.ts';

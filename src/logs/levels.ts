@@ -1,6 +1,6 @@
 // The level of a line: what loggers of many languages write, as text and as JSON. Pure.
 
-import { asObject, jsonOf } from '../lib/json-value.ts';
+import { asObject, jsonOf } from '../runtime/json-value.ts';
 import type { Level } from './payloads.ts';
 
 /** What a line says. */

@@ -1,7 +1,7 @@
 // Builds a page of log lines from streams of containers. It keeps only lines that can still be on the page. Pure.
 
-import { type FieldError, HttpError } from '../lib/http/http-error.ts';
-import type { ContainerLog } from '../lib/kube/log-path.ts';
+import { type FieldError, HttpError } from '../runtime/http/http-error.ts';
+import type { ContainerLog } from '../runtime/kube/log-path.ts';
 import { LAST_LINES, LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import { makeLeveller, type Said } from './levels.ts';
 import { momentOf } from './moments.ts';

@@ -1,7 +1,7 @@
 // Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, integer, text, Uuid } from '../schema/primitives.ts';
+import { DNS_LABEL_PATTERN, integer, text, Uuid } from '../kinds/primitives.ts';
 import { LAST_LINES } from './budget.ts';
 import { momentOf } from './moments.ts';
 import { LONGEST_POSITION } from './positions.ts';

@@ -3,16 +3,10 @@
 
 import type { IContainerStatus } from 'kubernetes-models/v1/ContainerStatus';
 import type { IPod } from 'kubernetes-models/v1/Pod';
-import { partsOf } from '../deployments/record/parts.ts';
-import { podsIdOf } from '../deployments/record/shared-pods.ts';
-import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
-import { tooManyLogs } from '../lib/http/http-error.ts';
-import { PODS } from '../lib/kube/api-resources.ts';
-import type { KubeClient, Read } from '../lib/kube/client.ts';
-import { type ContainerLog, logPath } from '../lib/kube/log-path.ts';
-import { youngestFirst } from '../lib/kube/youngest-first.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
+import { partsOf } from '../deploy/record/parts.ts';
+import { podsIdOf } from '../deploy/record/shared-pods.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import type { AppRevision } from '../kinds/app-revision.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
@@ -21,7 +15,13 @@ import {
   REVISION_LABEL,
   STORE_PARTS,
   TASK,
-} from '../schema/meta.ts';
+} from '../kinds/meta.ts';
+import { Invalid, NotFound, Unavailable } from '../runtime/errors.ts';
+import { tooManyLogs } from '../runtime/http/http-error.ts';
+import { PODS } from '../runtime/kube/api-resources.ts';
+import type { KubeClient, Read } from '../runtime/kube/client.ts';
+import { type ContainerLog, logPath } from '../runtime/kube/log-path.ts';
+import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import {
   LONGEST_MS,
   type LogBudget,

@@ -1,6 +1,6 @@
 // Feeds what containers wrote to a sink without keeping the event loop: a piece of a few kilobytes may have thousands of lines.
 
-import { turns } from '../lib/http/turns.ts';
+import { turns } from '../runtime/http/turns.ts';
 import type { LineSink } from './lines.ts';
 
 /** Bytes between two questions whether the turn is over. */

@@ -3,15 +3,15 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NotFound } from '../lib/errors.ts';
-import { HttpError } from '../lib/http/http-error.ts';
-import type { KubeClient } from '../lib/kube/client.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { conditionOf } from '../schema/conditions.ts';
-import type { Listener } from '../schema/listener.ts';
-import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
-import { hubNamespace } from '../schema/listener-names.ts';
-import { API_VERSION, FACADE_FIELD_MANAGER } from '../schema/meta.ts';
+import type { AppDeployment } from '../kinds/app-deployment.ts';
+import { conditionOf } from '../kinds/conditions.ts';
+import type { Listener } from '../kinds/listener.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../kinds/listener-log.ts';
+import { hubNamespace } from '../kinds/listener-names.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER } from '../kinds/meta.ts';
+import { NotFound } from '../runtime/errors.ts';
+import { HttpError } from '../runtime/http/http-error.ts';
+import type { KubeClient } from '../runtime/kube/client.ts';
 import { DeployLogs, type DeployLogsQuery, MOST_LINES } from './payloads.ts';
 
 /** Longer than the cluster reads. */

@@ -1,9 +1,9 @@
 // The routes of /v1/projects/{id}/…: logs of a deployment's pods and builds.
 
 import type { FastifyReply } from 'fastify';
-import { HttpError } from '../lib/http/http-error.ts';
-import { failures } from '../organization/facade/openapi.ts';
-import type { App } from '../organization/facade/validation.ts';
+import { failures } from '../api/openapi.ts';
+import type { App } from '../api/validation.ts';
+import { HttpError } from '../runtime/http/http-error.ts';
 import { makeLogBudget } from './budget.ts';
 import { type LogNeeds, makeLogPages } from './page-reader.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';

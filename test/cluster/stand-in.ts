@@ -5,7 +5,7 @@
 // `unmounted` never begins, as where a volume cannot be mounted. With one that contains `played` it is left to somebody else
 // to say what becomes of the pod. What runs once of one that contains `failing` fails. A pod that loads a backup is refused if
 // the name of the backup ends with `dead`, and never ends if it ends with `beef`.
-import { REFUSED } from '../../src/schema/meta.ts';
+import { REFUSED } from '../../src/kinds/meta.ts';
 import { type ApiClient, type ApiObject, patient } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';

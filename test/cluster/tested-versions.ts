@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withTable } from '../../src/generate/sections.ts';
+import { withTable } from '../../src/tools/sections.ts';
 
 const root = join(import.meta.dirname, '../..');
 const file = join(root, 'docs/upgrade.md');

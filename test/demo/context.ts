@@ -7,7 +7,7 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { OLDEST_KUBERNETES } from '../../src/app/preflight/preflight-checks.ts';
+import { OLDEST_KUBERNETES } from '../../src/main/preflight/preflight-checks.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
 const execute = promisify(execFile);

@@ -8,7 +8,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Settings } from '../../src/schema/settings.ts';
+import { Settings } from '../../src/kinds/settings.ts';
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import { roomIn, smallWords } from '../support/node-room.ts';
 import { kubeconfigFor, type Platform, startRendered, TEAM_ACCOUNT, type Tenant } from '../support/platform.ts';

@@ -1,11 +1,11 @@
 // Freezes what the newest version of the pod contract makes: `node test/golden/freeze.ts`, once, when a version is added.
 // It takes stored revisions of the version before, and overwrites nothing: what is frozen stays. What the version makes as the one before
-// did is not frozen twice (src/deployments/children/contracts.test.ts).
+// did is not frozen twice (src/deploy/children/contracts.test.ts).
 
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { newestOf, POD_CONTRACTS } from '../../src/deployments/children/contracts.ts';
-import { desiredChildren } from '../../src/deployments/children/desired.ts';
+import { newestOf, POD_CONTRACTS } from '../../src/deploy/children/contracts.ts';
+import { desiredChildren } from '../../src/deploy/children/desired.ts';
 import { frozenFile, frozenText, type Given, heldParts, inputsOf, readFrozen } from './frozen.ts';
 
 type Spec = Given['revision'];

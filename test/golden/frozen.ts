@@ -3,9 +3,9 @@
 
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments, stringify } from 'yaml';
-import type { Inputs } from '../../src/deployments/children/inputs.ts';
-import type { KubeObject } from '../../src/lib/kube/client.ts';
-import type { AppRevisionSpec } from '../../src/schema/app-revision.ts';
+import type { Inputs } from '../../src/deploy/children/inputs.ts';
+import type { AppRevisionSpec } from '../../src/kinds/app-revision.ts';
+import type { KubeObject } from '../../src/runtime/kube/client.ts';
 import { aRecord, SETTINGS } from '../support/builders.ts';
 
 /** Nothing here is worked out by today's code: a changed default cannot reach it. */

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type InputOptions, type OutputOptions, type Plugin, rolldown } from 'rolldown';
-import { writePage } from '../../src/generate/page.ts';
+import { writePage } from '../../src/tools/page.ts';
 import { billOf, noticesOf, packagesOf } from './inventory.ts';
 import { writePluginFile } from './plugin-file.ts';
 

@@ -1,7 +1,7 @@
 // Which objects Argo CD prunes, by its own rule: an object without an owner belongs to the Application that its tracking label
 // names, and is deleted if it is not in the Application's source, unless a sync option forbids it.
 
-import type { KubeObject } from '../../src/lib/kube/client.ts';
+import type { KubeObject } from '../../src/runtime/kube/client.ts';
 
 const TRACKING_LABEL = 'app.kubernetes.io/instance';
 const SYNC_OPTIONS = 'argocd.argoproj.io/sync-options';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeObjectStore } from '../../src/lib/outbound/object-store.ts';
+import { makeObjectStore } from '../../src/runtime/outbound/object-store.ts';
 import { makeAuthority } from '../cluster/certificates.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';

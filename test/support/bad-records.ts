@@ -2,7 +2,7 @@
 // suite against the API server and the facade of a whole Davit.
 
 import { expect } from 'vitest';
-import { snake } from '../../src/lib/http/casing.ts';
+import { snake } from '../../src/runtime/http/casing.ts';
 
 export type Parts = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import { PASSWORD_KEY, registryPassword } from '../../src/builds/registry/registry-grant.ts';
+import { PASSWORD_KEY, registryPassword } from '../../src/build/registry/registry-grant.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureBuildImages, type Image } from '../cluster/images/build.ts';

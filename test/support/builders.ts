@@ -1,7 +1,7 @@
 // Records, revisions, workloads and pods for tests, each with only what the test is about: aRecord(withSpec({...})).
 
-import type { AddressOutcome } from '../../src/deployments/assess/address.ts';
-import { assess, checkPreconditions } from '../../src/deployments/assess/assessment.ts';
+import type { AddressOutcome } from '../../src/deploy/assess/address.ts';
+import { assess, checkPreconditions } from '../../src/deploy/assess/assessment.ts';
 import type {
   ActionFailure,
   ContainerStatus,
@@ -9,24 +9,24 @@ import type {
   ObservedCondition,
   Pod,
   Workload,
-} from '../../src/deployments/assess/observed.ts';
-import { names } from '../../src/deployments/record/names.ts';
-import { resolve } from '../../src/deployments/record/resolve.ts';
-import { serialRevisionId } from '../../src/deployments/record/revision-id.ts';
-import { requestedOf } from '../../src/deployments/record/wanted-revision.ts';
-import type { StatusInputs } from '../../src/deployments/status.ts';
-import type { KubeObject } from '../../src/lib/kube/client.ts';
-import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/schema/app-deployment.ts';
-import type { AppRevision, RevisionState } from '../../src/schema/app-revision.ts';
+} from '../../src/deploy/assess/observed.ts';
+import { names } from '../../src/deploy/record/names.ts';
+import { resolve } from '../../src/deploy/record/resolve.ts';
+import { serialRevisionId } from '../../src/deploy/record/revision-id.ts';
+import { requestedOf } from '../../src/deploy/record/wanted-revision.ts';
+import type { StatusInputs } from '../../src/deploy/status.ts';
+import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/kinds/app-deployment.ts';
+import type { AppRevision, RevisionState } from '../../src/kinds/app-revision.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   REVISION_LABEL,
   type Role,
-} from '../../src/schema/meta.ts';
-import type { OAuthProvider } from '../../src/schema/oauth-provider.ts';
-import { defaultSettings, type Settings } from '../../src/schema/settings.ts';
+} from '../../src/kinds/meta.ts';
+import type { OAuthProvider } from '../../src/kinds/oauth-provider.ts';
+import { defaultSettings, type Settings } from '../../src/kinds/settings.ts';
+import type { KubeObject } from '../../src/runtime/kube/client.ts';
 
 export const UID = '11111111-1111-4111-8111-111111111111';
 export const TENANT = '22222222-2222-4222-8222-222222222222';

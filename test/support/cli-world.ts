@@ -6,7 +6,7 @@ import type { ConnectionOptions } from '../../src/cli/line/connection.ts';
 import { run, type World } from '../../src/cli/line/run.ts';
 import type { HttpApi } from '../../src/cli/transport/http-api.ts';
 import { Failure, type Kubectl } from '../../src/cli/transport/kubectl.ts';
-import type { AppDeployment } from '../../src/schema/app-deployment.ts';
+import type { AppDeployment } from '../../src/kinds/app-deployment.ts';
 
 export interface CliWorld {
   /** By default it fails. `flags`: those that select cluster and user. */

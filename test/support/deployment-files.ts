@@ -1,8 +1,8 @@
 // A davit.yaml as its reader has it.
 
-import type { DeploymentFile } from '../../src/deployments/http/deployment-file.ts';
-import { readText } from '../../src/deployments/http/deployment-file-text.ts';
-import { fileLine } from '../../src/deployments/record/file-finding.ts';
+import type { DeploymentFile } from '../../src/deploy/http/deployment-file.ts';
+import { readText } from '../../src/deploy/http/deployment-file-text.ts';
+import { fileLine } from '../../src/deploy/record/file-finding.ts';
 
 /** A line for each error, as of a file davit.yaml. */
 export function fileErrors(text: string): string[] {

@@ -1,8 +1,8 @@
 // A facade whose settings name a registry that is there, and verifies what the facade signs.
 
-import { SECRETS } from '../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../src/lib/kube/client.ts';
-import { defaultSettings, type Settings } from '../../src/schema/settings.ts';
+import { defaultSettings, type Settings } from '../../src/kinds/settings.ts';
+import { SECRETS } from '../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../src/runtime/kube/client.ts';
 import { type Facade, makeFacade } from '../suites/http/facade.ts';
 import { type FakeRegistry, startFakeRegistry } from './fake-registry.ts';
 

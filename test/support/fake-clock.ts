@@ -1,6 +1,6 @@
 // A clock for tests: it moves only when told to.
 
-import type { Clock } from '../../src/lib/controller/clock.ts';
+import type { Clock } from '../../src/runtime/controller/clock.ts';
 
 /** Timers run in the order in which they are due, and only inside `advance`. */
 export interface FakeClock extends Clock {

@@ -1,6 +1,6 @@
 // How much room a cluster has for further pods, by what the pods that there are have asked for.
 
-import { quantity } from '../../src/schema/quantity.ts';
+import { quantity } from '../../src/kinds/quantity.ts';
 
 type Amounts = Readonly<Record<string, string | number>>;
 

@@ -4,9 +4,9 @@
 import type { HttpApi } from '../../src/cli/transport/http-api.ts';
 import type { ConfigMapObject } from '../../src/cli/transport/own-api.ts';
 import { makeOwnApi } from '../../src/cli/transport/own-api.ts';
-import { CONFIG_MAPS, NAMESPACES } from '../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../src/schema/app-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../src/kinds/app-revision.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../src/runtime/kube/api-resources.ts';
 import { type CliRan, type CliWorld, runCli } from './cli-world.ts';
 import { type FakeKube, makeFakeKube } from './fake-kube/fake-kube.ts';
 

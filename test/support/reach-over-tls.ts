@@ -1,9 +1,9 @@
 // A process with the environment of one of Davit's: says whether it reaches a code host and a registry at HOST:PORT over TLS, and
 // how many characters of authorities it would hand to builds.
 
-import { loadConfig } from '../../src/app/config.ts';
-import { makeGuardedFetch } from '../../src/lib/outbound/guarded-fetch.ts';
-import { makeRegistryTransport } from '../../src/lib/outbound/registry-transport.ts';
+import { loadConfig } from '../../src/main/config.ts';
+import { makeGuardedFetch } from '../../src/runtime/outbound/guarded-fetch.ts';
+import { makeRegistryTransport } from '../../src/runtime/outbound/registry-transport.ts';
 
 const [, , host = ''] = process.argv;
 const signal = AbortSignal.timeout(30_000);

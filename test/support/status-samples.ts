@@ -1,10 +1,10 @@
 // Records in every state that a person or a tool may find them in, as the pure core reports them, and what those who wait
 // for them are to make of each.
 
-import type { ActionFailure, Observed } from '../../src/deployments/assess/observed.ts';
-import { deletingStatus, statusOf } from '../../src/deployments/status.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../src/schema/app-revision.ts';
+import type { ActionFailure, Observed } from '../../src/deploy/assess/observed.ts';
+import { deletingStatus, statusOf } from '../../src/deploy/status.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../src/kinds/app-revision.ts';
 import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from './builders.ts';
 
 /** `helm --wait`, Flux and kpt: sigs.k8s.io/cli-utils, pkg/kstatus. */

@@ -204,7 +204,7 @@ k.lowerAscii().matches('secret|credential|(auth|token|password|passwd|key)[-_.]?
 + ({{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.podCertificate))) ? [{{ $account }} + ':certificate'] : [])
 {{- end }}
 
-{{/* CEL: whether `key` is one of those that the given patterns mean, as src/schema/pod-reach.ts reads them. */}}
+{{/* CEL: whether `key` is one of those that the given patterns mean, as src/kinds/pod-reach.ts reads them. */}}
 {{- define "davit.celMatches" -}}
 {{ . | toJson | replace "\"" "'" }}.exists(p, p.startsWith('*') ? key.contains(p.substring(1)) : p.endsWith('/') || p.endsWith('.') ? key.startsWith(p) : key == p)
 {{- end }}

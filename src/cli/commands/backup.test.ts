@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, type CliRan } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datastore-operation.ts';
 
 const ASKS = { sourceConfig: { database: { backup: {} } } };
 const BACKUP = { name: '20260203T020000Z-0123abcd', takenAt: '2026-02-03T02:00:00Z', sizeBytes: 2048 };

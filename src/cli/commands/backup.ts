@@ -1,6 +1,6 @@
 // Makes a backup of the database of a deployment now, and waits until it is in the store.
 
-import { bytesText } from '../../schema/text.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, ownTimeoutFlag, tell } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { carryOut } from './operation.ts';

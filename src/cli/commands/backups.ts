@@ -1,9 +1,9 @@
 // Lists the backups of a deployment that its status lists.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { backupHindrance } from '../../deployments/record/backup-request.ts';
-import { conditionOf } from '../../schema/conditions.ts';
-import { bytesText } from '../../schema/text.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { backupHindrance } from '../../deploy/record/backup-request.ts';
+import { conditionOf } from '../../kinds/conditions.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { lost } from '../text/lost.ts';

@@ -1,12 +1,12 @@
 // Reads deployments, revisions and their logs over the HTTP API, and prints the log of a build.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeploymentEvents } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import type { Revision } from '../../deployments/http/revisions/payloads.ts';
+import type { DeploymentEvents } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import type { Revision } from '../../deploy/http/revisions/payloads.ts';
+import type { RevisionState } from '../../kinds/app-revision.ts';
+import { REVISION_STATES } from '../../kinds/revision-states.ts';
 import type { DeployLogs, LogLine } from '../../logs/payloads.ts';
-import type { RevisionState } from '../../schema/app-revision.ts';
-import { REVISION_STATES } from '../../schema/revision-states.ts';
 import { NoDeployment, noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
 import type { HttpApi } from '../transport/http-api.ts';

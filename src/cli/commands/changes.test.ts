@@ -11,10 +11,10 @@ import {
   uid,
 } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, type OwnCli, whole } from '../../../test/support/own-cli.ts';
-import { serialRevisionId } from '../../deployments/record/revision-id.ts';
-import { DEPLOYMENTS, PODS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import { serialRevisionId } from '../../deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
+import { DEPLOYMENTS, PODS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import type { Clock } from '../line/command.ts';
 import { RECORDS } from '../transport/records.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aRevision } from '../../../test/support/builders.ts';
 import { aRecord, type CliRan } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.ts';
 
 const BACKUP = '20260202T000000Z-0123abcd';
 const backups = (name: string): object => ({

@@ -1,7 +1,7 @@
 // Creates a deployment that is what another one is now, with the data of a backup of it.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { isBackupName, isTime, timeOfBackup } from '../../schema/database-names.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { isBackupName, isTime, timeOfBackup } from '../../kinds/database-names.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, type Flags, Misuse, OUTPUT, tell, withFlags } from '../line/command.ts';
 import { needName } from '../line/needed-names.ts';
 import { PROGRAM } from '../line/program.ts';

@@ -1,6 +1,6 @@
 // Completion in shells. The scripts ask the program itself, which answers from the definitions of commands.
 
-import type { DeploymentList } from '../../deployments/http/payloads.ts';
+import type { DeploymentList } from '../../deploy/http/payloads.ts';
 import { CLUSTER_FLAGS, type Command, type Context, type FlagDefinition, HELP, Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aRevision } from '../../../test/support/builders.ts';
 import { aRecord, type CliRan } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datastore-operation.ts';
 
 const BACKUP = '20260203T020000Z-0123abcd';
 type Status = NonNullable<DatastoreOperation['status']>;

@@ -1,10 +1,10 @@
 // The acts on the database of a deployment that stop it or delete something: each is an operation, which Davit carries out.
 
 import type { CreateOperation, OperationResponse } from '../../databases/http/payloads.ts';
-import { databaseText } from '../../deployments/record/database-move.ts';
-import { present } from '../../lib/json-value.ts';
-import { isBackupName } from '../../schema/database-names.ts';
-import type { OperationAction } from '../../schema/operation-phases.ts';
+import { databaseText } from '../../deploy/record/database-move.ts';
+import { isBackupName } from '../../kinds/database-names.ts';
+import type { OperationAction } from '../../kinds/operation-phases.ts';
+import { present } from '../../runtime/json-value.ts';
 import {
   API_FLAGS,
   type Command,

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, type CliRan, runCli } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../schema/datastore-operation.ts';
+import type { AppDeploymentStatus } from '../../kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datastore-operation.ts';
 import type { Kubectl } from '../transport/kubectl.ts';
 
 const POSTGRES = { image: 'postgres:17.5-trixie', version: '17.5', available: 'postgres:17.6-trixie' };

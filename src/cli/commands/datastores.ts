@@ -1,10 +1,10 @@
 // The versions of PostgreSQL and Redis that deployments run, and operations that patch them. Davit carries them out, a few at once.
 
 import type { OperationResponse } from '../../databases/http/payloads.ts';
-import type { Deployment as Answer } from '../../deployments/http/payloads.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { API_VERSION, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
-import { LOSSES, type Loss } from '../../schema/operation-phases.ts';
+import type { Deployment as Answer } from '../../deploy/http/payloads.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import { API_VERSION, STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
+import { LOSSES, type Loss } from '../../kinds/operation-phases.ts';
 import { API_FLAGS, type Command, type Context, Misuse, OUTPUT, printList, tell } from '../line/command.ts';
 import { noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';

@@ -1,7 +1,7 @@
 // Deletes a deployment, after saying what happens to its data.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { databaseText } from '../../deployments/record/database-move.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { databaseText } from '../../deploy/record/database-move.ts';
 import {
   API_FLAGS,
   type Command,

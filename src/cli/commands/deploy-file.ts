@@ -1,13 +1,13 @@
 // Sends a davit.yaml to the HTTP API, which judges and applies it, and says what is wrong as terminals and editors know it.
 
 import { join } from 'node:path';
-import type { AppliedFile } from '../../deployments/http/file-payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { fileLine } from '../../deployments/record/file-finding.ts';
-import type { FieldError } from '../../lib/http/http-error.ts';
-import type { PlainVariable } from '../../schema/plain-variables.ts';
-import { FILE_NAME } from '../../schema/source-files.ts';
-import type { Source } from '../../schema/source-rules.ts';
+import type { AppliedFile } from '../../deploy/http/file-payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { fileLine } from '../../deploy/record/file-finding.ts';
+import type { PlainVariable } from '../../kinds/plain-variables.ts';
+import { FILE_NAME } from '../../kinds/source-files.ts';
+import type { Source } from '../../kinds/source-rules.ts';
+import type { FieldError } from '../../runtime/http/http-error.ts';
 import { type FileText, readFileText } from '../folder/deployment-file.ts';
 import type { SecretValue } from '../folder/secret-values.ts';
 import type { SetByFlag } from '../folder/set-fields.ts';

@@ -2,10 +2,10 @@
 // until the deployment is ready.
 
 import { basename, resolve } from 'node:path';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { changeLine } from '../../deployments/record/revision-diff.ts';
-import { DEFAULT_CONFIGURATION } from '../../schema/source-files.ts';
-import { bytesText } from '../../schema/text.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { changeLine } from '../../deploy/record/revision-diff.ts';
+import { DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { listSource, needFolder, pack, pathWithin, type Source } from '../folder/pack.ts';
 import { deploymentName } from '../folder/project.ts';
 import { askedSecrets, givenSecrets } from '../folder/secret-values.ts';

@@ -1,6 +1,6 @@
 // Deploys an image: changes the deployment that runs one, or creates it, and follows the rollout until it is ready.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
 import { askedSecrets } from '../folder/secret-values.ts';
 import { type Context, Misuse } from '../line/command.ts';
 import { needImage } from '../line/needed-names.ts';

@@ -1,6 +1,6 @@
 // Changes a deployment over the HTTP API from what it has now, and says which revision takes the change.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
 import type { Change } from '../line/interruption.ts';
 import { PROGRAM } from '../line/program.ts';
 import { type HttpApi, Refused } from '../transport/http-api.ts';

@@ -7,9 +7,9 @@ import { describe, expect, it } from 'vitest';
 import { aRevision, aRecord as aWhole } from '../../../test/support/builders.ts';
 import { aRecord, type CliRan, uid } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { changeLine, differences } from '../../deployments/record/revision-diff.ts';
-import { withVariables } from '../../deployments/record/variables.ts';
-import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { changeLine, differences } from '../../deploy/record/revision-diff.ts';
+import { withVariables } from '../../deploy/record/variables.ts';
+import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 
 const ENV = [
   { name: 'LOG_LEVEL', value: 'info' },

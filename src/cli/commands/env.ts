@@ -1,8 +1,8 @@
 // The plain variables of a deployment, whose values everybody who reads the record sees. secrets.ts has those that are secret.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { withVariables } from '../../deployments/record/variables.ts';
-import type { PlainVariable } from '../../schema/plain-variables.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { withVariables } from '../../deploy/record/variables.ts';
+import type { PlainVariable } from '../../kinds/plain-variables.ts';
 import { variablesFrom } from '../folder/variables.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from '../line/command.ts';
 import { needVariableName, repeatable } from '../line/needed-names.ts';

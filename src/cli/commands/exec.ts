@@ -1,9 +1,9 @@
 // Runs a command in a ready pod of a deployment.
 
-import type { Pod } from '../../deployments/assess/observed.ts';
-import { isScaledToZero } from '../../deployments/record/revisions.ts';
-import { unknownPart } from '../../deployments/record/unknown-part.ts';
-import { COMPONENT_LABEL, COMPONENTS } from '../../schema/meta.ts';
+import type { Pod } from '../../deploy/assess/observed.ts';
+import { isScaledToZero } from '../../deploy/record/revisions.ts';
+import { unknownPart } from '../../deploy/record/unknown-part.ts';
+import { COMPONENT_LABEL, COMPONENTS } from '../../kinds/meta.ts';
 import { type Command, DEPLOYMENT, Misuse } from '../line/command.ts';
 import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';

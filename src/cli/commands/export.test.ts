@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { aRecord } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { printable } from '../../schema/text.ts';
+import { printable } from '../../kinds/text.ts';
 
 it.each([
   'plain',

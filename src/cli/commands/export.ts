@@ -1,7 +1,7 @@
 // Prints davit.yaml from a deployment.
 
-import { FILE_NAME } from '../../schema/source-files.ts';
-import { printable } from '../../schema/text.ts';
+import { FILE_NAME } from '../../kinds/source-files.ts';
+import { printable } from '../../kinds/text.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, print } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { needDeployment } from './build-log.ts';

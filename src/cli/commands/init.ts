@@ -1,6 +1,6 @@
 // The command that writes davit.yaml.
 
-import { FILE_NAME } from '../../schema/source-files.ts';
+import { FILE_NAME } from '../../kinds/source-files.ts';
 import type { Command } from '../line/command.ts';
 
 export const initCommand: Command = {

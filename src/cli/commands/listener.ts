@@ -1,8 +1,8 @@
 // Enrolls the cluster of a Listener, and takes its credentials away.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Listener } from '../../schema/listener.ts';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../schema/listener-names.ts';
+import type { Listener } from '../../kinds/listener.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../kinds/listener-names.ts';
 import { type Command, type Done, Misuse, OUTPUT, print, tell } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';

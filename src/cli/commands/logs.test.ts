@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, type CliRan, type CliWorld, makeInstantClock, uid } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, NAMESPACE, type OwnCli, whole } from '../../../test/support/own-cli.ts';
-import { PODS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { APP_LOGS, type AppLog } from '../../schema/app-log.ts';
+import { APP_LOGS, type AppLog } from '../../kinds/app-log.ts';
+import { PODS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import { Interrupted } from '../transport/kubectl.ts';
 
 const REVISION = '11111111-0000-5000-8000-000000000000';

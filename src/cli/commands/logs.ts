@@ -1,9 +1,9 @@
 // Prints what the pods of a deployment wrote, or with --build the log of a build.
 
-import type { DeploymentEvents } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { LOGGED_PARTS } from '../../deployments/record/unknown-part.ts';
-import { conditionOf } from '../../schema/conditions.ts';
+import type { DeploymentEvents } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { LOGGED_PARTS } from '../../deploy/record/unknown-part.ts';
+import { conditionOf } from '../../kinds/conditions.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } from '../line/command.ts';
 import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { aRevision, aRecord as aWhole, UID } from '../../../test/support/builders.ts';
 import { type CliRan, type CliWorld, makeInstantClock } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, type OwnCli } from '../../../test/support/own-cli.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import type { Clock } from '../line/command.ts';
 
 const { id } = aRevision(aWhole()).spec;

@@ -1,8 +1,8 @@
 // Runs a command once, in a Job with the pod template of the active revision. The Job is created with the caller's rights; a run of a
 // task counts as one of the task's runs. It is deleted with the deployment.
 
-import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deployments/http/task-runs/payloads.ts';
-import { TASK_CONTAINER } from '../../schema/meta.ts';
+import type { RunResponse, TaskRunResponse, TaskStatusList } from '../../deploy/http/task-runs/payloads.ts';
+import { TASK_CONTAINER } from '../../kinds/meta.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { shown } from '../text/terminal.ts';

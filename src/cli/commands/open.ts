@@ -1,8 +1,8 @@
 // Prints the address of a deployment, or forwards a local port to it: to one of its pods, and to another one when that pod ends.
 
 import { createServer } from 'node:net';
-import type { Pod } from '../../deployments/assess/observed.ts';
-import { COMPONENT_LABEL } from '../../schema/meta.ts';
+import type { Pod } from '../../deploy/assess/observed.ts';
+import { COMPONENT_LABEL } from '../../kinds/meta.ts';
 import { API_FLAGS, type Clock, type Command, type Context, DEPLOYMENT, OUTPUT, print } from '../line/command.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
 import {

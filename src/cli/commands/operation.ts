@@ -2,7 +2,7 @@
 // presses Ctrl-C leaves it working.
 
 import type { CreateOperation, OperationResponse } from '../../databases/http/payloads.ts';
-import { ENDED_PHASES } from '../../schema/operation-phases.ts';
+import { ENDED_PHASES } from '../../kinds/operation-phases.ts';
 import type { Context } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure, TimedOut } from '../transport/kubectl.ts';

@@ -1,6 +1,6 @@
 // Prints what the platform offers to a tenant, from GET /v2/platform.
 
-import type { Platform } from '../../deployments/http/platform/payloads.ts';
+import type { Platform } from '../../deploy/http/platform/payloads.ts';
 import { API_FLAGS, type Command, OUTPUT, print } from '../line/command.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 

@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest';
 import { aRecord } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, NAMESPACE, type OwnCli } from '../../../test/support/own-cli.ts';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 
 const GONE = '00000000-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const KEPT = [

@@ -1,8 +1,8 @@
 // The databases that deleted deployments have retained: lists them, lets the next deployment of the name adopt one, or deletes one.
 
 import type { RetainedList, RetainedResponse } from '../../databases/http/retained.ts';
-import { databaseText } from '../../deployments/record/database-move.ts';
-import { bytesText } from '../../schema/text.ts';
+import { databaseText } from '../../deploy/record/database-move.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { type Context, Misuse, printList, tell } from '../line/command.ts';
 import { confirm } from '../line/confirm.ts';
 import { PROGRAM } from '../line/program.ts';

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CliRan } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { differences, summaryOf } from '../../deployments/record/revision-diff.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
+import { differences, summaryOf } from '../../deploy/record/revision-diff.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import type { AppRevision } from '../../kinds/app-revision.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const idOf = (serial: number): string => `${String(serial).repeat(8)}-0000-5000-8000-000000000000`;

@@ -1,8 +1,8 @@
 // Lists the revisions of a deployment, and what differs between two of them.
 
-import type { Revision, RevisionDiff, RevisionList } from '../../deployments/http/revisions/payloads.ts';
-import { changeLine, summaryOf } from '../../deployments/record/revision-diff.ts';
-import { shortened } from '../../schema/text.ts';
+import type { Revision, RevisionDiff, RevisionList } from '../../deploy/http/revisions/payloads.ts';
+import { changeLine, summaryOf } from '../../deploy/record/revision-diff.ts';
+import { shortened } from '../../kinds/text.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, print, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';

@@ -3,10 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../../test/support/builders.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { names } from '../../deployments/record/names.ts';
-import { serialRevisionId } from '../../deployments/record/revision-id.ts';
-import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
+import { names } from '../../deploy/record/names.ts';
+import { serialRevisionId } from '../../deploy/record/revision-id.ts';
+import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import type { AppRevision } from '../../kinds/app-revision.ts';
 
 const imageAt = (tag: number): Partial<AppDeploymentSpec> => ({
   sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` },

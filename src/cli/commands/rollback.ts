@@ -1,8 +1,8 @@
 // Rolls back to an earlier revision: says what changes, and asks the HTTP API for it.
 
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import type { Revision, RevisionDiff } from '../../deployments/http/revisions/payloads.ts';
-import { changeLine } from '../../deployments/record/revision-diff.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import type { Revision, RevisionDiff } from '../../deploy/http/revisions/payloads.ts';
+import { changeLine } from '../../deploy/record/revision-diff.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, OUTPUT, tell } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { changesOfParts, partWords } from '../text/part-changes.ts';

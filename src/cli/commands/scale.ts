@@ -1,9 +1,9 @@
 // Shows and sets the number of pods of the parts of a deployment. A scale subresource cannot: it has one number (ADR 36).
 
-import type { DeploymentEvents } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { isScaledPart, SCALED_PARTS, type ScaledPart } from '../../deployments/record/requested-scale.ts';
-import { MOST_PODS } from '../../schema/meta.ts';
+import type { DeploymentEvents } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { isScaledPart, SCALED_PARTS, type ScaledPart } from '../../deploy/record/requested-scale.ts';
+import { MOST_PODS } from '../../kinds/meta.ts';
 import {
   API_FLAGS,
   type Command,

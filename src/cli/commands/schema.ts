@@ -1,6 +1,6 @@
 // Prints the JSON Schema of davit.yaml.
 
-import { FILE_NAME, SCHEMA_FILE_NAME } from '../../schema/source-files.ts';
+import { FILE_NAME, SCHEMA_FILE_NAME } from '../../kinds/source-files.ts';
 import type { Command } from '../line/command.ts';
 
 export const schemaCommand: Command = {
@@ -17,7 +17,7 @@ export const schemaCommand: Command = {
 
 Davit's HTTP API serves the same at /${SCHEMA_FILE_NAME}, without a token.`,
   async run({ say }) {
-    const { deploymentFileSchema } = await import('../../deployments/http/deployment-file-schema.ts');
+    const { deploymentFileSchema } = await import('../../deploy/http/deployment-file-schema.ts');
     say(JSON.stringify(deploymentFileSchema(), null, 2));
     return 0;
   },

@@ -1,7 +1,7 @@
 // The variables of a deployment whose values are secret. Values come from a file, standard input or a prompt, and are never printed.
 
 import { readFile } from 'node:fs/promises';
-import type { Deployment } from '../../deployments/http/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
 import {
   API_FLAGS,
   type Command,

@@ -3,13 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../../test/support/builders.ts';
 import { makeOwnCli, type OwnCli } from '../../../test/support/own-cli.ts';
-import type { DeploymentEvent, DeploymentPod } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import type { Revision } from '../../deployments/http/revisions/payloads.ts';
-import { Forbidden } from '../../lib/errors.ts';
-import { EVENTS, PODS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import type { DeploymentEvent, DeploymentPod } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import type { Revision } from '../../deploy/http/revisions/payloads.ts';
+import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
+import { Forbidden } from '../../runtime/errors.ts';
+import { EVENTS, PODS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import { type Parts, treeOf } from '../text/tree.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');

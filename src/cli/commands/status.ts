@@ -1,7 +1,7 @@
 // Shows one deployment with all its parts, or lists all deployments.
 
-import type { DeploymentEvents, DeploymentPod } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
+import type { DeploymentEvents, DeploymentPod } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
 import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFlags } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';

@@ -1,8 +1,8 @@
 // What the object store has of all tenants, for an administrator of the platform: by a Job beside Davit, which has a key for the whole store.
 
-import type { StoredOf } from '../../deployments/archive/list.ts';
-import { jsonOf } from '../../lib/json-value.ts';
-import { bytesText } from '../../schema/text.ts';
+import type { StoredOf } from '../../deploy/archive/list.ts';
+import { bytesText } from '../../kinds/text.ts';
+import { jsonOf } from '../../runtime/json-value.ts';
 import { type Context, printList } from '../line/command.ts';
 import { tableOf } from '../text/table.ts';
 import { Failure, ignoreFailure } from '../transport/kubectl.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { aRecord, type CliRan } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import type { TaskStatus } from '../../schema/tasks.ts';
+import type { TaskStatus } from '../../kinds/tasks.ts';
 
 const NOW = Date.parse('2026-07-01T12:20:00Z');
 const at = (minutesAgo: number): string => `${new Date(NOW - minutesAgo * 60_000).toISOString().slice(0, 19)}Z`;

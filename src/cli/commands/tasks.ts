@@ -1,6 +1,6 @@
 // Lists the tasks of a deployment with their last runs.
 
-import type { TaskStatus } from '../../schema/tasks.ts';
+import type { TaskStatus } from '../../kinds/tasks.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, printList } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, type CliRan, makeInstantClock, REVISION, runCli } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, whole } from '../../../test/support/own-cli.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { Condition } from '../../schema/primitives.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import type { Condition } from '../../kinds/primitives.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';

@@ -1,13 +1,13 @@
 // Follows a deployment until it is ready or needs a person: `wait`, and what deploys. The controller judges, in the conditions.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pod } from '../../deployments/assess/observed.ts';
-import { judgedAgainWithinMs } from '../../deployments/assess/retry.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import { isScaledToZero } from '../../deployments/record/revisions.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { conditionOf } from '../../schema/conditions.ts';
-import { COMPONENT_LABEL } from '../../schema/meta.ts';
+import type { Pod } from '../../deploy/assess/observed.ts';
+import { judgedAgainWithinMs } from '../../deploy/assess/retry.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import { isScaledToZero } from '../../deploy/record/revisions.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import { conditionOf } from '../../kinds/conditions.ts';
+import { COMPONENT_LABEL } from '../../kinds/meta.ts';
 import {
   API_FLAGS,
   type Clock,

@@ -1,7 +1,7 @@
 // Reads davit.yaml of a folder.
 
 import { readFile } from 'node:fs/promises';
-import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../schema/source-files.ts';
+import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../kinds/source-files.ts';
 import { InvalidFile, Misuse } from '../line/command.ts';
 
 export interface FileText {

@@ -1,7 +1,7 @@
 // What a Dockerfile says about the container that it makes: its port and its health path. Pure.
 
-import { HEALTH_PATH_PATTERN } from '../../schema/runtime-part.ts';
-import { argumentsOf, expanded, type Instruction, instructionsOf } from '../../schema/source-files.ts';
+import { HEALTH_PATH_PATTERN } from '../../kinds/runtime-part.ts';
+import { argumentsOf, expanded, type Instruction, instructionsOf } from '../../kinds/source-files.ts';
 
 /** A value, and which words of the file it is from. */
 export interface Found<T> {

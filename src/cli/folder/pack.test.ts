@@ -7,7 +7,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { bytesText } from '../../schema/text.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { ignoreRules, verdictOn } from './ignore-rules.ts';
 import { listSource, pack } from './pack.ts';
 

@@ -8,7 +8,7 @@ import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { bytesText } from '../../schema/text.ts';
+import { bytesText } from '../../kinds/text.ts';
 import { Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';

@@ -1,8 +1,8 @@
 // What the files of a folder say about its deployment, and the davit.yaml that is made of that. Pure.
 
 import { stringify } from 'yaml';
-import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../../schema/name-patterns.ts';
-import { DEFAULT_CONFIGURATION, FILE_NAME, isDockerfile } from '../../schema/source-files.ts';
+import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../../kinds/name-patterns.ts';
+import { DEFAULT_CONFIGURATION, FILE_NAME, isDockerfile } from '../../kinds/source-files.ts';
 import { Misuse } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure } from '../transport/kubectl.ts';

@@ -1,7 +1,7 @@
 // Plain variables as people write them: KEY=VALUE, and the lines of a .env file. Pure but for the reading of the file.
 
 import { readFile } from 'node:fs/promises';
-import type { PlainVariable } from '../../schema/plain-variables.ts';
+import type { PlainVariable } from '../../kinds/plain-variables.ts';
 import { InvalidFile, Misuse } from '../line/command.ts';
 import { needVariableName } from '../line/needed-names.ts';
 

@@ -1,6 +1,6 @@
 // The part that --component names.
 
-import { isWorker } from '../../schema/worker-parts.ts';
+import { isWorker } from '../../kinds/worker-parts.ts';
 import { type Flags, Misuse } from './command.ts';
 
 /** The server if the flag is absent. Throws Misuse for what is none of `known` and cannot be a worker. */

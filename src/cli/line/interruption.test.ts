@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { aRevision, aRecord as aWhole } from '../../../test/support/builders.ts';
 import { answering, aRecord, runCli, uid } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
+import type { AppRevision } from '../../kinds/app-revision.ts';
 import { COMMANDS } from '../commands/commands.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';

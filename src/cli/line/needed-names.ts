@@ -13,7 +13,7 @@ import {
   NAME_PATTERN,
   VARIABLE_NAME_MESSAGE,
   VARIABLE_NAME_PATTERN,
-} from '../../schema/name-patterns.ts';
+} from '../../kinds/name-patterns.ts';
 import { Misuse } from './command.ts';
 
 const NAME = new RegExp(NAME_PATTERN);

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, runCli } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { Forbidden } from '../../lib/errors.ts';
-import { NAMESPACES } from '../../lib/kube/api-resources.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import { Forbidden } from '../../runtime/errors.ts';
+import { NAMESPACES } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 

@@ -1,8 +1,8 @@
 // What a person reads where a deployment, its namespace, Davit or the whole cluster is not there.
 
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { mostSimilar } from '../../lib/similar.ts';
-import { TENANT_LABEL } from '../../schema/meta.ts';
+import { TENANT_LABEL } from '../../kinds/meta.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
+import { mostSimilar } from '../../runtime/similar.ts';
 import { unusableSentence } from '../transport/http-api.ts';
 import { Failure, ignoreFailure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';

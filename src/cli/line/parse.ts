@@ -1,7 +1,7 @@
 // Reads a command line by the definition of its command, and refuses what the definition does not have.
 
 import { parseArgs } from 'node:util';
-import { mostSimilar } from '../../lib/similar.ts';
+import { mostSimilar } from '../../runtime/similar.ts';
 import {
   CLUSTER_FLAGS,
   type Command,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRecord, runCli } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { mostSimilar } from '../../lib/similar.ts';
+import { mostSimilar } from '../../runtime/similar.ts';
 import { COMMANDS } from '../commands/commands.ts';
 import { complete } from '../commands/completion.ts';
 import { ageOf, tableOf } from '../text/table.ts';

@@ -1,6 +1,6 @@
 // A deployment that is deleted or lost: what it was is not known any more, but its backups are still in their store.
 
-import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { NoDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
 import { Failure } from '../transport/kubectl.ts';

@@ -1,6 +1,6 @@
 // What a person reads who asks for a pod of a deployment that is scaled to zero.
 
-import { isPart } from '../../schema/worker-parts.ts';
+import { isPart } from '../../kinds/worker-parts.ts';
 import { PROGRAM } from '../line/program.ts';
 
 /** For a deployment that is scaled to zero. */

@@ -1,6 +1,6 @@
 // What a container wrote, for the terminal of the person who reads it.
 
-import { printable } from '../../schema/text.ts';
+import { printable } from '../../kinds/text.ts';
 import type { Terminal } from '../line/command.ts';
 
 /** Colours and styles. They change nothing but the text after them. */

@@ -1,15 +1,15 @@
 // One deployment with its parts as a tree, each with its state and, if something is wrong, the reason. Pure.
 
-import type { DeploymentEvent, DeploymentPod } from '../../deployments/http/events/payloads.ts';
-import type { Deployment } from '../../deployments/http/payloads.ts';
-import type { Revision } from '../../deployments/http/revisions/payloads.ts';
-import { databaseText } from '../../deployments/record/database-move.ts';
-import { CONDITION_TYPES, isFailure } from '../../schema/app-deployment-conditions.ts';
-import { listedEvents, runsBeside } from '../../schema/listed-events.ts';
-import { ROLES, STORE_PARTS } from '../../schema/meta.ts';
-import { type Amounts, usageWords } from '../../schema/pod-usage.ts';
-import { shortened } from '../../schema/text.ts';
-import { isWorker } from '../../schema/worker-parts.ts';
+import type { DeploymentEvent, DeploymentPod } from '../../deploy/http/events/payloads.ts';
+import type { Deployment } from '../../deploy/http/payloads.ts';
+import type { Revision } from '../../deploy/http/revisions/payloads.ts';
+import { databaseText } from '../../deploy/record/database-move.ts';
+import { CONDITION_TYPES, isFailure } from '../../kinds/app-deployment-conditions.ts';
+import { listedEvents, runsBeside } from '../../kinds/listed-events.ts';
+import { ROLES, STORE_PARTS } from '../../kinds/meta.ts';
+import { type Amounts, usageWords } from '../../kinds/pod-usage.ts';
+import { shortened } from '../../kinds/text.ts';
+import { isWorker } from '../../kinds/worker-parts.ts';
 import { withShortIds } from '../line/short-ids.ts';
 import { ageOf } from './table.ts';
 

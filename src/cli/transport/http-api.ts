@@ -5,8 +5,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OwnAnswer as Answer, OwnRequest } from '../../app/own-facade.ts';
-import type { FieldError } from '../../lib/http/http-error.ts';
+import type { OwnAnswer as Answer, OwnRequest } from '../../main/own-facade.ts';
+import type { FieldError } from '../../runtime/http/http-error.ts';
 import { Failure } from './kubectl.ts';
 
 export interface Connection {

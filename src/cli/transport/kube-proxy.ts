@@ -5,8 +5,8 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KubeClient } from '../../lib/kube/client.ts';
-import type { ClusterAccess } from '../../lib/kube/config.ts';
+import type { KubeClient } from '../../runtime/kube/client.ts';
+import type { ClusterAccess } from '../../runtime/kube/config.ts';
 import { serving } from './kubectl.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function proxiedClient(flags: readonly string[], program = 'kubectl
   const { found: address } = await serving(args, /^Starting to serve on (.+)$/m, { program, after: place.remove });
   const { server, tls } = place.access(address);
   // Loaded late: most commands that print help or complete a word reach no cluster.
-  const { makeKubeClient } = await import('../../lib/kube/http-client.ts');
+  const { makeKubeClient } = await import('../../runtime/kube/http-client.ts');
   const access = { server, credentials: async () => ({ headers: {}, tls }), refresh: () => undefined };
   return makeKubeClient({ access, userAgent: 'kubectl-davit' });
 }

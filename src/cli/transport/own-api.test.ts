@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest';
 import { aRecord } from '../../../test/support/cli-world.ts';
 import { makeOwnCli } from '../../../test/support/own-cli.ts';
-import { Forbidden, Unauthorized } from '../../lib/errors.ts';
-import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';
+import { Forbidden, Unauthorized } from '../../runtime/errors.ts';
+import { CONFIG_MAPS } from '../../runtime/kube/api-resources.ts';
 
 /** Verb and kind of each read, without what every command reads: the settings and who asks. */
 async function readsOf(args: readonly string[]): Promise<string[]> {

@@ -1,10 +1,10 @@
 // Davit's HTTP API in this process: its own routes, with the kubeconfig's credentials. It needs no address, no token, and no davit-api
 // that runs.
 
-import { Forbidden, NotFound, ServerError, Unauthorized } from '../../lib/errors.ts';
-import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
-import { Settings } from '../../schema/settings.ts';
+import { Settings } from '../../kinds/settings.ts';
+import { Forbidden, NotFound, ServerError, Unauthorized } from '../../runtime/errors.ts';
+import { CONFIG_MAPS } from '../../runtime/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../runtime/kube/client.ts';
 import { apiOver, type HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 
@@ -23,7 +23,7 @@ const IMPERSONATION = / cannot impersonate /;
 /** Throws Failure where Davit is not installed. */
 export async function makeOwnApi({ kube, namespace, davitNamespace }: OwnApiOptions): Promise<HttpApi> {
   const [{ makeOwnFacade }, settings] = await Promise.all([
-    import('../../app/own-facade.ts'),
+    import('../../main/own-facade.ts'),
     readSettings(kube, davitNamespace),
   ]);
   const facade = await makeOwnFacade({ kube, namespace, settings });

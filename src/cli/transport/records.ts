@@ -1,11 +1,11 @@
 // Reads the objects of one deployment with kubectl.
 
-import type { Pod } from '../../deployments/assess/observed.ts';
-import { isReadyPod, living } from '../../deployments/assess/pod-failures.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
-import { youngestFirst } from '../../lib/kube/youngest-first.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL, GROUP } from '../../schema/meta.ts';
+import type { Pod } from '../../deploy/assess/observed.ts';
+import { isReadyPod, living } from '../../deploy/assess/pod-failures.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import { DEPLOYMENT_LABEL, GROUP } from '../../kinds/meta.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
+import { youngestFirst } from '../../runtime/kube/youngest-first.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;

@@ -1,11 +1,10 @@
 // Operations on the database of a deployment.
 
 import { z } from 'zod';
-import { response } from '../../deployments/http/components.ts';
-import { DeploymentPath } from '../../deployments/http/payloads.ts';
-import { toSnake } from '../../lib/http/casing.ts';
-import { time } from '../../organization/facade/payload-fields.ts';
-import { conditionOf } from '../../schema/conditions.ts';
+import { time } from '../../api/payload-fields.ts';
+import { response } from '../../deploy/http/components.ts';
+import { DeploymentPath } from '../../deploy/http/payloads.ts';
+import { conditionOf } from '../../kinds/conditions.ts';
 import {
   ACTION_DESCRIPTION,
   Accept,
@@ -14,9 +13,10 @@ import {
   OperationDeletePrevious,
   OperationPatch,
   OperationRestore,
-} from '../../schema/datastore-operation.ts';
-import { OPERATION_ACTIONS, OPERATION_PHASES } from '../../schema/operation-phases.ts';
-import { ObjectName } from '../../schema/primitives.ts';
+} from '../../kinds/datastore-operation.ts';
+import { OPERATION_ACTIONS, OPERATION_PHASES } from '../../kinds/operation-phases.ts';
+import { ObjectName } from '../../kinds/primitives.ts';
+import { toSnake } from '../../runtime/http/casing.ts';
 
 export const OperationPath = DeploymentPath.extend({
   operation_name: ObjectName.describe('Name of an operation of the deployment.'),

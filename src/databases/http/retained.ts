@@ -1,24 +1,24 @@
 // /v2/retained-databases: databases of deployments that are gone. They are listed, adopted and deleted with the caller's token.
 
 import { z } from 'zod';
-import type { Deployments } from '../../deployments/http/repository.ts';
-import { NoFields } from '../../deployments/http/revisions/payloads.ts';
-import { names } from '../../deployments/record/names.ts';
-import { type RetainedDatabase, retainedDatabases } from '../../deployments/record/retained-databases.ts';
-import { Forbidden, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
-import { HttpError } from '../../lib/http/http-error.ts';
-import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../lib/kube/api-resources.ts';
-import type { KubeObject, ObjectRef, Resource } from '../../lib/kube/client.ts';
-import { servedResources } from '../../lib/kube/discovery.ts';
-import type { Auth, RequestContext } from '../../organization/facade/auth.ts';
-import { failures } from '../../organization/facade/openapi.ts';
-import { id, NoParameters, time } from '../../organization/facade/payload-fields.ts';
-import type { App } from '../../organization/facade/validation.ts';
-import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
-import { conditionOf } from '../../schema/conditions.ts';
-import { DATABASE_DRIVERS } from '../../schema/database-names.ts';
-import { ADOPT_DATABASE_ANNOTATION, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
-import { Uuid } from '../../schema/primitives.ts';
+import type { Auth, RequestContext } from '../../api/auth.ts';
+import { failures } from '../../api/openapi.ts';
+import { id, NoParameters, time } from '../../api/payload-fields.ts';
+import type { App } from '../../api/validation.ts';
+import type { Deployments } from '../../deploy/http/repository.ts';
+import { NoFields } from '../../deploy/http/revisions/payloads.ts';
+import { names } from '../../deploy/record/names.ts';
+import { type RetainedDatabase, retainedDatabases } from '../../deploy/record/retained-databases.ts';
+import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
+import { conditionOf } from '../../kinds/conditions.ts';
+import { DATABASE_DRIVERS } from '../../kinds/database-names.ts';
+import { ADOPT_DATABASE_ANNOTATION, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../kinds/meta.ts';
+import { Uuid } from '../../kinds/primitives.ts';
+import { Forbidden, NotFound, undefinedIfNotFound } from '../../runtime/errors.ts';
+import { HttpError } from '../../runtime/http/http-error.ts';
+import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../runtime/kube/api-resources.ts';
+import type { KubeObject, ObjectRef, Resource } from '../../runtime/kube/client.ts';
+import { servedResources } from '../../runtime/kube/discovery.ts';
 
 const RetainedResponse = z
   .object({

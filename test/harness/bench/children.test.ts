@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
-import { desiredChildren } from '../../../src/deployments/children/desired.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APPLIED_ANNOTATION } from '../../../src/schema/meta.ts';
+import { makeRevision } from '../../../src/deploy/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deploy/children/desired.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APPLIED_ANNOTATION } from '../../../src/kinds/meta.ts';
 import { SETTINGS, TENANT, UID } from '../../support/builders.ts';
 import { countsOf, type Filling, filled, renderChildren } from './children.ts';
 import { recordsOf } from './records.ts';

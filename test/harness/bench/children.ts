@@ -2,22 +2,22 @@
 // language can make the same objects byte for byte. The objects are Davit's own: made by the same pure functions.
 // README.md describes the file.
 
-import { requestedAddress, undecided } from '../../../src/deployments/assess/address.ts';
-import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
-import { desiredChildren } from '../../../src/deployments/children/desired.ts';
-import { postgresSecret, redisSecret } from '../../../src/deployments/children/secrets.ts';
-import { makeTracingProject } from '../../../src/deployments/children/tracing-project.ts';
-import { withAppliedDigest } from '../../../src/deployments/cluster/apply.ts';
-import { rotationOf } from '../../../src/deployments/plan/rotation.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { latestStatus } from '../../../src/deployments/revision-status.ts';
-import { readyEntry, statusOf } from '../../../src/deployments/status.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { mergeConditions } from '../../../src/schema/conditions.ts';
-import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/schema/meta.ts';
-import type { Settings } from '../../../src/schema/settings.ts';
+import { requestedAddress, undecided } from '../../../src/deploy/assess/address.ts';
+import { makeRevision } from '../../../src/deploy/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deploy/children/desired.ts';
+import { postgresSecret, redisSecret } from '../../../src/deploy/children/secrets.ts';
+import { makeTracingProject } from '../../../src/deploy/children/tracing-project.ts';
+import { withAppliedDigest } from '../../../src/deploy/cluster/apply.ts';
+import { rotationOf } from '../../../src/deploy/plan/rotation.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import { latestStatus } from '../../../src/deploy/revision-status.ts';
+import { readyEntry, statusOf } from '../../../src/deploy/status.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { mergeConditions } from '../../../src/kinds/conditions.ts';
+import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/kinds/meta.ts';
+import type { Settings } from '../../../src/kinds/settings.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { anObserved, assessed } from '../../support/builders.ts';
 import { recordIn } from './records.ts';
 

@@ -6,7 +6,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { ensureTools } from '../../cluster/tools.ts';
 import { optionsOf } from '../../support/options.ts';
 import { renderChildren } from './children.ts';

@@ -13,7 +13,7 @@ export interface Asked {
 /** What the goals are for. */
 export const FULL = { records: 1000, repeats: 5 };
 const QUICK = { records: 60, repeats: 1 };
-/** As src/app/config.ts has it where nothing is set. */
+/** As src/main/config.ts has it where nothing is set. */
 const WORKERS = 8;
 
 export function sizeOf(asked: Asked): Pick<Bench, 'records' | 'repeats' | 'quick' | 'workers'> {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { AppDeploymentSpec } from '../../../src/kinds/app-deployment.ts';
 import { recordsOf, tenantsOf } from './records.ts';
 
 it('makes the same records each time, in order, whatever part of them is asked for', () => {

@@ -1,7 +1,7 @@
 // The records of a benchmark: the same for every arm and every run, spread over a few tenants.
 
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { FINALIZER } from '../../../src/schema/meta.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { FINALIZER } from '../../../src/kinds/meta.ts';
 import { aSpec } from '../../support/builders.ts';
 
 /** As a tenant applies it: nothing that the API server adds. */

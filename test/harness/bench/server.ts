@@ -3,8 +3,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseYaml } from 'yaml';
-import { TENANT_LABEL } from '../../../src/schema/meta.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { TENANT_LABEL } from '../../../src/kinds/meta.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import { ApiError, type ApiObject } from '../../cluster/api-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { applyChart, DAVIT_NAMESPACE, kubeconfigFor } from '../../support/platform.ts';

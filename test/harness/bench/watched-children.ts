@@ -3,11 +3,11 @@
 
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { BUILT_IN_RESOURCES } from '../../../src/lib/kube/api-resources.ts';
-import { collectionPath } from '../../../src/lib/kube/urls.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
+import { BUILT_IN_RESOURCES } from '../../../src/runtime/kube/api-resources.ts';
+import { collectionPath } from '../../../src/runtime/kube/urls.ts';
 import { until } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { LineCounter } from './line-counter.ts';

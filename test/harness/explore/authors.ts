@@ -1,12 +1,12 @@
 // Who asked for a change or the end of a build, in the explorer: people who claim it, and others who do not. The names that Davit then shows
 // are compared with the real ones.
 
-import { needsRevision, withRequest } from '../../../src/deployments/record/needs-revision.ts';
-import { claimOfChange, claimOfInterrupt } from '../../../src/deployments/record/requester.ts';
-import { patchTo } from '../../../src/lib/http/merge-patch.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { INTERRUPT_ANNOTATION } from '../../../src/schema/meta.ts';
+import { needsRevision, withRequest } from '../../../src/deploy/record/needs-revision.ts';
+import { claimOfChange, claimOfInterrupt } from '../../../src/deploy/record/requester.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { INTERRUPT_ANNOTATION } from '../../../src/kinds/meta.ts';
+import { patchTo } from '../../../src/runtime/http/merge-patch.ts';
 import { isNotInterrupted } from './build-events.ts';
 import type { Event } from './event.ts';
 import { records, revisionsOf } from './people-events.ts';

@@ -1,12 +1,10 @@
 // Backups and their verifications: what the controllers of CronJobs and Jobs, their pods and the store do, and what must hold of what is said of
 // them. The store is a mark of the namespace.
 
-import { names } from '../../../src/deployments/record/names.ts';
-import { CRON_JOBS, JOBS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { backupPlanOf, verificationPlanOf } from '../../../src/schema/database.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { backupPlanOf, verificationPlanOf } from '../../../src/kinds/database.ts';
 import {
   BACKUP,
   COMPARE_CONTAINER,
@@ -14,7 +12,9 @@ import {
   DEPLOYMENT_UID_LABEL,
   UPLOAD_CONTAINER,
   VERIFY,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/kinds/meta.ts';
+import { CRON_JOBS, JOBS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
 import { controlledBy, endedPodGoes, eraseRun, isUnended, mayBegin, podOf, runOf } from './job-events.ts';
 import { revisionsOf } from './people-events.ts';

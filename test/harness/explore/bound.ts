@@ -1,6 +1,6 @@
 // A bound: a first state, the events that may happen in it, and how often.
 
-import type { Settings } from '../../../src/schema/settings.ts';
+import type { Settings } from '../../../src/kinds/settings.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { Cast } from './cast.ts';
 import type { Event } from './event.ts';

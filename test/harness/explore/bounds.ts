@@ -1,11 +1,11 @@
 // The bounds that are explored.
 
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, NODES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/kinds/code-host-integration.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, NODES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';

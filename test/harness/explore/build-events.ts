@@ -1,9 +1,9 @@
 // What a code host, builders and their cluster do.
 
-import { JOBS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { INTERRUPT_ANNOTATION } from '../../../src/schema/meta.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { INTERRUPT_ANNOTATION } from '../../../src/kinds/meta.ts';
+import { JOBS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
 import { putSecret, records } from './people-events.ts';
 import { NOW, type Scene } from './scene.ts';

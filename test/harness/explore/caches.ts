@@ -1,13 +1,13 @@
 // The controller's real caches over a scene: a cache is filled when it is first read, so that only what is read counts.
 
-import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
-import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
-import type { Reflector } from '../../../src/lib/controller/reflector.ts';
-import { POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { Logger } from '../../../src/lib/logger.ts';
-import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
-import type { Settings } from '../../../src/schema/settings.ts';
+import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
+import type { Settings } from '../../../src/kinds/settings.ts';
+import { type ControllerCaches, makeControllerCaches } from '../../../src/main/caches.ts';
+import type { RuntimeMetrics } from '../../../src/runtime/controller/metrics.ts';
+import type { Reflector } from '../../../src/runtime/controller/reflector.ts';
+import { POSTGRES_CLUSTERS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import type { Logger } from '../../../src/runtime/logger.ts';
 import { CNPG_MARK } from './postgres-cluster.ts';
 import type { Scene } from './scene.ts';
 

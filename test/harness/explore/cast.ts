@@ -1,6 +1,6 @@
 // Who acts in a bound that is not the controller of one cluster alone, and what must hold there.
 
-import type { Reconcile } from '../../../src/lib/controller/controller.ts';
+import type { Reconcile } from '../../../src/runtime/controller/controller.ts';
 import type { Broken, Controllers, PassSeen } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 

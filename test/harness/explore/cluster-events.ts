@@ -1,8 +1,15 @@
 // What kubelet, scheduler, the built-in controllers, storage and quotas do. A pod stands for all pods of its template.
 
 import { hash } from 'node:crypto';
-import type { ContainerStatus, ObservedCondition, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
-import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
+import type { ContainerStatus, ObservedCondition, Pod, Workload } from '../../../src/deploy/assess/observed.ts';
+import { databaseNumberIn } from '../../../src/deploy/record/names.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  MIGRATION,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+} from '../../../src/kinds/meta.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -11,15 +18,8 @@ import {
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import {
-  COMPONENT_LABEL,
-  DEPLOYMENT_LABEL,
-  MIGRATION,
-  WAIT_FOR_DATABASE,
-  WAIT_FOR_REDIS,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { noteData } from './databases.ts';
 import type { Event } from './event.ts';
 import { clusterServes } from './postgres-cluster.ts';

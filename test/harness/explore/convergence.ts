@@ -1,13 +1,13 @@
 // Whether what runs for a record is what runs for a new record of the same spec.
 
-import { canBuild } from '../../../src/deployments/record/build-source.ts';
-import { partsOf } from '../../../src/deployments/record/parts.ts';
-import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { STORE_PARTS } from '../../../src/schema/meta.ts';
+import { canBuild } from '../../../src/deploy/record/build-source.ts';
+import { partsOf } from '../../../src/deploy/record/parts.ts';
+import { podsIdOf } from '../../../src/deploy/record/shared-pods.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { STORE_PARTS } from '../../../src/kinds/meta.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import { mend } from './mending.ts';
 import type { Broken } from './pass-seen.ts';

@@ -1,19 +1,12 @@
 // Operations on a database in the explorer: what people ask for, what the Job that loads a backup does, and what must hold of all databases
 // of a record.
 
-import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
-import { isUnended as isUnendedPod } from '../../../src/deployments/assess/pod-failures.ts';
-import {
-  databaseNumberOf,
-  databaseOf,
-  databaseText,
-  restoreOf,
-} from '../../../src/deployments/record/database-move.ts';
-import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
-import { DEPLOYMENTS, JOBS, PODS, POSTGRES_CLUSTERS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import type { Pod, Workload } from '../../../src/deploy/assess/observed.ts';
+import { isUnended as isUnendedPod } from '../../../src/deploy/assess/pod-failures.ts';
+import { databaseNumberOf, databaseOf, databaseText, restoreOf } from '../../../src/deploy/record/database-move.ts';
+import { databaseNumberIn } from '../../../src/deploy/record/names.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import {
   BACKUP,
   COMPONENT_LABEL,
@@ -23,8 +16,10 @@ import {
   RESTORE,
   RESTORE_CONTAINER,
   STORE_PARTS,
-} from '../../../src/schema/meta.ts';
-import { isEnded, type OperationAction } from '../../../src/schema/operation-phases.ts';
+} from '../../../src/kinds/meta.ts';
+import { isEnded, type OperationAction } from '../../../src/kinds/operation-phases.ts';
+import { DEPLOYMENTS, JOBS, PODS, POSTGRES_CLUSTERS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import { databaseObjects, hasData, holderOf, NUMBERS, noteData, numberOfPods } from './databases.ts';
 import type { Event } from './event.ts';

@@ -1,12 +1,12 @@
 // The databases of a record in the explorer: which there are, and where data is. A move makes another one, with a number of its own.
 
-import { databaseNumberOf } from '../../../src/deployments/record/database-move.ts';
-import { databaseNumberIn, names } from '../../../src/deployments/record/names.ts';
-import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { databaseNumberOf } from '../../../src/deploy/record/database-move.ts';
+import { databaseNumberIn, names } from '../../../src/deploy/record/names.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import type { Scene } from './scene.ts';
 
 /** More than any way moves a record. */

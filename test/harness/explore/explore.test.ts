@@ -1,7 +1,7 @@
 // The explorer itself, and a short exploration of bounds in which every property holds.
 
 import { expect, it } from 'vitest';
-import { SERVICES } from '../../../src/lib/kube/api-resources.ts';
+import { SERVICES } from '../../../src/runtime/kube/api-resources.ts';
 import type { Bound } from './bound.ts';
 import { ALL_REST, makeWorld } from './bound-world.ts';
 import { BOUNDS } from './bounds.ts';

@@ -1,11 +1,9 @@
 // PostgreSQL and Redis that others run, named by an address: they stop answering, and the pods that start then wait for them.
 
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { imageOf } from '../../../src/deployments/record/revision-image.ts';
-import { JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { imageOf } from '../../../src/deploy/record/revision-image.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
 import {
   COMPONENT_LABEL,
   MIGRATION,
@@ -13,7 +11,9 @@ import {
   type StorePart,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/kinds/meta.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import {
   awaitedBy,
   eventOfWorkloads,

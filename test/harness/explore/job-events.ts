@@ -1,7 +1,7 @@
 // Runs of CronJobs: what the controllers of CronJobs and Jobs and a kubelet do with them, whatever they run.
 
-import { JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
 import type { Scene } from './scene.ts';
 

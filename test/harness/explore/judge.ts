@@ -1,7 +1,7 @@
 // What is broken where a state comes to rest: as the world is, a day later, and when a careful person has mended it.
 
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
 import type { Judged } from './bound.ts';
 import type { Converges } from './convergence.ts';
 import { mend } from './mending.ts';

@@ -1,16 +1,16 @@
 // What people do on the hub and in a listener's cluster, and what becomes of the link between them.
 
-import { revisionsOf } from '../../../src/deployments/record/revisions.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { Forbidden, NotFound } from '../../../src/lib/errors.ts';
-import { LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { LISTENERS } from '../../../src/schema/listener.ts';
-import { LISTENER_AGENT } from '../../../src/schema/listener-names.ts';
-import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
-import { ABANDON_ANNOTATION, LISTENER_LABEL, TENANT_LABEL } from '../../../src/schema/meta.ts';
+import { revisionsOf } from '../../../src/deploy/record/revisions.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { LISTENERS } from '../../../src/kinds/listener.ts';
+import { LISTENER_AGENT } from '../../../src/kinds/listener-names.ts';
+import { LISTENER_WORKS } from '../../../src/kinds/listener-work.ts';
+import { ABANDON_ANNOTATION, LISTENER_LABEL, TENANT_LABEL } from '../../../src/kinds/meta.ts';
+import { Forbidden, NotFound } from '../../../src/runtime/errors.ts';
+import { LEASES, NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import { type Event, eventIn } from './event.ts';
 import {

@@ -1,14 +1,14 @@
 // What a hub and a listener's cluster promise (docs/listeners.md): of every pass, and of every state at rest.
 
-import { originGenerationOf } from '../../../src/deployments/record/metadata.ts';
-import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import type { Listener } from '../../../src/schema/listener.ts';
-import { ABANDON_ANNOTATION, PAUSED_ANNOTATION, REMOTE_FINALIZER } from '../../../src/schema/meta.ts';
+import { originGenerationOf } from '../../../src/deploy/record/metadata.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import type { Listener } from '../../../src/kinds/listener.ts';
+import { ABANDON_ANNOTATION, PAUSED_ANNOTATION, REMOTE_FINALIZER } from '../../../src/kinds/meta.ts';
+import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { wasAsked } from './listener-events.ts';
 import {
   CLUSTER,

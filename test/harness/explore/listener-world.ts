@@ -1,24 +1,17 @@
 // A hub and a listener's cluster as two parts of one in-memory API server: each controller, and the agent, sees only the namespaces
 // of its own cluster. What is of neither part is the agent's and the link's: marks in the Listener's namespace.
 
-import { wrapClient } from '../../../src/lib/controller/clients/wrap-client.ts';
-import type { Clock } from '../../../src/lib/controller/clock.ts';
-import type { Reconcile } from '../../../src/lib/controller/controller.ts';
-import type { Reflector } from '../../../src/lib/controller/reflector.ts';
-import { Unauthorized, Unavailable } from '../../../src/lib/errors.ts';
-import { LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../../src/lib/kube/client.ts';
-import { type AgentCaches, makeAgentCaches } from '../../../src/listeners/agent/caches.ts';
-import { holdHubLease } from '../../../src/listeners/agent/hub-lease.ts';
-import { makeAgentReconciler } from '../../../src/listeners/agent/works.ts';
-import type { Lease } from '../../../src/listeners/hub/contact.ts';
-import type { Hearing } from '../../../src/listeners/hub/hearing.ts';
-import { makeListenerReconciler } from '../../../src/listeners/hub/listeners.ts';
-import { makeRecordReconciler } from '../../../src/listeners/hub/records.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
-import { hubNamespace, LISTENER_AGENT } from '../../../src/schema/listener-names.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
+import { type AgentCaches, makeAgentCaches } from '../../../src/clusters/agent/caches.ts';
+import { holdHubLease } from '../../../src/clusters/agent/hub-lease.ts';
+import { makeAgentReconciler } from '../../../src/clusters/agent/works.ts';
+import type { Lease } from '../../../src/clusters/hub/contact.ts';
+import type { Hearing } from '../../../src/clusters/hub/hearing.ts';
+import { makeListenerReconciler } from '../../../src/clusters/hub/listeners.ts';
+import { makeRecordReconciler } from '../../../src/clusters/hub/records.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
+import { hubNamespace, LISTENER_AGENT } from '../../../src/kinds/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/kinds/listener-work.ts';
 import {
   CLUSTER_ID_ANNOTATION,
   DEPLOYMENT_LABEL,
@@ -26,8 +19,15 @@ import {
   LISTENER_LABEL,
   ORIGIN_ID_ANNOTATION,
   TENANT_LABEL,
-} from '../../../src/schema/meta.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/kinds/meta.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { wrapClient } from '../../../src/runtime/controller/clients/wrap-client.ts';
+import type { Clock } from '../../../src/runtime/controller/clock.ts';
+import type { Reconcile } from '../../../src/runtime/controller/controller.ts';
+import type { Reflector } from '../../../src/runtime/controller/reflector.ts';
+import { Unauthorized, Unavailable } from '../../../src/runtime/errors.ts';
+import { LEASES, NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aSpec } from '../../support/builders.ts';
 import { lazily, METRICS, SILENT } from './caches.ts';
 import type { Controllers } from './pass-seen.ts';

@@ -1,9 +1,9 @@
 // What a careful person does when a record is in trouble: frees the quota, restores Secrets, gives up what is lost.
 
-import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
-import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/kinds/code-host-integration.ts';
+import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/kinds/meta.ts';
+import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { ORGANIZATION } from './build-events.ts';
 import { mendMove } from './database-moves.ts';
 import { answerAgain } from './external-stores.ts';

@@ -1,11 +1,14 @@
 // What people do to a record and to its parts.
 
-import { commitOf } from '../../../src/deployments/record/build-source.ts';
-import { withRequest } from '../../../src/deployments/record/needs-revision.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { revisionsOf as inOrder } from '../../../src/deployments/record/revisions.ts';
-import { patchTo } from '../../../src/lib/http/merge-patch.ts';
-import { canonicalJson } from '../../../src/lib/json-value.ts';
+import { commitOf } from '../../../src/deploy/record/build-source.ts';
+import { withRequest } from '../../../src/deploy/record/needs-revision.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { revisionsOf as inOrder } from '../../../src/deploy/record/revisions.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/kinds/meta.ts';
+import { patchTo } from '../../../src/runtime/http/merge-patch.ts';
+import { canonicalJson } from '../../../src/runtime/json-value.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -17,11 +20,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
 import { merged, retainedMark, type Scene } from './scene.ts';
 

@@ -1,10 +1,8 @@
 // CloudNativePG in the explorer: what its operator does with the Cluster of a record, and what must hold of data in one.
 
-import { databaseNumberOf } from '../../../src/deployments/record/database-move.ts';
-import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { databaseNumberOf } from '../../../src/deploy/record/database-move.ts';
+import { databaseNumberIn } from '../../../src/deploy/record/names.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import {
   ADOPT_DATABASE_ANNOTATION,
   CNPG_CLUSTER_LABEL,
@@ -13,7 +11,9 @@ import {
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   HIBERNATION_ANNOTATION,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/kinds/meta.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { databaseObjects, hasData, holderOf, isOfDatabase, NUMBERS, noteData } from './databases.ts';
 import type { Event } from './event.ts';
 import type { PassSeen } from './pass-seen.ts';

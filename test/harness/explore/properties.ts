@@ -1,15 +1,33 @@
 // What must hold: of every pass, and of every state at rest. Each returns a sentence if it does not.
 
-import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
-import { hostOf, wantedHost } from '../../../src/deployments/record/hostnames.ts';
-import { names } from '../../../src/deployments/record/names.ts';
-import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deployments/record/parts.ts';
-import { resolve } from '../../../src/deployments/record/resolve.ts';
-import { asksToRebuild } from '../../../src/deployments/record/revision-request.ts';
-import { referencesOf } from '../../../src/deployments/record/secret-references.ts';
-import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
-import { hasMigrated, sameRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { ServerError } from '../../../src/lib/errors.ts';
+import type { Pod, Workload } from '../../../src/deploy/assess/observed.ts';
+import { hostOf, wantedHost } from '../../../src/deploy/record/hostnames.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deploy/record/parts.ts';
+import { resolve } from '../../../src/deploy/record/resolve.ts';
+import { asksToRebuild } from '../../../src/deploy/record/revision-request.ts';
+import { referencesOf } from '../../../src/deploy/record/secret-references.ts';
+import { podsIdOf } from '../../../src/deploy/record/shared-pods.ts';
+import { hasMigrated, sameRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision, Resolved } from '../../../src/kinds/app-revision.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { FINAL_PHASES } from '../../../src/kinds/build.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import {
+  BUILD_LABEL,
+  BUILD_TENANT_LABEL,
+  COMPONENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  EMPTY_DATABASE_ANNOTATION,
+  PAUSED_ANNOTATION,
+  REVISION_LABEL,
+  TENANT_LABEL,
+} from '../../../src/kinds/meta.ts';
+import type { Settings } from '../../../src/kinds/settings.ts';
+import { isWorker } from '../../../src/kinds/worker-parts.ts';
+import { ServerError } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -25,26 +43,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision, Resolved } from '../../../src/schema/app-revision.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { FINAL_PHASES } from '../../../src/schema/build.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import {
-  BUILD_LABEL,
-  BUILD_TENANT_LABEL,
-  COMPONENT_LABEL,
-  DEPLOYMENT_UID_LABEL,
-  EMPTY_DATABASE_ANNOTATION,
-  PAUSED_ANNOTATION,
-  REVISION_LABEL,
-  TENANT_LABEL,
-} from '../../../src/schema/meta.ts';
-import type { Settings } from '../../../src/schema/settings.ts';
-import { isWorker } from '../../../src/schema/worker-parts.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { authorsAreWrong } from './authors.ts';
 import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';

@@ -1,8 +1,8 @@
 // What must hold of a state at rest: as it is, and a day later.
 
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
-import { isEnded } from '../../../src/schema/operation-phases.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { isEnded } from '../../../src/kinds/operation-phases.ts';
 import type { Broken } from './pass-seen.ts';
 import { judgeRest, namesWhere } from './properties.ts';
 import type { Rest } from './rest.ts';

@@ -1,6 +1,6 @@
 // One step of the world on the in-memory API server, over a working copy of a state.
 
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { type FakeKube, makeFakeKube, type ObjectStore } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import { idOf, makeWorkingCopy, type Trace, type WorkingCopy } from './working-copy.ts';

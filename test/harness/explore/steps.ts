@@ -1,11 +1,11 @@
 // The steps that a state of a bound allows, and what each of them leads to.
 
-import { canBuild } from '../../../src/deployments/record/build-source.ts';
-import { JOBS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import { canBuild } from '../../../src/deploy/record/build-source.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { JOBS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Bound, Step } from './bound.ts';
 import { BUILDS } from './build-events.ts';
 import { type Event, wordsOf } from './event.ts';

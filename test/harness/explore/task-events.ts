@@ -1,14 +1,14 @@
 // Runs of tasks: what the controllers of CronJobs and Jobs and a kubelet do, and what must hold of them.
 
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { names } from '../../../src/deployments/record/names.ts';
-import { imageOf } from '../../../src/deployments/record/revision-image.ts';
-import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
-import { CRON_JOBS, JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS, TASK, TASK_CONTAINER } from '../../../src/schema/meta.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import { imageOf } from '../../../src/deploy/record/revision-image.ts';
+import { podsIdOf } from '../../../src/deploy/record/shared-pods.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS, TASK, TASK_CONTAINER } from '../../../src/kinds/meta.ts';
+import { CRON_JOBS, JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
 import { controlledBy, endedPodGoes, eraseRun, isUnended, mayBegin, podOf, type Run, runOf } from './job-events.ts';
 import type { PassSeen } from './pass-seen.ts';

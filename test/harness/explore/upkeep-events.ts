@@ -1,10 +1,10 @@
 // What fills the platform's registry, what ends the need of it, and its troubles.
 
-import { logTag, revisionTag } from '../../../src/deployments/record/registry-names.ts';
-import { imageOf } from '../../../src/deployments/record/revision-image.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../src/schema/meta.ts';
+import { logTag, revisionTag } from '../../../src/deploy/record/registry-names.ts';
+import { imageOf } from '../../../src/deploy/record/revision-image.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../src/kinds/meta.ts';
 import { aRevision } from '../../support/builders.ts';
 import { type Event, eventIn } from './event.ts';
 import type { Scene } from './scene.ts';

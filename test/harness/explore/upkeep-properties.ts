@@ -1,8 +1,8 @@
 // What the upkeep of the registry promises: what something needs stays, and what nothing needs goes.
 
-import { keepTag, logTag } from '../../../src/deployments/record/registry-names.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { keepTag, logTag } from '../../../src/deploy/record/registry-names.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
 import type { Broken, PassSeen } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 import { namedIn, type Repository, repositoriesOf, repositoryOf, TEAM, trouble } from './upkeep-world.ts';

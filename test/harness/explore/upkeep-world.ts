@@ -1,19 +1,19 @@
 // The platform's registry, in memory, and days of its upkeep. The registry is marks; it collects, as the chart's does, when its pod was
 // replaced by one that collects: what has no tag then goes. A pass is a whole day: time is what upkeep is about. After it all times are a day earlier.
 
-import type { RegistryClient } from '../../../src/builds/registry/client.ts';
-import { ARGUMENT, COLLECT } from '../../../src/builds/registry/collection.ts';
-import { makeRegistryUpkeep } from '../../../src/builds/registry/upkeep.ts';
-import { imageIn } from '../../../src/deployments/record/registry-names.ts';
-import { imageOf } from '../../../src/deployments/record/revision-image.ts';
-import type { Reconcile } from '../../../src/lib/controller/controller.ts';
-import { RegistryFailed } from '../../../src/lib/errors.ts';
-import { CONFIG_MAPS, NAMESPACES, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { TENANT_LABEL } from '../../../src/schema/meta.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import type { RegistryClient } from '../../../src/build/registry/client.ts';
+import { ARGUMENT, COLLECT } from '../../../src/build/registry/collection.ts';
+import { makeRegistryUpkeep } from '../../../src/build/registry/upkeep.ts';
+import { imageIn } from '../../../src/deploy/record/registry-names.ts';
+import { imageOf } from '../../../src/deploy/record/revision-image.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { TENANT_LABEL } from '../../../src/kinds/meta.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import type { Reconcile } from '../../../src/runtime/controller/controller.ts';
+import { RegistryFailed } from '../../../src/runtime/errors.ts';
+import { CONFIG_MAPS, NAMESPACES, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aSpec } from '../../support/builders.ts';
 import { SILENT } from './caches.ts';
 import { openHome } from './passes.ts';

@@ -1,6 +1,6 @@
 // What one step sees of a state: a group is copied when it is first read, which is noted, and what is written makes the next state.
 
-import type { KubeObject, ObjectRef, Resource } from '../../../src/lib/kube/client.ts';
+import type { KubeObject, ObjectRef, Resource } from '../../../src/runtime/kube/client.ts';
 import type { ObjectStore, Stored } from '../../support/fake-kube/fake-kube.ts';
 import type { Column, Entry, Registry, State } from './world.ts';
 

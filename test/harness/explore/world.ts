@@ -3,7 +3,7 @@
 // is the list of its places' numbers: to copy one costs nothing, and two of them are equal if their numbers are.
 
 import { hash } from 'node:crypto';
-import type { Resource } from '../../../src/lib/kube/client.ts';
+import type { Resource } from '../../../src/runtime/kube/client.ts';
 import type { Stored } from '../../support/fake-kube/fake-kube.ts';
 
 /** An object, or the mark of one that is gone and whose next incarnation needs another uid. */

@@ -1,10 +1,10 @@
 // What the judges of builds let pass, and what not; and what the played pods say, read by the controller's own rules.
 
 import { expect, it } from 'vitest';
-import { outcomeOf } from '../../../src/builds/outcome.ts';
-import type { Job } from '../../../src/deployments/assess/jobs.ts';
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import type { BuildStatus } from '../../../src/schema/build.ts';
+import { outcomeOf } from '../../../src/build/outcome.ts';
+import type { Job } from '../../../src/deploy/assess/jobs.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import type { BuildStatus } from '../../../src/kinds/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
 import { digestOf } from './build-world/registry.ts';

@@ -1,6 +1,6 @@
 // What builds promise, held against what the registry was given and what the builds' namespace has seen.
 
-import { FINAL_PHASES, isBegun } from '../../../src/schema/build.ts';
+import { FINAL_PHASES, isBegun } from '../../../src/kinds/build.ts';
 import { isOfBuild } from './build-workloads.ts';
 import { REGISTRY_HOST } from './build-world/registry.ts';
 import { FILE_VARIABLE, valueAt } from './build-world/sources.ts';

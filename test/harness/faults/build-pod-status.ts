@@ -22,7 +22,7 @@ interface Shown {
 const failed = (message: string): BuildOutcome => ({ exitCode: 1, message });
 const done = (message: string): BuildOutcome => ({ exitCode: 0, message });
 
-/** As src/builds/job/scripts.ts and BuildKit say it. A status of 0 stands for no answer. */
+/** As src/build/job/scripts.ts and BuildKit say it. A status of 0 stands for no answer. */
 export const endOf = {
   fetch(status: number, url: string, commit: string): BuildOutcome {
     if (status === 200) return done(commit);

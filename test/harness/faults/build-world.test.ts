@@ -2,13 +2,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { makeCodeHosts } from '../../../src/builds/codehost/code-hosts.ts';
-import type { BuildInputs } from '../../../src/builds/job/inputs.ts';
-import { makeBuildJob, makeBuildSecrets } from '../../../src/builds/job/job.ts';
-import { dockerConfig } from '../../../src/builds/registry/docker-config.ts';
-import { REGISTRY_USER, registryPassword } from '../../../src/builds/registry/registry-grant.ts';
-import { repositoryOf } from '../../../src/deployments/record/registry-names.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { makeCodeHosts } from '../../../src/build/codehost/code-hosts.ts';
+import type { BuildInputs } from '../../../src/build/job/inputs.ts';
+import { makeBuildJob, makeBuildSecrets } from '../../../src/build/job/job.ts';
+import { dockerConfig } from '../../../src/build/registry/docker-config.ts';
+import { REGISTRY_USER, registryPassword } from '../../../src/build/registry/registry-grant.ts';
+import { repositoryOf } from '../../../src/deploy/record/registry-names.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { SOURCE_TOKEN } from './build-world/code-host.ts';

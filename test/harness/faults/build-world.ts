@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { PASSWORD_KEY } from '../../../src/builds/registry/registry-grant.ts';
+import { PASSWORD_KEY } from '../../../src/build/registry/registry-grant.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import type { Cluster } from '../../cluster/cluster.ts';

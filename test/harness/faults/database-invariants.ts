@@ -1,8 +1,8 @@
 // I11 of databases: what a revision uses goes after its pods, no two databases of a record are used at once, and none before it has what it
 // begins with.
 
-import { names } from '../../../src/deployments/record/names.ts';
-import { MIGRATION, RESTORE, RESTORE_CONTAINER } from '../../../src/schema/meta.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import { MIGRATION, RESTORE, RESTORE_CONTAINER } from '../../../src/kinds/meta.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
 /** Names of what operations were asked to delete, and of next databases of operations that led back: that is no loss. */

@@ -4,7 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TASK_LABEL } from '../../../src/schema/meta.ts';
+import { TASK_LABEL } from '../../../src/kinds/meta.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Tenant } from '../../support/platform.ts';
 import type { Fault } from './fault.ts';

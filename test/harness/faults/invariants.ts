@@ -1,6 +1,6 @@
 // Whether a run kept every promise. Each function is one promise of docs/promises.md and reports violations.
 
-import { canonicalJson } from '../../../src/lib/json-value.ts';
+import { canonicalJson } from '../../../src/runtime/json-value.ts';
 import { misattributed } from './author-invariants.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { deletedByOperations, usedWrongly, userOf } from './database-invariants.ts';

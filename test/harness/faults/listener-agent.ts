@@ -2,8 +2,8 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../../src/schema/listener-names.ts';
-import { LISTENER_LABEL } from '../../../src/schema/meta.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../../src/kinds/listener-names.ts';
+import { LISTENER_LABEL } from '../../../src/kinds/meta.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, supervise } from '../../support/platform.ts';

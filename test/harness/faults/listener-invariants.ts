@@ -4,7 +4,7 @@ import {
   LISTENER_COPY_LABEL as LISTENER_COPY,
   ORIGIN_GENERATION_ANNOTATION as ORIGIN_GENERATION,
   ORIGIN_ID_ANNOTATION as ORIGIN_ID,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/kinds/meta.ts';
 import type { Violation } from './invariants.ts';
 import type { ListenerPlan } from './listener-plans.ts';
 import type { Seen, Sighting } from './object-history.ts';

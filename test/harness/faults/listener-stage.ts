@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LISTENER_TOKEN } from '../../../src/schema/listener-names.ts';
+import { LISTENER_TOKEN } from '../../../src/kinds/listener-names.ts';
 import { patient } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { type Agent, type AgentOptions, type Enrolment, enrol, startAgent } from './listener-agent.ts';

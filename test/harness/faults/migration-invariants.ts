@@ -1,6 +1,6 @@
 // What holds of migrations: one Job a revision, one at a time, and no rollout before its success.
 
-import { MIGRATION_CONTAINER } from '../../../src/schema/meta.ts';
+import { MIGRATION_CONTAINER } from '../../../src/kinds/meta.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
 /** The first thing that is wrong, or nothing. `history` is in the order of the writes. */

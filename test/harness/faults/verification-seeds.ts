@@ -16,7 +16,7 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   VERIFIED_WITHOUT_A_RESTORE: {
     replacements: [
       {
-        file: 'src/deployments/archive/compare.ts',
+        file: 'src/deploy/archive/compare.ts',
         from: "contentsOf((await fileText(join(folder, dirname(pathOf(file)), 'contents'))) ?? '')",
         to: 'contents',
       },
@@ -27,7 +27,7 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   VERIFIED_WITHOUT_COUNTS: {
     replacements: [
       {
-        file: 'src/deployments/archive/compare.ts',
+        file: 'src/deploy/archive/compare.ts',
         from: 'isCounted ? report : { ...report, uncompared: whyUncounted(name, contentsProblem) }',
         to: 'report',
       },
@@ -39,7 +39,7 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   MISSING_BACKUP_UNNOTICED: {
     replacements: [
       {
-        file: 'src/deployments/archive/fetch.ts',
+        file: 'src/deploy/archive/fetch.ts',
         from: 'if (missing !== undefined) throw new Unusable(missing);',
         to: '',
       },
@@ -50,17 +50,17 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   RESTORED_OVER_LIVE_DATA: {
     replacements: [
       {
-        file: 'src/deployments/children/database/verification.ts',
+        file: 'src/deploy/children/database/verification.ts',
         from: 'inOwnServer(job, RESTORE_CONTAINER,',
         to: '((...of) => ({ ...inOwnServer(...of), env: of[3] }))(job, RESTORE_CONTAINER,',
       },
       {
-        file: 'src/deployments/children/database/load-scripts.ts',
+        file: 'src/deploy/children/database/load-scripts.ts',
         from: 'pg_restore -f - --single',
         to: 'pg_restore -f - --clean --if-exists --single',
       },
       {
-        file: 'src/deployments/children/database/load-scripts.ts',
+        file: 'src/deploy/children/database/load-scripts.ts',
         from: 'loaded ]; then\nempty\n',
         to: 'loaded ]; then\n',
       },
@@ -72,7 +72,7 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
   OLD_LIFE_OVERWRITTEN: {
     replacements: [
       {
-        file: 'src/deployments/archive/retention.ts',
+        file: 'src/deploy/archive/retention.ts',
         from: '.filter((one) => one.owner.uid === owner.uid)',
         to: '.toSorted((a, b) => (a.owner.uid < b.owner.uid ? 1 : -1))',
       },
@@ -81,7 +81,7 @@ export const VERIFICATION_SEEDS: Readonly<Record<string, VerificationSeed>> = {
     violation: /of another life is gone/,
   },
   RETENTION_DELETES_THE_LAST_VERIFIED: {
-    replacements: [{ file: 'src/deployments/archive/retention.ts', from: 'name !== verified && ', to: '' }],
+    replacements: [{ file: 'src/deploy/archive/retention.ts', from: 'name !== verified && ', to: '' }],
     cut: 'no room for the counts',
     violation: /of the last verified backup is gone/,
   },

@@ -2,20 +2,20 @@
 // values, and is taken away again. A field that nobody gave values to fails the walk by name.
 
 import fc from 'fast-check';
-import { AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { AppDeploymentSpec } from '../../../src/kinds/app-deployment.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,
   ROLES,
   STORE_FIELDS,
   STORE_PARTS,
-} from '../../../src/schema/meta.ts';
-import { OWN_STORE_VALUES, STORE_VALUES } from '../../../src/schema/platform-values.ts';
-import { VOLUME_KINDS } from '../../../src/schema/pod-policy.ts';
-import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import { doesWithout, type Runtime } from '../../../src/schema/runtime.ts';
-import type { RuntimePart } from '../../../src/schema/runtime-part.ts';
-import { type StructuralSchema, structuralSchema } from '../../../src/schema/structural-schema.ts';
+} from '../../../src/kinds/meta.ts';
+import { OWN_STORE_VALUES, STORE_VALUES } from '../../../src/kinds/platform-values.ts';
+import { VOLUME_KINDS } from '../../../src/kinds/pod-policy.ts';
+import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/kinds/resource-spec.ts';
+import { doesWithout, type Runtime } from '../../../src/kinds/runtime.ts';
+import type { RuntimePart } from '../../../src/kinds/runtime-part.ts';
+import { type StructuralSchema, structuralSchema } from '../../../src/kinds/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
 export interface Change {

@@ -1,8 +1,8 @@
 // That the walk's comparison can fail, and for what: it leaves out what an autoscaler decides, and nothing else.
 
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { AUTOSCALED_ANNOTATION } from '../../../src/schema/meta.ts';
+import { AUTOSCALED_ANNOTATION } from '../../../src/kinds/meta.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { differencesOf, picture } from './picture.ts';
 
 type Child = KubeObject & { readonly spec?: object };

@@ -2,8 +2,8 @@
 // only time makes.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { AUTOSCALED_ANNOTATION, STORE_REVISION_ANNOTATION } from '../../../src/schema/meta.ts';
+import { AUTOSCALED_ANNOTATION, STORE_REVISION_ANNOTATION } from '../../../src/kinds/meta.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 
 interface Child extends KubeObject {
   readonly spec?: {

@@ -4,11 +4,11 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { converge } from '../../suites/reconcile/harness.ts';

@@ -1,9 +1,9 @@
 // CloudNativePG, as far as Davit sees it: pods and volumes of a Cluster, and their end.
 
 import { isDeepStrictEqual } from 'node:util';
-import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import type { MemoryController } from './controller.ts';
 import { makeReady } from './workloads.ts';

@@ -1,8 +1,8 @@
 // The controller of a Davit in memory, as tests drive it: a test says which key is reconciled.
 
 import { onTestFinished } from 'vitest';
-import type { ControllerCaches } from '../../../src/app/caches.ts';
-import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
+import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
+import type { ControllerCaches } from '../../../src/main/caches.ts';
 import type { FakeKube, Write } from '../../support/fake-kube/fake-kube.ts';
 import { type Begun, type Context, type ProcessOptions, startProcess } from './process.ts';
 

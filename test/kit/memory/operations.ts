@@ -1,9 +1,9 @@
 // Operations on databases, on the in-memory API server.
 
-import { JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
-import { BACKUP, COMPONENT_LABEL } from '../../../src/schema/meta.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { BACKUP, COMPONENT_LABEL } from '../../../src/kinds/meta.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 let made = 0;

@@ -2,15 +2,15 @@
 // Nothing runs on its own. Another one on the same server is a restarted process.
 
 import { pino } from 'pino';
-import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
-import { CONTROLLERS } from '../../../src/app/controller.ts';
-import { makeAllMetrics } from '../../../src/app/metrics.ts';
-import { CODE_FILES, makeCodeFiles } from '../../../src/builds/code-files.ts';
-import { pushedCommit } from '../../../src/builds/pushes.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
-import { ownResources } from '../../../src/schema/kinds.ts';
-import type { Settings } from '../../../src/schema/settings.ts';
+import { CODE_FILES, makeCodeFiles } from '../../../src/build/code-files.ts';
+import { pushedCommit } from '../../../src/build/pushes.ts';
+import { ownResources } from '../../../src/kinds/kinds.ts';
+import type { Settings } from '../../../src/kinds/settings.ts';
+import { type ControllerCaches, makeControllerCaches } from '../../../src/main/caches.ts';
+import { CONTROLLERS } from '../../../src/main/controller.ts';
+import { makeAllMetrics } from '../../../src/main/metrics.ts';
+import { makeWorkQueue } from '../../../src/runtime/controller/work-queue.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/runtime/kube/api-resources.ts';
 import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 

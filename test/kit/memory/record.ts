@@ -1,11 +1,11 @@
 // The record `team/shop` on the in-memory API server: how people put, edit and delete it, and what is reported on it.
 
-import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import type { Condition } from '../../../src/schema/primitives.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import type { Condition } from '../../../src/kinds/primitives.ts';
+import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, SecretObject } from '../../../src/runtime/kube/client.ts';
 import { aSpec } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { SHOP } from './controller.ts';

@@ -1,16 +1,16 @@
 // What kubelets and the built-in controllers do, on the in-memory API server.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { ContainerStatus, ObservedCondition, Pod } from '../../../src/deployments/assess/observed.ts';
-import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { ContainerStatus, ObservedCondition, Pod } from '../../../src/deploy/assess/observed.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   RESTORE,
   RESTORE_CONTAINER,
   REVISION_LABEL,
-} from '../../../src/schema/meta.ts';
+} from '../../../src/kinds/meta.ts';
+import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHECK, LOAD, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
+import { CHECK, LOAD, OWN_RELATIONS } from '../../../src/deploy/children/database/load-scripts.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';

@@ -5,7 +5,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { POD_PIDS_LIMIT } from '../../cluster/node.ts';

@@ -2,8 +2,8 @@
 // its package indexes and repositories.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import type { BuildStatus } from '../../../src/schema/build.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import type { BuildStatus } from '../../../src/kinds/build.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
 import type { BuildPlatform } from '../../support/build-platform.ts';

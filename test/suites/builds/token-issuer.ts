@@ -2,7 +2,7 @@
 // password of ours, for what it wants to do; it gets a signed token for as much of that as the password allows.
 
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { coversRepository } from '../../../src/builds/registry/registry-grant.ts';
+import { coversRepository } from '../../../src/build/registry/registry-grant.ts';
 import { type Server, serve } from './servers.ts';
 
 export const registryService = 'davit-registry';

@@ -2,10 +2,10 @@
 // becomes of everything that can go wrong.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CodeHosts, type CodeHostsOptions, makeCodeHosts } from '../../../src/builds/codehost/code-hosts.ts';
-import type { Repository } from '../../../src/builds/codehost/repositories.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import type { CodeHostIntegrationSpec } from '../../../src/schema/code-host-integration.ts';
+import { type CodeHosts, type CodeHostsOptions, makeCodeHosts } from '../../../src/build/codehost/code-hosts.ts';
+import type { Repository } from '../../../src/build/codehost/repositories.ts';
+import type { CodeHostIntegrationSpec } from '../../../src/kinds/code-host-integration.ts';
+import { makeMetrics } from '../../../src/runtime/controller/metrics.ts';
 import { APP, aRepository, type Fault, type Host, json, PRIVATE_KEY, startHost, TOKEN } from './host.ts';
 
 let host: Host;

@@ -3,8 +3,8 @@
 import type { AddressInfo } from 'node:net';
 import { createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type AllowedHost, type GuardedFetch, makeGuardedFetch } from '../../../src/lib/outbound/guarded-fetch.ts';
-import { isPublic } from '../../../src/lib/outbound/public-addresses.ts';
+import { type AllowedHost, type GuardedFetch, makeGuardedFetch } from '../../../src/runtime/outbound/guarded-fetch.ts';
+import { isPublic } from '../../../src/runtime/outbound/public-addresses.ts';
 import { type ConnectProxy, startConnectProxy } from '../../support/connect-proxy.ts';
 import { type Host, startHost } from './host.ts';
 

@@ -2,8 +2,8 @@
 
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Account, type CodeHosts, makeCodeHosts } from '../../../src/builds/codehost/code-hosts.ts';
-import type { CodeHostIntegrationSpec } from '../../../src/schema/code-host-integration.ts';
+import { type Account, type CodeHosts, makeCodeHosts } from '../../../src/build/codehost/code-hosts.ts';
+import type { CodeHostIntegrationSpec } from '../../../src/kinds/code-host-integration.ts';
 import { APP, type Fault, type Host, json, PRIVATE_KEY, startHost, TOKEN } from './host.ts';
 
 const COMMIT = 'c'.repeat(40);

@@ -2,7 +2,7 @@
 // one deployment, one after the other; the first of a group creates it. They are few: the log limits the lines about a deployment
 // that changes all the time. Failures with the same reason are of one group, because metrics name no deployment.
 
-import type { Reason } from '../../../src/schema/app-deployment-conditions.ts';
+import type { Reason } from '../../../src/kinds/app-deployment-conditions.ts';
 import type { Answer } from '../../support/running-davit.ts';
 
 /** A deployment that is broken and mended, with the means of its team. */
@@ -477,14 +477,14 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   ArchiveMissing: 'test/suites/reconcile/archives.test.ts',
   RestoreFailed: 'test/suites/reconcile/restores.test.ts',
   RestoreNotPossible: 'test/suites/reconcile/restores.test.ts',
-  VolumeFull: 'src/deployments/assess/stores.test.ts',
-  NodeNotReady: 'src/deployments/assess/pod-failures.test.ts',
+  VolumeFull: 'src/deploy/assess/stores.test.ts',
+  NodeNotReady: 'src/deploy/assess/pod-failures.test.ts',
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
-  ImageNotAllowed: 'src/deployments/assess/policy.test.ts',
+  ImageNotAllowed: 'src/deploy/assess/policy.test.ts',
   MetricsMissing: 'test/suites/integration/scaling.test.ts',
-  KedaMissing: 'src/deployments/assess/autoscaling.test.ts',
-  QueueDepthUnknown: 'src/deployments/assess/autoscaling.test.ts',
+  KedaMissing: 'src/deploy/assess/autoscaling.test.ts',
+  QueueDepthUnknown: 'src/deploy/assess/autoscaling.test.ts',
   BuilderNotConfigured: 'test/suites/integration/cloud.test.ts',
   BuildFailed: 'test/suites/builds/deployments.test.ts',
   ListenerSilent: 'test/suites/integration/api-server/listeners.test.ts',
@@ -492,22 +492,22 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   NamespaceNotAllowed: 'test/suites/reconcile/listener-agent.test.ts',
   ListenerTooOld: 'test/suites/reconcile/listener-agent.test.ts',
   HubChanged: 'test/suites/reconcile/listener-agent.test.ts',
-  VolumePending: 'src/deployments/assess/pod-failures.test.ts',
-  PodStuckTerminating: 'src/deployments/assess/stores.test.ts',
-  TaskFailed: 'src/deployments/assess/task-runs.test.ts',
+  VolumePending: 'src/deploy/assess/pod-failures.test.ts',
+  PodStuckTerminating: 'src/deploy/assess/stores.test.ts',
+  TaskFailed: 'src/deploy/assess/task-runs.test.ts',
   TaskMissed: 'test/suites/reconcile/tasks.test.ts',
   SecretNotFixed: 'test/suites/reconcile/app-deployment.test.ts',
   SecretTooLarge: 'test/suites/reconcile/app-deployment.test.ts',
-  SourceNotAllowed: 'src/deployments/assess/policy.test.ts',
+  SourceNotAllowed: 'src/deploy/assess/policy.test.ts',
   TemplateNotFound: 'test/suites/integration/cloud.test.ts',
   ListenerNotFound: 'test/suites/integration/listeners.test.ts',
   IntegrationNotFound: 'test/suites/integration/cloud.test.ts',
   NotATenant: 'test/suites/integration/lifecycle.test.ts',
-  OwnDatabaseForbidden: 'src/deployments/assess/policy.test.ts',
-  ApiTokenNotOffered: 'src/deployments/assess/policy.test.ts',
-  InstancesNotOffered: 'src/deployments/assess/policy.test.ts',
-  LimitExceeded: 'src/deployments/assess/policy.test.ts',
-  PodPolicyViolated: 'src/deployments/assess/policy.test.ts',
+  OwnDatabaseForbidden: 'src/deploy/assess/policy.test.ts',
+  ApiTokenNotOffered: 'src/deploy/assess/policy.test.ts',
+  InstancesNotOffered: 'src/deploy/assess/policy.test.ts',
+  LimitExceeded: 'src/deploy/assess/policy.test.ts',
+  PodPolicyViolated: 'src/deploy/assess/policy.test.ts',
   NoAddressConfigured: 'test/suites/reconcile/address.test.ts',
   HostTaken: 'test/suites/integration/address.test.ts',
   GatewayRefused: 'test/suites/integration/address.test.ts',
@@ -515,8 +515,8 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   DatabaseKept: 'test/suites/integration/data.test.ts',
   ContractUnknown: 'test/suites/reconcile/contracts.test.ts',
   VolumeTerminating: 'test/suites/e2e/stores.test.ts',
-  VolumeLost: 'src/deployments/assess/database-volume.test.ts',
-  VolumeResizeFailed: 'src/deployments/assess/database-volume.test.ts',
+  VolumeLost: 'src/deploy/assess/database-volume.test.ts',
+  VolumeResizeFailed: 'src/deploy/assess/database-volume.test.ts',
 };
 
 /** A policy and a webhook are in force a moment after they are made. */

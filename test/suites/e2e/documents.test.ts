@@ -4,7 +4,7 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { quantity } from '../../../src/schema/quantity.ts';
+import { quantity } from '../../../src/kinds/quantity.ts';
 import { fences, openShell, type Shell, scriptsOf, textOf } from '../../support/documents/documented.ts';
 import { type Attached, attach } from '../../support/running-davit.ts';
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startForTests } from '../../support/global-setup.ts';
 
-const PAGE = join(import.meta.dirname, '../../../src/generate/page.ts');
+const PAGE = join(import.meta.dirname, '../../../src/tools/page.ts');
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The facade reads it when it starts.

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { type Serving, serve } from '../../../src/app/server.ts';
-import { CreateDeploymentBody, Deployment, PatchDeploymentBody } from '../../../src/deployments/http/payloads.ts';
-import { Revision } from '../../../src/deployments/http/revisions/payloads.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { OAuthProviderResponse } from '../../../src/organization/http/oauth-providers/payloads.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { CreateDeploymentBody, Deployment, PatchDeploymentBody } from '../../../src/deploy/http/payloads.ts';
+import { Revision } from '../../../src/deploy/http/revisions/payloads.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { type Serving, serve } from '../../../src/main/server.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { OAuthProviderResponse } from '../../../src/tokens/http/oauth-providers/payloads.ts';
 import { aBody, type Facade, makeFacade, TOKEN } from './facade.ts';
 
 let facade: Facade;

@@ -1,9 +1,9 @@
 // Who a caller is, is found out first: what a wrong token costs the API server, whom it holds up, and what it tells.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Forbidden, Unauthorized } from '../../../src/lib/errors.ts';
-import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Forbidden, Unauthorized } from '../../../src/runtime/errors.ts';
+import { NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
 import { type Answer, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 const http = { ...defaultSettings().http, requestsPerMinute: 5 };

@@ -1,8 +1,8 @@
 // Who may use which tenant: a table of tokens, headers and rights, and how often the API server is asked.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Unauthorized, Unavailable } from '../../../src/lib/errors.ts';
-import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
+import { Unauthorized, Unavailable } from '../../../src/runtime/errors.ts';
+import { NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
 import { type Facade, makeFacade, OTHER_TENANT, TENANT } from './facade.ts';
 
 let facade: Facade;

@@ -2,13 +2,13 @@
 
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Revision } from '../../../src/deployments/http/revisions/payloads.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { Revision } from '../../../src/deploy/http/revisions/payloads.ts';
+import type { BuildStatus } from '../../../src/kinds/build.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { DeployLogs } from '../../../src/logs/payloads.ts';
-import type { BuildStatus } from '../../../src/schema/build.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { type Answer, aBody, anIntegration, type Facade, TENANT } from './facade.ts';

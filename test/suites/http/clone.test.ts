@@ -1,9 +1,9 @@
 // POST /v2/deployments/{id}/clone over an in-memory API server.
 
 import { beforeEach, expect, it } from 'vitest';
-import { Deployment } from '../../../src/deployments/http/payloads.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { Deployment } from '../../../src/deploy/http/payloads.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 
 const BACKUP = '20260202T000000Z-0123abcd';

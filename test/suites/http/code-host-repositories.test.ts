@@ -2,14 +2,14 @@
 // host becomes.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CodeHostFailed, Forbidden } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import {
   CODE_HOST_INTEGRATIONS,
   type CodeHostIntegration,
   type CodeHostIntegrationSpec,
-} from '../../../src/schema/code-host-integration.ts';
+} from '../../../src/kinds/code-host-integration.ts';
+import { CodeHostFailed, Forbidden } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
 
 const PATH = '/v1/integrations/forge/codehost';

@@ -1,15 +1,15 @@
 // What kubectl says of a record, the HTTP API says too: for every reason that a condition may have.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assess, checkPreconditions, type Preconditions } from '../../../src/deployments/assess/assessment.ts';
-import { stalled } from '../../../src/deployments/assess/entry.ts';
-import type { ActionFailure } from '../../../src/deployments/assess/observed.ts';
-import { latestStatus } from '../../../src/deployments/revision-status.ts';
-import { readyEntry, type StatusInputs, statusOf } from '../../../src/deployments/status.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { CONDITION_TYPES, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
+import { assess, checkPreconditions, type Preconditions } from '../../../src/deploy/assess/assessment.ts';
+import { stalled } from '../../../src/deploy/assess/entry.ts';
+import type { ActionFailure } from '../../../src/deploy/assess/observed.ts';
+import { latestStatus } from '../../../src/deploy/revision-status.ts';
+import { readyEntry, type StatusInputs, statusOf } from '../../../src/deploy/status.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { CONDITION_TYPES, REASONS, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
 import { anObserved, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../support/builders.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 

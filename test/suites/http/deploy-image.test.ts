@@ -4,12 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Serving, serve } from '../../../src/app/server.ts';
 import type { CommonOptions } from '../../../src/cli/commands/deploy-folder.ts';
 import { deployedImage } from '../../../src/cli/commands/deploy-image.ts';
 import { type HttpApi, makeHttpApi } from '../../../src/cli/transport/http-api.ts';
-import { Invalid } from '../../../src/lib/errors.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { type Serving, serve } from '../../../src/main/server.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
 import { runCli } from '../../support/cli-world.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 

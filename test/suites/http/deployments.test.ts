@@ -1,14 +1,14 @@
 // /v2/deployments over an in-memory API server: what is answered, and what reaches the API server, in which order.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { fileFindings } from '../../../src/deployments/http/deployment-file.ts';
-import { Deployment, DeploymentList } from '../../../src/deployments/http/payloads.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { fileFindings } from '../../../src/deploy/http/deployment-file.ts';
+import { Deployment, DeploymentList } from '../../../src/deploy/http/payloads.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN, WRITES_AT_ONCE } from './facade.ts';
 
 let facade: Facade;

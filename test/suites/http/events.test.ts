@@ -1,11 +1,11 @@
 // GET /v2/deployments/{id}/events over an in-memory API server.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeploymentEvents, type DeploymentPod } from '../../../src/deployments/http/events/payloads.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
-import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { DeploymentEvents, type DeploymentPod } from '../../../src/deploy/http/events/payloads.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { Forbidden, NotFound, Unavailable } from '../../../src/runtime/errors.ts';
+import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

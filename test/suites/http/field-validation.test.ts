@@ -1,7 +1,7 @@
 // Fields of a body that nobody knows: told, refused or passed over, as fieldValidation says.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Invalid } from '../../../src/lib/errors.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

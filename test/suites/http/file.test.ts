@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
-import { fileLine } from '../../../src/deployments/record/file-finding.ts';
-import { Invalid } from '../../../src/lib/errors.ts';
-import type { FieldError } from '../../../src/lib/http/http-error.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
+import { fileLine } from '../../../src/deploy/record/file-finding.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
+import type { FieldError } from '../../../src/runtime/http/http-error.ts';
 import { runCli } from '../../support/cli-world.ts';
 import { type Answer, aBody, type Facade, listen, makeFacade, TENANT, TOKEN } from './facade.ts';
 

@@ -1,10 +1,10 @@
 // Logs that are read on: `position` says how far each container was read, and the next answer has what was written since.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { APP_LOGS, type AppLog } from '../../../src/kinds/app-log.ts';
 import { DeployLogs } from '../../../src/logs/payloads.ts';
-import { APP_LOGS, type AppLog } from '../../../src/schema/app-log.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 import { type GrowingLogs, growLogs } from './growing-logs.ts';
 

@@ -1,8 +1,8 @@
 // Pods whose containers go on writing, as an API server serves their logs: for tests of logs that are read again and again.
 
-import { NotFound } from '../../../src/lib/errors.ts';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { NotFound } from '../../../src/runtime/errors.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Facade, TENANT } from './facade.ts';
 
 export interface Writer {

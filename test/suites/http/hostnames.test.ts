@@ -1,8 +1,8 @@
 // Hosts at the HTTP door: what a tenant may claim, before anything is made.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 
 const INGRESS = Settings.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });

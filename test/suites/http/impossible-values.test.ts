@@ -1,10 +1,10 @@
 // Values that no parameter can have: each is refused with what is wrong, or has no effect. None is an internal error.
 
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { makeFacade, TENANT, TOKEN } from './facade.ts';
 
 const facade = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });

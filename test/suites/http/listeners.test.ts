@@ -1,8 +1,8 @@
 // Listeners over HTTP, and deployments that another cluster runs: the Listener that they name must be one of their tenant.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 const MINE = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';

@@ -2,8 +2,8 @@
 
 import { request as httpRequest } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Unavailable } from '../../../src/lib/errors.ts';
 import { DeployLogs } from '../../../src/logs/payloads.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
 import { linesOf } from '../../support/log-lines.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 import { costOf, serveLogs } from './log-source.ts';

@@ -2,8 +2,8 @@
 // for a request but the pieces that it takes.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { LINE_BYTES } from '../../support/log-lines.ts';
 import { type Facade, TENANT } from './facade.ts';
 

@@ -1,15 +1,15 @@
 // /v1/projects/{id}/deploy_logs over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Forbidden, Invalid, NotFound } from '../../../src/lib/errors.ts';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_LOGS, type AppLog } from '../../../src/kinds/app-log.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
 import { DeployLogs, type LogLine } from '../../../src/logs/payloads.ts';
 import { listPods, podIdsIn, podsOf } from '../../../src/logs/pods.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_LOGS, type AppLog } from '../../../src/schema/app-log.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import { Forbidden, Invalid, NotFound } from '../../../src/runtime/errors.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

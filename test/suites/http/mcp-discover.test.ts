@@ -1,9 +1,9 @@
 // POST /v2/auth/providers/mcp-discover over an in-memory API server, with an OAuth server: what is left there of a provider that is not made.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Invalid, Unavailable } from '../../../src/lib/errors.ts';
-import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { OAUTH_PROVIDERS } from '../../../src/kinds/oauth-provider.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Invalid, Unavailable } from '../../../src/runtime/errors.ts';
 import type { Failure } from '../../support/fake-kube/fake-kube.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
 import { type Answer, type Facade, makeFacade } from './facade.ts';

@@ -2,7 +2,7 @@
 // client there, and keeps the token. docs/agents.md, "MCP servers".
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { type Browser, makeBrowser } from '../../support/cookie-browser.ts';
 import { type McpTestServer, startMcpServer } from '../../support/mcp-server.ts';
 import type { Tenant } from '../../support/platform.ts';

@@ -2,19 +2,19 @@
 
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { SecretObject } from '../../../src/lib/kube/client.ts';
-import { type Asking, type Broker, makeBroker, type Outcome } from '../../../src/organization/oauth/broker.ts';
-import { makeConnections } from '../../../src/organization/oauth/connections.ts';
-import { makeFlows } from '../../../src/organization/oauth/flow.ts';
-import { ROTATED_AFTER_MS } from '../../../src/organization/oauth/key-ring.ts';
-import { makeKeys, OAUTH_KEYS_SECRET } from '../../../src/organization/oauth/keys.ts';
-import { type Grant, GrantFailed, type OAuthServer } from '../../../src/organization/oauth/server.ts';
-import { makeTokenStore } from '../../../src/organization/oauth/token-store.ts';
-import { makeTokens } from '../../../src/organization/oauth/tokens.ts';
-import { makeTrail } from '../../../src/organization/oauth/trail.ts';
-import { makeVault } from '../../../src/organization/oauth/vault.ts';
-import type { OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import type { OAuthProvider } from '../../../src/kinds/oauth-provider.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { SecretObject } from '../../../src/runtime/kube/client.ts';
+import { type Asking, type Broker, makeBroker, type Outcome } from '../../../src/tokens/oauth/broker.ts';
+import { makeConnections } from '../../../src/tokens/oauth/connections.ts';
+import { makeFlows } from '../../../src/tokens/oauth/flow.ts';
+import { ROTATED_AFTER_MS } from '../../../src/tokens/oauth/key-ring.ts';
+import { makeKeys, OAUTH_KEYS_SECRET } from '../../../src/tokens/oauth/keys.ts';
+import { type Grant, GrantFailed, type OAuthServer } from '../../../src/tokens/oauth/server.ts';
+import { makeTokenStore } from '../../../src/tokens/oauth/token-store.ts';
+import { makeTokens } from '../../../src/tokens/oauth/tokens.ts';
+import { makeTrail } from '../../../src/tokens/oauth/trail.ts';
+import { makeVault } from '../../../src/tokens/oauth/vault.ts';
 import { anOAuthProvider } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 

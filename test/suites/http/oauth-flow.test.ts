@@ -3,11 +3,11 @@
 
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { SecretObject } from '../../../src/lib/kube/client.ts';
-import { FLOW_MS } from '../../../src/organization/oauth/flow.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/kinds/oauth-provider.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { SecretObject } from '../../../src/runtime/kube/client.ts';
+import { FLOW_MS } from '../../../src/tokens/oauth/flow.ts';
 import type { Browser, Visited } from '../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
 import { callsOf, leaked, makePeople, type People } from '../../support/people.ts';

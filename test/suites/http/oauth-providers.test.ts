@@ -1,12 +1,12 @@
 // OAuth providers over HTTP: what becomes of each field, of the client secret, of two at once, and who may.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { PROVIDER_LABEL } from '../../../src/schema/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../../src/schema/oauth-provider.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { PROVIDER_LABEL } from '../../../src/kinds/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../../src/kinds/oauth-provider.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, TOKEN } from './facade.ts';
 
 const PATH = '/v2/auth/providers';

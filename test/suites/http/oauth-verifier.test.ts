@@ -1,10 +1,10 @@
 // A tenant's page that confirms who a person is before a token is stored: docs/agents.md. oidc-provider is the OAuth server.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { FLOW_MS } from '../../../src/organization/oauth/flow.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import { FLOW_MS } from '../../../src/tokens/oauth/flow.ts';
 import type { Visited } from '../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
 import { callsOf, leaked, makePeople, type People } from '../../support/people.ts';

@@ -2,8 +2,8 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import { OperationList, OperationResponse } from '../../../src/databases/http/payloads.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import { aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 
 let facade: Facade;

@@ -3,9 +3,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundlePage } from '../../../src/generate/page.ts';
-import { isAdvice, REASONS } from '../../../src/schema/app-deployment-conditions.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { isAdvice, REASONS } from '../../../src/kinds/app-deployment-conditions.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { bundlePage } from '../../../src/tools/page.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -147,7 +147,7 @@ describe('the files of the page', () => {
   });
 
   it('load nothing from elsewhere, evaluate nothing, make markup of nothing and store nothing but the way to the issuer', async () => {
-    const folder = join(import.meta.dirname, '../../../src/page');
+    const folder = join(import.meta.dirname, '../../../src/web');
     const texts = globSync('*.{ts,tsx,css}', { cwd: folder }).map(
       (file) => [file, readFileSync(join(folder, file), 'utf8')] as const,
     );

@@ -1,13 +1,13 @@
 // PATCH /v2/deployments/{id} over an in-memory API server: what it makes of a record, what it leaves alone, and who wins.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deployment } from '../../../src/deployments/http/payloads.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
+import { Deployment } from '../../../src/deploy/http/payloads.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
+import { Forbidden, Invalid, Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

@@ -1,7 +1,7 @@
 // What a platform's settings do not allow, over HTTP: 422 with every field, for newly requested values.
 
 import { expect, it } from 'vitest';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import { type Answer, makeFacade } from './facade.ts';
 
 function body(more: object = {}): object {

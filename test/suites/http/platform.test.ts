@@ -3,9 +3,9 @@
 import { expect, it } from 'vitest';
 import { platformLines, readPlatform } from '../../../src/cli/commands/platform.ts';
 import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
-import { Platform } from '../../../src/deployments/http/platform/payloads.ts';
-import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Platform } from '../../../src/deploy/http/platform/payloads.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
 import { anIntegration, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT } from './facade.ts';
 
 it('without any setting: the defaults, and nothing that is not there', async () => {

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PODS } from '../../../src/lib/kube/api-resources.ts';
-import { makeKeys } from '../../../src/organization/oauth/keys.ts';
-import { agentSlot, idOf } from '../../../src/organization/oauth/names.ts';
-import { makeVault } from '../../../src/organization/oauth/vault.ts';
-import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { OAUTH_PROVIDERS } from '../../../src/kinds/oauth-provider.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { PODS } from '../../../src/runtime/kube/api-resources.ts';
+import { makeKeys } from '../../../src/tokens/oauth/keys.ts';
+import { agentSlot, idOf } from '../../../src/tokens/oauth/names.ts';
+import { makeVault } from '../../../src/tokens/oauth/vault.ts';
 import { anOAuthProvider } from '../../support/builders.ts';
 import { type Answer, type Facade, listen, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
 

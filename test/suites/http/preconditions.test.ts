@@ -1,7 +1,7 @@
 // ETag and If-Match: of two callers neither undoes the other's change unseen.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

@@ -1,8 +1,8 @@
 // Push tokens, what the registry's token server makes of them, and which images of the registry a deployment may then have.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { registryPassword } from '../../../src/builds/registry/registry-grant.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
+import { registryPassword } from '../../../src/build/registry/registry-grant.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';

@@ -1,7 +1,7 @@
 // One caller's loop is told to wait, and nobody else is.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

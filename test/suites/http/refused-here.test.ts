@@ -2,9 +2,9 @@
 // would have refused. test/suites/integration/api-server/admission.test.ts sends the same rows with kubectl.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, says } from '../../kit/memory/record.ts';
 import { hostile, payloadSpec, refusedHere } from '../../support/bad-records.ts';

@@ -1,8 +1,8 @@
 // Logs of a deployment that a listener's cluster runs, over an in-memory API server. The test answers in the place of the agent.
 
 import { beforeEach, expect, it } from 'vitest';
-import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
-import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../../src/schema/listener-log.ts';
+import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
+import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../../src/kinds/listener-log.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 import { costOf } from './log-source.ts';
 

@@ -1,9 +1,9 @@
 // /v2/retained-databases over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Conflict, Forbidden, NotFound } from '../../../src/lib/errors.ts';
-import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { Conflict, Forbidden, NotFound } from '../../../src/runtime/errors.ts';
+import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 
 const GONE = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';

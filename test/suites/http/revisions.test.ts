@@ -1,9 +1,9 @@
 // /v2/deployments/{id}/revisions over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Revision, RevisionDiff, RevisionList } from '../../../src/deployments/http/revisions/payloads.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { Revision, RevisionDiff, RevisionList } from '../../../src/deploy/http/revisions/payloads.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade, SOMEBODY } from './facade.ts';
 
 let facade: Facade;

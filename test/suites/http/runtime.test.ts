@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deployment } from '../../../src/deployments/http/payloads.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { Deployment } from '../../../src/deploy/http/payloads.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

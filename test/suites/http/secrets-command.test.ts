@@ -1,9 +1,9 @@
 // `kubectl davit secrets` against the facade: what is stored, and that no value is printed.
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Serving, serve } from '../../../src/app/server.ts';
 import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { type Serving, serve } from '../../../src/main/server.ts';
 import { type CliRan, type CliWorld, runCli } from '../../support/cli-world.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 

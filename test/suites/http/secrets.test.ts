@@ -1,11 +1,11 @@
 // Variables of a deployment over HTTP: one at a time, merged into the set, and answers without values.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deployment } from '../../../src/deployments/http/payloads.ts';
-import { Conflict, Forbidden } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { Deployment } from '../../../src/deploy/http/payloads.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Conflict, Forbidden } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TOKEN } from './facade.ts';
 
 const KEY = { name: 'KEY', value: 'canary-one' };

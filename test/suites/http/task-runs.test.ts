@@ -1,12 +1,12 @@
 // /v2/deployments/{id}/tasks over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { RunResponse, TaskRunResponse, TaskStatusList } from '../../../src/deployments/http/task-runs/payloads.ts';
-import { AlreadyExists, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { TaskStatus } from '../../../src/schema/tasks.ts';
+import { RunResponse, TaskRunResponse, TaskStatusList } from '../../../src/deploy/http/task-runs/payloads.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { TaskStatus } from '../../../src/kinds/tasks.ts';
+import { AlreadyExists, Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aBody, type Facade, makeFacade, OTHER_TENANT, SOMEBODY, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

@@ -1,7 +1,7 @@
 // internal_template deploys what stands in the catalogue: what POST and PATCH say about it.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { APP_TEMPLATES, type AppTemplate, type AppTemplateSpec } from '../../../src/schema/app-template.ts';
+import { APP_TEMPLATES, type AppTemplate, type AppTemplateSpec } from '../../../src/kinds/app-template.ts';
 import { aBody, type Facade, makeFacade, ORGANIZATION } from './facade.ts';
 
 let facade: Facade;

@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Serving, serve } from '../../../src/app/server.ts';
-import { isSigned, uploadSignature } from '../../../src/builds/http/uploads/routes.ts';
+import { isSigned, uploadSignature } from '../../../src/build/http/uploads/routes.ts';
+import { type Serving, serve } from '../../../src/main/server.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT } from './facade.ts';
@@ -292,7 +292,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 describe('who may have an address', () => {
   it('not one who may only read', async () => {
-    const forbidden = new (await import('../../../src/lib/errors.ts')).Forbidden('patch shop', {
+    const forbidden = new (await import('../../../src/runtime/errors.ts')).Forbidden('patch shop', {
       serverMessage: 'no right',
     });
     facade.kube.failOn(({ verb }) => (verb === 'patch' ? forbidden : undefined));

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { DATA_AT_RISK } from '../../../src/monitoring/census.ts';
+import { DATA_AT_RISK } from '../../../src/main/monitoring/census.ts';
 import { scrapes } from '../e2e/install/series.ts';
 
 const files = join(import.meta.dirname, '../../../charts/davit/files');

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ENTRY_KINDS } from '../../../src/organization/oauth/names.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { ENTRY_KINDS } from '../../../src/tokens/oauth/names.ts';
 import {
   type ChartRenderer,
   type Manifest,

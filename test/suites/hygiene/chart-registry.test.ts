@@ -10,12 +10,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { makeBuildNetworkPolicy } from '../../../src/builds/job/namespace.ts';
-import { ARGUMENT } from '../../../src/builds/registry/collection.ts';
-import { KEY_RING_SECRET } from '../../../src/builds/registry/keys.ts';
-import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/builds/registry/signing-keys.ts';
-import { issueToken, TOKEN_SERVICE } from '../../../src/builds/registry/tokens.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { makeBuildNetworkPolicy } from '../../../src/build/job/namespace.ts';
+import { ARGUMENT } from '../../../src/build/registry/collection.ts';
+import { KEY_RING_SECRET } from '../../../src/build/registry/keys.ts';
+import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/build/registry/signing-keys.ts';
+import { issueToken, TOKEN_SERVICE } from '../../../src/build/registry/tokens.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { close, listen } from '../../support/http-servers.ts';
 import {

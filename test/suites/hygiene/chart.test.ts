@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { loadConfig } from '../../../src/app/config.ts';
-import { OLDEST_KUBERNETES } from '../../../src/app/preflight/preflight-checks.ts';
-import { limitViolations } from '../../../src/deployments/record/limits.ts';
-import { withDefaults } from '../../../src/generate/crd-defaults.ts';
-import { customResourceDefinitions } from '../../../src/schema/crd.ts';
-import { ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
-import { RuntimeWorker } from '../../../src/schema/workers.ts';
+import { limitViolations } from '../../../src/deploy/record/limits.ts';
+import { customResourceDefinitions } from '../../../src/kinds/crd.ts';
+import { ResourceSpec } from '../../../src/kinds/resource-spec.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { RuntimeWorker } from '../../../src/kinds/workers.ts';
+import { loadConfig } from '../../../src/main/config.ts';
+import { OLDEST_KUBERNETES } from '../../../src/main/preflight/preflight-checks.ts';
+import { withDefaults } from '../../../src/tools/crd-defaults.ts';
 import {
   type ChartRenderer,
   type Manifest,

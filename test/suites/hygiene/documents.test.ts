@@ -5,11 +5,11 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { makeAllMetrics } from '../../../src/app/metrics.ts';
-import { addProcessMetrics } from '../../../src/lib/controller/metrics.ts';
-import { isFailure, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
-import { BUILD_REASONS } from '../../../src/schema/build.ts';
-import { customResourceDefinitions } from '../../../src/schema/crd.ts';
+import { isFailure, REASONS, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../../../src/kinds/build.ts';
+import { customResourceDefinitions } from '../../../src/kinds/crd.ts';
+import { makeAllMetrics } from '../../../src/main/metrics.ts';
+import { addProcessMetrics } from '../../../src/runtime/controller/metrics.ts';
 import { compatibilityPage } from '../../cluster/tested-versions.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
 import {
@@ -124,7 +124,7 @@ it('every failure is made to happen: in docs/troubleshooting.md, or by a test th
 });
 
 it('docs/settings.md names every variable of the environment, and no other', () => {
-  const config = readFileSync(join(root, 'src/app/config.ts'), 'utf8');
+  const config = readFileSync(join(root, 'src/main/config.ts'), 'utf8');
   const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
   const section = settings.slice(settings.indexOf('## Environment of the processes'));
   const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { APP_DEPLOYMENTS, AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, AppDeploymentSpec } from '../../../src/kinds/app-deployment.ts';
 import { makeFacade } from '../http/facade.ts';
 
 const folder = join(import.meta.dirname, '../../../docs/examples');

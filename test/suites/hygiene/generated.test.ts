@@ -1,9 +1,9 @@
 // Generated files are what the schemas say, and say enough to be read.
 
 import { describe, expect, it } from 'vitest';
-import { staleFiles } from '../../../src/generate/crds.ts';
-import { customResourceDefinitions } from '../../../src/schema/crd.ts';
-import type { StructuralSchema } from '../../../src/schema/structural-schema.ts';
+import { customResourceDefinitions } from '../../../src/kinds/crd.ts';
+import type { StructuralSchema } from '../../../src/kinds/structural-schema.ts';
+import { staleFiles } from '../../../src/tools/crds.ts';
 
 describe('generated files', () => {
   it('are current; if not: npm run generate', () => {

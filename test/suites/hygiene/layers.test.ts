@@ -14,42 +14,38 @@ interface May {
 
 /** Subject → subjects of which it may import values, and subjects of which it may import types alone. */
 const SUBJECTS: Readonly<Record<string, May>> = {
-  lib: { values: [] },
-  schema: { values: ['lib'] },
-  organization: { values: ['schema', 'lib'] },
-  deployments: { values: ['organization', 'schema', 'lib'] },
-  databases: { values: ['deployments', 'organization', 'schema', 'lib'] },
-  builds: { values: ['deployments', 'organization', 'schema', 'lib'] },
-  listeners: { values: ['deployments', 'organization', 'schema', 'lib'] },
-  logs: { values: ['builds', 'deployments', 'organization', 'schema', 'lib'], types: ['listeners'] },
-  monitoring: { values: ['deployments', 'schema', 'lib'] },
+  runtime: { values: [] },
+  kinds: { values: ['runtime'] },
+  api: { values: ['kinds', 'runtime'] },
+  tokens: { values: ['api', 'kinds', 'runtime'] },
+  deploy: { values: ['tokens', 'api', 'kinds', 'runtime'] },
+  databases: { values: ['deploy', 'api', 'kinds', 'runtime'] },
+  build: { values: ['deploy', 'api', 'kinds', 'runtime'] },
+  clusters: { values: ['deploy', 'api', 'kinds', 'runtime'] },
+  logs: { values: ['build', 'deploy', 'api', 'kinds', 'runtime'], types: ['clusters'] },
   // The facade's own routes run in the process of the plugin.
-  cli: { values: ['app', 'deployments', 'schema', 'lib'], types: ['databases', 'logs'] },
+  cli: { values: ['main', 'deploy', 'kinds', 'runtime'], types: ['databases', 'logs'] },
   // Runs in browsers.
-  page: { values: ['schema'], types: ['deployments', 'logs'] },
+  web: { values: ['kinds'], types: ['deploy', 'logs'] },
   // Writes files of the repository; it is not in the image, and nothing imports it.
-  generate: { values: ['deployments', 'schema'] },
-  app: {
-    values: ['builds', 'databases', 'deployments', 'listeners', 'logs', 'monitoring', 'organization', 'schema', 'lib'],
-  },
-  main: { values: ['app'] },
+  tools: { values: ['deploy', 'kinds'] },
+  main: { values: ['build', 'databases', 'deploy', 'clusters', 'logs', 'tokens', 'api', 'kinds', 'runtime'] },
 };
 /** Subject → role within it → roles of the same subject that it may import. A dot is the folder of the subject itself. */
 const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
-  lib: {
+  runtime: {
     '.': { values: [] },
     kube: { values: ['.'] },
     controller: { values: ['.', 'kube'] },
     outbound: { values: ['.'], types: ['controller'] },
     http: { values: ['.'], types: ['kube'] },
   },
-  organization: {
-    facade: { values: [] },
+  tokens: {
     '.': { values: [] },
-    oauth: { values: ['facade', '.'] },
-    http: { values: ['facade', 'oauth'] },
+    oauth: { values: ['.'] },
+    http: { values: ['oauth'] },
   },
-  deployments: {
+  deploy: {
     record: { values: [] },
     archive: { values: [] },
     assess: { values: ['record'] },
@@ -60,7 +56,7 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     http: { values: ['assess', 'record'] },
   },
   databases: { '.': { values: [] }, http: { values: ['.'] } },
-  builds: {
+  build: {
     planner: { values: [] },
     codehost: { values: [] },
     registry: { values: [] },
@@ -68,7 +64,7 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     '.': { values: ['job', 'registry'], types: ['codehost'] },
     http: { values: ['registry'], types: ['codehost'] },
   },
-  listeners: { hub: { values: [] }, agent: { values: [], types: ['hub'] }, http: { values: [] } },
+  clusters: { hub: { values: [] }, agent: { values: [], types: ['hub'] }, http: { values: [] } },
   cli: {
     transport: { values: [] },
     line: { values: ['transport'] },
@@ -77,25 +73,25 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     commands: { values: ['folder', 'text', 'line', 'transport'] },
     '.': { values: ['commands', 'line', 'transport'] },
   },
-  app: { preflight: { values: [] }, '.': { values: ['preflight'] } },
+  main: { preflight: { values: [] }, monitoring: { values: [] }, '.': { values: ['preflight', 'monitoring'] } },
 };
 /** Files and folders without input, output, time or chance. They import values of one another alone. */
 const PURE = [
-  'schema/',
-  'deployments/record/',
-  'deployments/archive/archive.ts',
-  'deployments/archive/contents.ts',
-  'deployments/archive/further-databases.ts',
-  'deployments/archive/postgres-major.ts',
-  'deployments/archive/retention.ts',
-  'deployments/assess/',
-  'deployments/children/',
-  'deployments/plan/',
-  'deployments/revision-history.ts',
-  'deployments/revision-status.ts',
-  'deployments/stable-messages.ts',
-  'deployments/stalled-since.ts',
-  'deployments/status.ts',
+  'kinds/',
+  'deploy/record/',
+  'deploy/archive/archive.ts',
+  'deploy/archive/contents.ts',
+  'deploy/archive/further-databases.ts',
+  'deploy/archive/postgres-major.ts',
+  'deploy/archive/retention.ts',
+  'deploy/assess/',
+  'deploy/children/',
+  'deploy/plan/',
+  'deploy/revision-history.ts',
+  'deploy/revision-status.ts',
+  'deploy/stable-messages.ts',
+  'deploy/stalled-since.ts',
+  'deploy/status.ts',
   'databases/backup-step.ts',
   'databases/decide-move.ts',
   'databases/decide-patch.ts',
@@ -106,56 +102,56 @@ const PURE = [
   'databases/step.ts',
   'databases/steps.ts',
   'databases/turns.ts',
-  'builds/planner/',
-  'builds/job/',
-  'builds/failures.ts',
-  'builds/observed.ts',
-  'builds/outcome.ts',
-  'builds/step.ts',
-  'builds/turns.ts',
-  'builds/registry/docker-config.ts',
-  'builds/registry/registry-grant.ts',
-  'builds/registry/unneeded.ts',
-  'listeners/agent/step.ts',
-  'listeners/hub/contact.ts',
-  'listeners/hub/mirror.ts',
-  'listeners/hub/objects.ts',
-  'monitoring/census-of-each.ts',
-  'monitoring/census.ts',
-  'monitoring/outcomes.ts',
-  'monitoring/transitions.ts',
-  'monitoring/unavailable.ts',
-  'organization/conditions.ts',
-  'organization/http/oauth-tokens/html.ts',
-  'organization/http/oauth-tokens/presenter.ts',
-  'organization/oauth/key-ring.ts',
-  'organization/oauth/names.ts',
-  'organization/oauth/quirks.ts',
-  'organization/oauth/sealing.ts',
-  'organization/oauth/secret-keys.ts',
-  'organization/oauth/token.ts',
-  'lib/http/casing.ts',
-  'lib/json-error.ts',
-  'lib/json-value.ts',
-  'lib/kube/write-times.ts',
-  'lib/kube/youngest-first.ts',
-  'lib/similar.ts',
+  'build/planner/',
+  'build/job/',
+  'build/failures.ts',
+  'build/observed.ts',
+  'build/outcome.ts',
+  'build/step.ts',
+  'build/turns.ts',
+  'build/registry/docker-config.ts',
+  'build/registry/registry-grant.ts',
+  'build/registry/unneeded.ts',
+  'clusters/agent/step.ts',
+  'clusters/hub/contact.ts',
+  'clusters/hub/mirror.ts',
+  'clusters/hub/objects.ts',
+  'main/monitoring/census-of-each.ts',
+  'main/monitoring/census.ts',
+  'main/monitoring/outcomes.ts',
+  'main/monitoring/transitions.ts',
+  'main/monitoring/unavailable.ts',
+  'tokens/conditions.ts',
+  'tokens/http/oauth-tokens/html.ts',
+  'tokens/http/oauth-tokens/presenter.ts',
+  'tokens/oauth/key-ring.ts',
+  'tokens/oauth/names.ts',
+  'tokens/oauth/quirks.ts',
+  'tokens/oauth/sealing.ts',
+  'tokens/oauth/secret-keys.ts',
+  'tokens/oauth/token.ts',
+  'runtime/http/casing.ts',
+  'runtime/json-error.ts',
+  'runtime/json-value.ts',
+  'runtime/kube/write-times.ts',
+  'runtime/kube/youngest-first.ts',
+  'runtime/similar.ts',
 ];
 const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
-  'deployments/children/secret-digest.ts': 'node:crypto',
-  'deployments/children/database/wal-archive.ts': 'node:crypto',
-  'deployments/record/hostnames.ts': 'node:crypto',
-  'builds/registry/registry-grant.ts': 'node:crypto',
-  'organization/http/oauth-tokens/html.ts': 'node:crypto',
-  'organization/oauth/names.ts': 'node:crypto',
-  'organization/oauth/sealing.ts': 'node:crypto',
-  'organization/oauth/secret-keys.ts': 'node:crypto',
-  'schema/provider-id.ts': 'node:crypto',
-  'deployments/record/revision-id.ts': 'node:crypto',
+  'deploy/children/secret-digest.ts': 'node:crypto',
+  'deploy/children/database/wal-archive.ts': 'node:crypto',
+  'deploy/record/hostnames.ts': 'node:crypto',
+  'build/registry/registry-grant.ts': 'node:crypto',
+  'tokens/http/oauth-tokens/html.ts': 'node:crypto',
+  'tokens/oauth/names.ts': 'node:crypto',
+  'tokens/oauth/sealing.ts': 'node:crypto',
+  'tokens/oauth/secret-keys.ts': 'node:crypto',
+  'kinds/provider-id.ts': 'node:crypto',
+  'deploy/record/revision-id.ts': 'node:crypto',
 };
 /** Of these, besides pure ones, a reader of HTTP requests may import values; a reconciler's code is out of its reach. */
 const OF_HTTP =
-  /^(lib\/(?!controller\/)|lib\/controller\/fair-limiter\.ts|organization\/(facade|oauth)\/|logs\/|\w+\/http\/|builds\/registry\/|\.\.\/package\.json)/;
+  /^(runtime\/(?!controller\/)|runtime\/controller\/fair-limiter\.ts|api\/|tokens\/oauth\/|logs\/|\w+\/http\/|build\/registry\/|\.\.\/package\.json)/;
 
 interface Import {
   readonly file: string;
@@ -212,7 +208,7 @@ function isPure(path: string): boolean {
 }
 
 function isOfHttp(path: string): boolean {
-  return /^(\w+\/http\/|logs\/|organization\/facade\/)/.test(path) && !path.startsWith('lib/');
+  return /^(\w+\/http\/|logs\/|api\/)/.test(path) && !path.startsWith('runtime/');
 }
 
 function targetOf({ file, from }: Import): string {
@@ -313,22 +309,23 @@ describe('the subjects of src', () => {
     expect(wrong.map(told)).toEqual([]);
   });
 
-  it('only lib/kube imports a value of @kubernetes/client-node', () => {
+  it('only runtime/kube imports a value of @kubernetes/client-node', () => {
     expect(
       imports
         .filter(
-          (one) => one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && !one.file.startsWith('lib/kube/'),
+          (one) =>
+            one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && !one.file.startsWith('runtime/kube/'),
         )
         .map(told),
     ).toEqual([]);
   });
 
-  it('only lib/kube, lib/outbound and builds/codehost ask anything of another host', () => {
+  it('only runtime/kube, runtime/outbound and build/codehost ask anything of another host', () => {
     const clients = /^(undici|node:dns(\/.*)?|@octokit\/.*)$/;
-    const others = (file: string): boolean => !/^(lib\/kube|lib\/outbound|builds\/codehost)\//.test(file);
+    const others = (file: string): boolean => !/^(runtime\/kube|runtime\/outbound|build\/codehost)\//.test(file);
     const found = imports.filter((one) => clients.test(one.from) && !one.typeOnly && others(one.file)).map(told);
     // Each page asks the host that it comes from, in one file.
-    const asking = files.filter((file) => others(file) && !['page/api.ts', 'page/docs.tsx'].includes(file));
+    const asking = files.filter((file) => others(file) && !['web/api.ts', 'web/docs.tsx'].includes(file));
     const calls = asking.filter((file) => /(^|[^.\w])fetch\(/m.test(texts.get(file) ?? ''));
     expect([...found, ...calls]).toEqual([]);
   });
@@ -349,7 +346,7 @@ describe('the subjects of src', () => {
   });
 
   it('the environment of each program is read in one place, and the process ended in one place', () => {
-    const readers = ['app/config.ts', 'cli/main.ts'];
+    const readers = ['main/config.ts', 'cli/main.ts'];
     const found = files.flatMap((file) => {
       const text = texts.get(file) ?? '';
       return [
@@ -385,10 +382,10 @@ describe('the subjects of src', () => {
   });
 
   it('`davit plan` loads nothing but what it needs: it starts in every build, and reaches nobody', () => {
-    const loaded = loadedWith('app/plan.ts', true);
+    const loaded = loadedWith('main/plan.ts', true);
     const others = [...loaded].filter(
       (one) =>
-        !/^(builds\/planner\/|app\/termination-message\.ts$|node:(fs|path|util)$|zod$|schema\/(name-patterns|primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
+        !/^(build\/planner\/|main\/termination-message\.ts$|node:(fs|path|util)$|zod$|kinds\/(name-patterns|primitives|registry-images|source-files)\.ts$|runtime\/json-(error|value)\.ts$)/.test(
           one,
         ),
     );
@@ -401,11 +398,9 @@ describe('the subjects of src', () => {
   });
 });
 
-it('no exported function has the name of another in deployments and builds', () => {
+it('no exported function has the name of another in deploy and build', () => {
   const places = new Map<string, string[]>();
-  for (const file of globSync('{deployments,builds}/**/*.ts', { cwd: src }).filter(
-    (name) => !name.endsWith('.test.ts'),
-  ))
+  for (const file of globSync('{deploy,build}/**/*.ts', { cwd: src }).filter((name) => !name.endsWith('.test.ts')))
     for (const [, name = ''] of readFileSync(join(src, file), 'utf8').matchAll(
       /^export (?:async )?function\*? (\w+)/gm,
     ))

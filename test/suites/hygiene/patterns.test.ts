@@ -2,8 +2,8 @@
 // the namespace.
 
 import { describe, expect, it } from 'vitest';
-import { customResourceDefinitions } from '../../../src/schema/crd.ts';
-import type { StructuralSchema } from '../../../src/schema/structural-schema.ts';
+import { customResourceDefinitions } from '../../../src/kinds/crd.ts';
+import type { StructuralSchema } from '../../../src/kinds/structural-schema.ts';
 import { makeFacade } from '../http/facade.ts';
 
 const facade = await makeFacade();

@@ -142,7 +142,7 @@ function expressionsIn(file: string): Expression[] {
     const { callee, arguments: given, start } = node;
     const [source, flags] = given;
     if (callee.type !== 'Identifier' || source === undefined) return;
-    // Schemas make theirs with `matching` (schema/primitives.ts), whose other arguments are bounds.
+    // Schemas make theirs with `matching` (kinds/primitives.ts), whose other arguments are bounds.
     if (callee.name === 'matching' && source.type !== 'Literal') add(start, textOf(source, file), '');
     if (callee.name === 'RegExp') add(start, textOf(source, file), flags ? textOf(flags, file) : '');
   };
@@ -162,25 +162,25 @@ const written = (one: Pick<Expression, 'source' | 'flags'>): string => `/${one.s
 
 /** Files whose slow expressions are given short texts, and how short. */
 const BOUNDED: readonly { readonly file: string; readonly source: string; readonly most: string }[] = [
-  { file: 'schema/source-files.ts', source: '(docker|container)file', most: 'a path: Linux takes 4 KiB' },
-  { file: 'schema/tasks.ts', source: '([0-9]+)([smh])', most: 'a schedule: 100 characters by its schema' },
-  { file: 'organization/facade/rate-limit.ts', source: 'openapi', most: "a route's path of Davit" },
+  { file: 'kinds/source-files.ts', source: '(docker|container)file', most: 'a path: Linux takes 4 KiB' },
+  { file: 'kinds/tasks.ts', source: '([0-9]+)([smh])', most: 'a schedule: 100 characters by its schema' },
+  { file: 'api/rate-limit.ts', source: 'openapi', most: "a route's path of Davit" },
   {
-    file: 'generate/chart-values.ts',
+    file: 'tools/chart-values.ts',
     source: '^([0-9.]+|',
     most: 'never runs in Davit: Helm judges it, in linear time',
   },
-  { file: 'generate/page.ts', source: String.raw`\bmeaning:`, most: "Davit's own source, when it is built" },
-  { file: 'deployments/assess/image-pull.ts', source: 'unexpected media type', most: 'LONGEST_CAUSE characters' },
-  { file: 'deployments/assess/image-pull.ts', source: String.raw`((?:\d+\.){3}`, most: 'LONGEST_CAUSE characters' },
-  { file: 'deployments/assess/pod-failures.ts', source: 'executable file not', most: 'a quotation: 500 characters' },
-  { file: 'deployments/assess/pod-failures.ts', source: 'persistentvolumeclaim', most: 'a quotation: 500 characters' },
-  { file: 'deployments/assess/probe-failures.ts', source: 'exec: ', most: 'LONGEST_EVENT characters' },
-  { file: 'builds/failures.ts', source: 'failed to', most: 'a message of termination: the kubelet keeps 4 KiB' },
-  { file: 'builds/failures.ts', source: 'https?', most: 'a message of termination: the kubelet keeps 4 KiB' },
-  { file: 'builds/failures.ts', source: 'failed to push', most: 'a message of termination: the kubelet keeps 4 KiB' },
-  { file: 'builds/failures.ts', source: 'importing cache', most: 'a message of termination: the kubelet keeps 4 KiB' },
-  { file: 'builds/failures.ts', source: 'ockerfile', most: 'a message of termination: the kubelet keeps 4 KiB' },
+  { file: 'tools/page.ts', source: String.raw`\bmeaning:`, most: "Davit's own source, when it is built" },
+  { file: 'deploy/assess/image-pull.ts', source: 'unexpected media type', most: 'LONGEST_CAUSE characters' },
+  { file: 'deploy/assess/image-pull.ts', source: String.raw`((?:\d+\.){3}`, most: 'LONGEST_CAUSE characters' },
+  { file: 'deploy/assess/pod-failures.ts', source: 'executable file not', most: 'a quotation: 500 characters' },
+  { file: 'deploy/assess/pod-failures.ts', source: 'persistentvolumeclaim', most: 'a quotation: 500 characters' },
+  { file: 'deploy/assess/probe-failures.ts', source: 'exec: ', most: 'LONGEST_EVENT characters' },
+  { file: 'build/failures.ts', source: 'failed to', most: 'a message of termination: the kubelet keeps 4 KiB' },
+  { file: 'build/failures.ts', source: 'https?', most: 'a message of termination: the kubelet keeps 4 KiB' },
+  { file: 'build/failures.ts', source: 'failed to push', most: 'a message of termination: the kubelet keeps 4 KiB' },
+  { file: 'build/failures.ts', source: 'importing cache', most: 'a message of termination: the kubelet keeps 4 KiB' },
+  { file: 'build/failures.ts', source: 'ockerfile', most: 'a message of termination: the kubelet keeps 4 KiB' },
   { file: 'cli/folder/dockerfile.ts', source: 'http:', most: 'LONGEST_CHECK characters' },
   { file: 'cli/line/command.ts', source: 'namespace|context', most: 'a sentence of the plugin' },
   { file: 'cli/line/not-found.ts', source: 'Forbidden', most: 'each of its parts takes 300 characters' },
@@ -202,7 +202,7 @@ describe('a regular expression', () => {
 
   it('is found wherever it is made', () => {
     const of = (file: string): string[] => expressionsIn(file).map(written);
-    expect(of('builds/http/webhooks/routes.ts')).toContainEqual(expect.stringMatching(/^\/\^\[0-9a-fA-F\]/));
+    expect(of('build/http/webhooks/routes.ts')).toContainEqual(expect.stringMatching(/^\/\^\[0-9a-fA-F\]/));
     expect(expressions.length).toBeGreaterThan(400);
   });
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { Settings } from '../../../src/schema/settings.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -75,13 +75,13 @@ describe('renovate.json', () => {
   it('has every image of the chart and of the settings', () => {
     expect(configuration.customManagers.flatMap(filesOf)).toEqual([
       'charts/davit/values.yaml',
-      'src/schema/settings.ts',
+      'src/kinds/settings.ts',
     ]);
     const chart = imagesOf(parse(read('charts/davit/values.yaml')));
     const settings = imagesOf(Settings.parse({}));
     expect(Math.min(chart.length, settings.length)).toBeGreaterThan(2);
     expect(imagesIn(read('charts/davit/values.yaml'))).toEqual(expect.arrayContaining(chart));
-    expect(imagesIn(read('src/schema/settings.ts')).toSorted()).toEqual(settings.toSorted());
+    expect(imagesIn(read('src/kinds/settings.ts')).toSorted()).toEqual(settings.toSorted());
   });
 
   it('finds a tag with and without a digest', () => {

@@ -3,10 +3,10 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { INGRESSES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { loadKubeConfigFile } from '../../../src/lib/kube/config.ts';
-import { type HttpKubeClient, makeKubeClient } from '../../../src/lib/kube/http-client.ts';
+import { INGRESSES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import { loadKubeConfigFile } from '../../../src/runtime/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../../src/runtime/kube/http-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { gatewayApi } from '../../cluster/tools.ts';
 import { aManifest } from '../../support/builders.ts';

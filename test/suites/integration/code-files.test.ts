@@ -1,7 +1,7 @@
 // A davit.yaml of a repository before a real API server and a real code host over TLS. Nothing is built: no node runs the pods of builds.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
 import { type Davit, startDavit } from '../../kit/davit.ts';
 import { ORGANIZATION_NAMESPACE, type Tenant } from '../../support/platform.ts';
 import { type Answer, eventually } from '../../support/running-davit.ts';

@@ -5,8 +5,6 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type HttpApi, makeHttpApi } from '../../../src/cli/transport/http-api.ts';
 import { makeOwnApi } from '../../../src/cli/transport/own-api.ts';
-import { loadKubeConfigFile } from '../../../src/lib/kube/config.ts';
-import { type HttpKubeClient, makeKubeClient } from '../../../src/lib/kube/http-client.ts';
 import {
   DOUBLE_HYPHEN_MESSAGE,
   IMAGE_MESSAGE,
@@ -14,7 +12,9 @@ import {
   NAME_LENGTH_MESSAGE,
   NAME_MESSAGE,
   VARIABLE_NAME_MESSAGE,
-} from '../../../src/schema/name-patterns.ts';
+} from '../../../src/kinds/name-patterns.ts';
+import { loadKubeConfigFile } from '../../../src/runtime/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../../src/runtime/kube/http-client.ts';
 import { aManifest, aPayload } from '../../support/builders.ts';
 import { type CliRan, runCli } from '../../support/cli-world.ts';
 import type { Tenant } from '../../support/platform.ts';

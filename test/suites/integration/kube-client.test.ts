@@ -1,9 +1,9 @@
 // The client and the reflector on a real API server.
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runLeaderElection } from '../../../src/lib/controller/leader-election.ts';
-import { makeReflector } from '../../../src/lib/controller/reflector.ts';
-import { Conflict, Forbidden, Gone, Unauthorized } from '../../../src/lib/errors.ts';
+import { runLeaderElection } from '../../../src/runtime/controller/leader-election.ts';
+import { makeReflector } from '../../../src/runtime/controller/reflector.ts';
+import { Conflict, Forbidden, Gone, Unauthorized } from '../../../src/runtime/errors.ts';
 import {
   CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -19,10 +19,10 @@ import {
   SERVICE_ACCOUNTS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { loadKubeConfigFile } from '../../../src/lib/kube/config.ts';
-import { type HttpKubeClient, makeKubeClient } from '../../../src/lib/kube/http-client.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
+import { loadKubeConfigFile } from '../../../src/runtime/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../../src/runtime/kube/http-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { describeClientBehaviour } from '../../support/fake-kube/client-behaviour.ts';
 

@@ -1,8 +1,8 @@
 // The main line on a real API server: a record made at either door becomes children, status and, in the end, nothing.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { FIELD_MANAGER } from '../../../src/schema/meta.ts';
+import { FIELD_MANAGER } from '../../../src/kinds/meta.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aManifest, aPayload } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';

@@ -1,12 +1,17 @@
-// The operator that src/lib/README.md shows, twice, on a real API server.
+// The operator that src/runtime/README.md shows, twice, on a real API server.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, LEASES, NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { type ClusterAccess, loadKubeConfigFile } from '../../../src/lib/kube/config.ts';
-import { type HttpKubeClient, makeKubeClient } from '../../../src/lib/kube/http-client.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  LEASES,
+  NAMESPACES,
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import { type ClusterAccess, loadKubeConfigFile } from '../../../src/runtime/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../../src/runtime/kube/http-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { eventually } from '../../support/running-davit.ts';
@@ -126,7 +131,7 @@ describe('an operator of sixty lines', () => {
   });
 
   it('is what the README shows', async () => {
-    const readme = await readFile(join(import.meta.dirname, '../../../src/lib/README.md'), 'utf8');
+    const readme = await readFile(join(import.meta.dirname, '../../../src/runtime/README.md'), 'utf8');
     const shown = /```ts\n([\s\S]*?)```/.exec(readme)?.[1]?.trim();
     const own = await readFile(join(import.meta.dirname, 'operator.ts'), 'utf8');
     expect(shown).toBe(own.slice(own.indexOf('const GREETINGS')).trim());

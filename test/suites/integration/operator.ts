@@ -1,21 +1,21 @@
-// A whole operator: each Greeting has a ConfigMap of its name with its text. src/lib/README.md explains it.
+// A whole operator: each Greeting has a ConfigMap of its name with its text. src/runtime/README.md explains it.
 
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { leaderOnly } from '../../../src/lib/controller/clients/leader-only.ts';
-import { overlayWrite, until } from '../../../src/lib/controller/cluster.ts';
-import { type ControllerDefinition, runControllers } from '../../../src/lib/controller/definition.ts';
-import { startHealthServer } from '../../../src/lib/controller/health.ts';
-import { keyOf, refOf } from '../../../src/lib/controller/keys.ts';
-import { leadAgainAndAgain } from '../../../src/lib/controller/leading.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { listedChecks, makeReflector, type Reflector } from '../../../src/lib/controller/reflector.ts';
-import { reportStatus } from '../../../src/lib/controller/report-status.ts';
-import { endAll } from '../../../src/lib/controller/store.ts';
-import { BUILT_IN_RESOURCES, CONFIG_MAPS, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../../src/lib/kube/client.ts';
-import type { ClusterAccess } from '../../../src/lib/kube/config.ts';
-import { makeKubeClient } from '../../../src/lib/kube/http-client.ts';
+import { leaderOnly } from '../../../src/runtime/controller/clients/leader-only.ts';
+import { overlayWrite, until } from '../../../src/runtime/controller/cluster.ts';
+import { type ControllerDefinition, runControllers } from '../../../src/runtime/controller/definition.ts';
+import { startHealthServer } from '../../../src/runtime/controller/health.ts';
+import { keyOf, refOf } from '../../../src/runtime/controller/keys.ts';
+import { leadAgainAndAgain } from '../../../src/runtime/controller/leading.ts';
+import { makeMetrics } from '../../../src/runtime/controller/metrics.ts';
+import { listedChecks, makeReflector, type Reflector } from '../../../src/runtime/controller/reflector.ts';
+import { reportStatus } from '../../../src/runtime/controller/report-status.ts';
+import { endAll } from '../../../src/runtime/controller/store.ts';
+import { BUILT_IN_RESOURCES, CONFIG_MAPS, makeResourceRegistry } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../../src/runtime/kube/client.ts';
+import type { ClusterAccess } from '../../../src/runtime/kube/config.ts';
+import { makeKubeClient } from '../../../src/runtime/kube/http-client.ts';
 
 const GREETINGS = { group: 'example.dev', version: 'v1', kind: 'Greeting', plural: 'greetings', namespaced: true };
 const [fieldManager, FINALIZER] = ['greeter', 'example.dev/greeter'];

@@ -2,16 +2,16 @@
 // revisions nor by that of workloads. Dry runs: the platform of these tests says nothing of placement.
 
 import { beforeAll, expect, inject, it } from 'vitest';
-import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
-import { desiredChildren, taskChildren } from '../../../src/deployments/children/desired.ts';
-import { hasDrifted } from '../../../src/deployments/plan/drift.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { COMPONENTS } from '../../../src/schema/meta.ts';
-import type { Runtime } from '../../../src/schema/runtime.ts';
-import { Settings } from '../../../src/schema/settings.ts';
-import type { Task } from '../../../src/schema/tasks.ts';
+import { makeRevision } from '../../../src/deploy/children/app-revision.ts';
+import { desiredChildren, taskChildren } from '../../../src/deploy/children/desired.ts';
+import { hasDrifted } from '../../../src/deploy/plan/drift.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { COMPONENTS } from '../../../src/kinds/meta.ts';
+import type { Runtime } from '../../../src/kinds/runtime.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import type { Task } from '../../../src/kinds/tasks.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aRecord } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach } from '../../support/running-davit.ts';

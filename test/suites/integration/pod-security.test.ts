@@ -2,14 +2,14 @@
 // found before anything changes, are said in the API server's words, and what ran goes on running.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
-import { desiredChildren } from '../../../src/deployments/children/desired.ts';
-import { hasDrifted } from '../../../src/deployments/plan/drift.ts';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { makeRevision } from '../../../src/deploy/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deploy/children/desired.ts';
+import { hasDrifted } from '../../../src/deploy/plan/drift.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import type { AppRevision } from '../../../src/kinds/app-revision.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aManifest } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';

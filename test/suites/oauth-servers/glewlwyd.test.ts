@@ -4,12 +4,12 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { discoverMcp } from '../../../src/organization/oauth/discovery.ts';
-import { guardedFetch } from '../../../src/organization/oauth/guarded.ts';
-import { makeAskIssuer } from '../../../src/organization/oauth/issuer.ts';
-import { makeServer, requestsOver } from '../../../src/organization/oauth/server.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import { discoverMcp } from '../../../src/tokens/oauth/discovery.ts';
+import { guardedFetch } from '../../../src/tokens/oauth/guarded.ts';
+import { makeAskIssuer } from '../../../src/tokens/oauth/issuer.ts';
+import { makeServer, requestsOver } from '../../../src/tokens/oauth/server.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { anOAuthProvider } from '../../support/builders.ts';
 import { type Browser, makeBrowser } from '../../support/cookie-browser.ts';

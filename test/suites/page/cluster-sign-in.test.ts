@@ -17,7 +17,7 @@ import { accessibilityFindings, chromiumHere, launch, overflow } from './browser
 
 const here = await chromiumHere();
 const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
-const PAGE = join(import.meta.dirname, '../../../src/generate/page.ts');
+const PAGE = join(import.meta.dirname, '../../../src/tools/page.ts');
 const CLIENT = 'davit-page';
 /** The least that a person can type something in. */
 const SHORT_S = 15;

@@ -8,11 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { TENANT } from '../http/facade.ts';
 import {
   accessibilityFindings,

@@ -1,20 +1,20 @@
 // A platform for the page: the facade over the in-memory API server, on a port, with deployments in the states that people see.
 
-import { serve } from '../../../src/app/server.ts';
-import { names } from '../../../src/deployments/record/names.ts';
-import { resolve } from '../../../src/deployments/record/resolve.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
-import { bundlePage } from '../../../src/generate/page.ts';
-import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
-import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
-import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
-import { DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
-import type { TaskStatus } from '../../../src/schema/tasks.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import { resolve } from '../../../src/deploy/record/resolve.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { requestedOf } from '../../../src/deploy/record/wanted-revision.ts';
+import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/kinds/app-deployment.ts';
+import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
+import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/kinds/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
+import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import type { TaskStatus } from '../../../src/kinds/tasks.ts';
+import { serve } from '../../../src/main/server.ts';
+import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import { bundlePage } from '../../../src/tools/page.ts';
 import { makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import { anIntegration, type Facade, makeFacade, ORGANIZATION, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';

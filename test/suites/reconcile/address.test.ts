@@ -1,11 +1,11 @@
 // Addresses and hosts over the in-memory API server: who gets a host, who waits, and who gets it next.
 
 import { describe, expect, it } from 'vitest';
-import { NotFound, Unavailable } from '../../../src/lib/errors.ts';
-import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { type Settings, Settings as SettingsSchema } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { type Settings, Settings as SettingsSchema } from '../../../src/kinds/settings.ts';
+import { NotFound, Unavailable } from '../../../src/runtime/errors.ts';
+import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord, record, says as statusAndReason } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

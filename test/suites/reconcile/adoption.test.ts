@@ -2,9 +2,14 @@
 // nobody who was not told to, and taken up whole by who was.
 
 import { expect, it } from 'vitest';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import {
+  DEPLOYMENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

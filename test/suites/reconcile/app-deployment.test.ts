@@ -1,7 +1,10 @@
 // The reconciler as a whole, over the in-memory API server: given cluster and key, these are all the writes.
 
 import { describe, expect, it, vi } from 'vitest';
-import { Conflict, Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
+import { Conflict, Forbidden, NotFound, Unavailable } from '../../../src/runtime/errors.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
@@ -10,11 +13,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import {
   aServer,

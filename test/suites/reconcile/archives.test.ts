@@ -1,7 +1,9 @@
 // Archives of Clusters over the in-memory API server: made, reported on, begun with, and what of them outlives a record.
 
 import { describe, expect, it } from 'vitest';
-import { NotFound } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { NotFound } from '../../../src/runtime/errors.ts';
 import {
   BASE_BACKUPS,
   DEPLOYMENTS,
@@ -10,10 +12,8 @@ import {
   POSTGRES_CLUSTERS,
   SCHEDULED_BACKUPS,
   SECRETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';

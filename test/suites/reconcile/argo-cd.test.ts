@@ -1,6 +1,7 @@
 // An Application of Argo CD with the record's name, over the in-memory API server: nothing that Davit creates is pruned by it.
 
 import { expect, it } from 'vitest';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -11,9 +12,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { isExempt, isTracked } from '../../support/argo-cd.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged } from './harness.ts';

@@ -1,7 +1,11 @@
 // Backups of the own PostgreSQL: one CronJob, and what the status claims of its runs.
 
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import type { DatabaseBackup, DatabaseBackupStatus } from '../../../src/kinds/database.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import {
   CRON_JOBS,
   JOBS,
@@ -9,12 +13,8 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import type { DatabaseBackup, DatabaseBackupStatus } from '../../../src/schema/database.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
 import { crashing, makeWorkloadsReady, putPod } from '../../kit/memory/workloads.ts';

@@ -2,11 +2,11 @@
 // rule as well.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS, NAMESPACES, SECRETS, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, edit, putSecret, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -2,14 +2,14 @@
 // at a build without a cause.
 
 import { expect, it } from 'vitest';
-import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
-import { CodeHostFailed } from '../../../src/lib/errors.ts';
-import { JOBS, NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { requestedOf } from '../../../src/deploy/record/wanted-revision.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { CodeHostFailed } from '../../../src/runtime/errors.ts';
+import { JOBS, NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord, record } from '../../kit/memory/record.ts';
 import { aRevision } from '../../support/builders.ts';

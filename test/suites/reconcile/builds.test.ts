@@ -2,11 +2,17 @@
 // controller and the kubelet.
 
 import { describe, expect, it } from 'vitest';
-import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/builds/registry/docker-config.ts';
-import { registryGrant } from '../../../src/builds/registry/registry-grant.ts';
-import { presentRevisions } from '../../../src/deployments/http/revisions/presenter.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/build/registry/docker-config.ts';
+import { registryGrant } from '../../../src/build/registry/registry-grant.ts';
+import { presentRevisions } from '../../../src/deploy/http/revisions/presenter.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   JOBS,
@@ -15,14 +21,8 @@ import {
   PODS,
   SECRETS,
   SERVICES,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController, type Woken } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

@@ -2,12 +2,12 @@
 // (kubernetes/kubernetes#77988), while the pass under way makes its children.
 
 import { expect, it } from 'vitest';
-import { Conflict } from '../../../src/lib/errors.ts';
-import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
+import { Conflict } from '../../../src/runtime/errors.ts';
+import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord, record } from '../../kit/memory/record.ts';
 import { converge } from './harness.ts';

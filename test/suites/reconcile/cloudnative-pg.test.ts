@@ -1,7 +1,9 @@
 // A PostgreSQL that is a Cluster of CloudNativePG, over the in-memory API server: made, reported on, kept and given up.
 
 import { describe, expect, it } from 'vitest';
-import { NotFound } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { NotFound } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   NETWORK_POLICIES,
@@ -11,10 +13,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, SecretObject } from '../../../src/runtime/kube/client.ts';
 import { operate, restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import {

@@ -1,10 +1,10 @@
 // A record of source codehost, made with kubectl: its integration must list the tenant, its repository be of that host.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { aController, KEY } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -1,16 +1,16 @@
 // Davit is upgraded, and rolled back: what runs is left as it is, whichever Davit made it.
 
 import { describe, expect, it } from 'vitest';
-import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
-import { PARTS_V2 } from '../../../src/deployments/children/contracts/v2.ts';
-import { CONTRACT_V3 } from '../../../src/deployments/children/contracts/v3.ts';
-import { newestOf, POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
-import { makeWorkload } from '../../../src/deployments/children/workload.ts';
-import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import type { PodContracts } from '../../../src/deploy/children/contracts/contract.ts';
+import { PARTS_V2 } from '../../../src/deploy/children/contracts/v2.ts';
+import { CONTRACT_V3 } from '../../../src/deploy/children/contracts/v3.ts';
+import { newestOf, POD_CONTRACTS } from '../../../src/deploy/children/contracts.ts';
+import { makeWorkload } from '../../../src/deploy/children/workload.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { defaultSettings, Settings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, putRecord, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

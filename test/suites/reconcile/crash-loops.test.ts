@@ -1,9 +1,9 @@
 // A container of a deployed revision that exits again and again, and is ready for seconds in between, as the kubelet restarts it.
 
 import { expect, it } from 'vitest';
-import type { ContainerStatus } from '../../../src/deployments/assess/observed.ts';
-import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
-import { unavailable } from '../../../src/monitoring/unavailable.ts';
+import type { ContainerStatus } from '../../../src/deploy/assess/observed.ts';
+import { unavailable } from '../../../src/main/monitoring/unavailable.ts';
+import { DEPLOYMENTS } from '../../../src/runtime/kube/api-resources.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
 import { SHOP } from '../../kit/memory/controller.ts';
 import { conditionIn, newestRevision, record, says } from '../../kit/memory/record.ts';

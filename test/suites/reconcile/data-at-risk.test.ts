@@ -2,8 +2,8 @@
 // DatabaseReady says it all the same, and the metric that pages somebody counts it.
 
 import { describe, expect, it } from 'vitest';
-import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { censusOf } from '../../../src/monitoring/census.ts';
+import { censusOf } from '../../../src/main/monitoring/census.ts';
+import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { edit, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';

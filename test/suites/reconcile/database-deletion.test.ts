@@ -1,9 +1,9 @@
 // Whether a deletion deletes the database, for records that do not say so themselves.
 
 import { expect, it } from 'vitest';
-import { PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeploymentStatus } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeploymentStatus } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings, Settings } from '../../../src/kinds/settings.ts';
+import { PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, edit, putRecord, record } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

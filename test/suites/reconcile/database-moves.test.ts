@@ -2,7 +2,12 @@
 // was, and no pod ever reaches it again until a person goes back.
 
 import { describe, expect, it } from 'vitest';
-import { Unavailable } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import type { DatabaseDriver } from '../../../src/kinds/database.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -14,13 +19,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import type { DatabaseDriver } from '../../../src/schema/database.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { operate } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';

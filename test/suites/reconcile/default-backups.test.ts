@@ -1,9 +1,9 @@
 // Backups of databases whose records do not ask for any.
 
 import { describe, expect, it } from 'vitest';
-import { CRON_JOBS } from '../../../src/lib/kube/api-resources.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings, Settings } from '../../../src/kinds/settings.ts';
+import { CRON_JOBS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

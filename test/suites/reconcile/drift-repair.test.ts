@@ -1,10 +1,10 @@
 // What a person changed in a child of ours: it is put back, also where a merge alone cannot.
 
 import { afterEach, expect, it } from 'vitest';
-import { Invalid } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord, says } from '../../kit/memory/record.ts';
 import { converge } from './harness.ts';

@@ -2,11 +2,11 @@
 // served and has no ready pod for too long.
 
 import { expect, it } from 'vitest';
-import type { ContainerStatus, Workload } from '../../../src/deployments/assess/observed.ts';
-import { Invalid } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, EVENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import type { ContainerStatus, Workload } from '../../../src/deploy/assess/observed.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, EVENTS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import {
   aServer,

@@ -2,13 +2,13 @@
 
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { startController } from '../../../src/lib/controller/controller.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { startController } from '../../../src/runtime/controller/controller.ts';
+import { makeWorkQueue } from '../../../src/runtime/controller/work-queue.ts';
+import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

@@ -1,10 +1,10 @@
 // Passes of a controller one after the other: until it rests, until a record is gone, and into a crash.
 
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { Resource } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController, type Result } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

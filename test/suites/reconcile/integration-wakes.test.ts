@@ -1,8 +1,8 @@
 // Which records a change of a code host integration wakes. Its status is written at each push, by whoever may push.
 
 import { expect, it } from 'vitest';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 

@@ -1,14 +1,14 @@
 // The last lines of what ended a revision or a run of a task: kept before the pods go, for a week, where only who may read logs reads.
 
 import { expect, it } from 'vitest';
-import { MOST_OF_RECORD } from '../../../src/deployments/assess/ended-logs.ts';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, JOBS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_LOGS, type AppLog, MOST_BYTES_OF_CONTAINER } from '../../../src/schema/app-log.ts';
-import { REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { MOST_OF_RECORD } from '../../../src/deploy/assess/ended-logs.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_LOGS, type AppLog, MOST_BYTES_OF_CONTAINER } from '../../../src/kinds/app-log.ts';
+import { REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { edit, newestRevision, record } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';

@@ -2,15 +2,15 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { wakeWorks } from '../../../src/listeners/agent/works.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
+import { wakeWorks } from '../../../src/clusters/agent/works.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { LISTENER_WORKS } from '../../../src/kinds/listener-work.ts';
+import { makeWorkQueue } from '../../../src/runtime/controller/work-queue.ts';
+import { Forbidden, Invalid, Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { KEY, SHOP } from '../../kit/memory/controller.ts';
 import { putRecord } from '../../kit/memory/record.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';

@@ -2,11 +2,11 @@
 
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { makeReflector } from '../../../src/lib/controller/reflector.ts';
-import { type AgentLogsOptions, makeLogReconciler, withoutPage } from '../../../src/listeners/agent/logs.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { LISTENER_LOGS, type ListenerLog } from '../../../src/schema/listener-log.ts';
-import type { ListenerWork } from '../../../src/schema/listener-work.ts';
+import { type AgentLogsOptions, makeLogReconciler, withoutPage } from '../../../src/clusters/agent/logs.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../../../src/kinds/listener-log.ts';
+import type { ListenerWork } from '../../../src/kinds/listener-work.ts';
+import { makeReflector } from '../../../src/runtime/controller/reflector.ts';
 import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 

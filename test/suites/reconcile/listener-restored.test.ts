@@ -1,7 +1,13 @@
 // A hub and a listener's cluster of which one is put back to an earlier state, cloned, or lives in another time.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Invalid } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
+import { LISTENER_WORKS } from '../../../src/kinds/listener-work.ts';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   LEASES,
@@ -9,14 +15,8 @@ import {
   ROLE_BINDINGS,
   SECRETS,
   SERVICE_ACCOUNTS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
-import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, SHOP } from '../../kit/memory/controller.ts';
 import { putRecord } from '../../kit/memory/record.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';

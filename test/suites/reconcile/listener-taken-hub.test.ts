@@ -2,10 +2,10 @@
 // cluster refuses is in test/suites/integration/api-server/taken-over-hub.test.ts.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/kinds/listener-work.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aSpec } from '../../support/builders.ts';
 import { anAgent, aPair, HUB, LISTENER, type Pair } from './listener-pair.ts';
 

@@ -2,8 +2,20 @@
 // Listener's cluster gets its work, and its report becomes the status.
 
 import { describe, expect, it } from 'vitest';
-import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
+import { wantedRevision } from '../../../src/deploy/record/wanted-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/kinds/listener-work.ts';
+import {
+  ABANDON_ANNOTATION,
+  AGENT_VERSION_ANNOTATION,
+  CLUSTER_ID_ANNOTATION,
+  REMOTE_FINALIZER,
+} from '../../../src/kinds/meta.ts';
+import { defaultSettings, Settings } from '../../../src/kinds/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   LEASES,
@@ -11,20 +23,8 @@ import {
   ROLE_BINDINGS,
   SECRETS,
   SERVICE_ACCOUNTS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
-import {
-  ABANDON_ANNOTATION,
-  AGENT_VERSION_ANNOTATION,
-  CLUSTER_ID_ANNOTATION,
-  REMOTE_FINALIZER,
-} from '../../../src/schema/meta.ts';
-import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
-import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

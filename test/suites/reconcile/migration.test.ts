@@ -1,14 +1,14 @@
 // The migration of a revision: one Job, before the rollout, whatever happens.
 
 import { describe, expect, it, vi } from 'vitest';
-import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
-import { Forbidden, Invalid } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { REVISION_LABEL } from '../../../src/schema/meta.ts';
+import type { Pod, Workload } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { Forbidden, Invalid } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeReady } from '../../kit/memory/workloads.ts';

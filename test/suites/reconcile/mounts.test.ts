@@ -1,14 +1,14 @@
 // A volume that is not mounted: the kubelet says why in an event, which is asked for where a pod takes long to begin.
 
 import { afterEach, expect, it, vi } from 'vitest';
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { CONTROLLER } from '../../support/builders.ts';

@@ -7,7 +7,7 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

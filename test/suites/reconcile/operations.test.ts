@@ -2,10 +2,10 @@
 // and through a crash at each write.
 
 import { describe, expect, it } from 'vitest';
-import { JOBS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { DATASTORE_OPERATIONS } from '../../../src/schema/datastore-operation.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { DATASTORE_OPERATIONS } from '../../../src/kinds/datastore-operation.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { JOBS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';
 import { aServer } from '../../kit/memory/record.ts';

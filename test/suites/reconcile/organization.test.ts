@@ -1,8 +1,8 @@
 // What is said of OAuth providers and integrations, over the in-memory API server.
 
 import { expect, it } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/kinds/oauth-provider.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -2,15 +2,15 @@
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
 import { describe, expect, it } from 'vitest';
-import { Forbidden } from '../../../src/lib/errors.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

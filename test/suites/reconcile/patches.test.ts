@@ -3,12 +3,12 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/schema/datastore-operation.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { ask, operationIn, state } from '../../kit/memory/operations.ts';
 import { aServer, conditionIn, edit, newestRevision, putRecord, record } from '../../kit/memory/record.ts';

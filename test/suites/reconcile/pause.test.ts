@@ -1,9 +1,9 @@
 // A pause, of one record or of all: nothing is made, changed or deleted, and what is seen is still said.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import {
   aServer,

@@ -1,12 +1,12 @@
 // Queue workers that follow the depth of their queue: who owns their number, and the way between the two autoscalers.
 
 import { expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { Forbidden, NotFound } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Forbidden, NotFound } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -2,11 +2,11 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { careForRegistry } from '../../../src/builds/controller.ts';
-import { KEY_RING_SECRET } from '../../../src/builds/registry/keys.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { careForRegistry } from '../../../src/build/controller.ts';
+import { KEY_RING_SECRET } from '../../../src/build/registry/keys.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer } from '../../kit/memory/record.ts';
 

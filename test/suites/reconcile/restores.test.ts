@@ -1,13 +1,13 @@
 // A database that begins with a backup: one Job, before the first pod and the migration, and never a second load.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, JOBS, NAMESPACES, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/schema/database.ts';
-import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/schema/meta.ts';
-import type { Runtime } from '../../../src/schema/runtime.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/kinds/database.ts';
+import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/kinds/meta.ts';
+import type { Runtime } from '../../../src/kinds/runtime.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS, JOBS, NAMESPACES, NETWORK_POLICIES, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeWorkloadsReady, putRestorePod } from '../../kit/memory/workloads.ts';

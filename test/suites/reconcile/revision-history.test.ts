@@ -1,15 +1,15 @@
 // The history of a record: how much of it is kept, whatever happens in between, and going back within it.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

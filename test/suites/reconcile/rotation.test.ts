@@ -1,14 +1,14 @@
 // A Secret that a record names changes: its pods are rolled once for it, and for nothing else.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { makeDigestKey } from '../../../src/deployments/controller.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { SECRETS_ANNOTATION } from '../../../src/schema/meta.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { makeDigestKey } from '../../../src/deploy/controller.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { SECRETS_ANNOTATION } from '../../../src/kinds/meta.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, newestRevision, putRecord } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';

@@ -2,9 +2,12 @@
 // back, whatever is interrupted, and whoever writes in between, the number never falls below what it was.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { Conflict, Forbidden } from '../../../src/lib/errors.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import type { ResourceSpec } from '../../../src/kinds/resource-spec.ts';
+import { Conflict, Forbidden } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -12,11 +15,8 @@ import {
   POD_DISRUPTION_BUDGETS,
   SCALED_OBJECTS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
-import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord, putSecret, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

@@ -1,13 +1,13 @@
 // A revision replaces the pods of the parts whose template it changes, and of no other.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
-import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import type { ResourceSpec } from '../../../src/kinds/resource-spec.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { edit, record, says } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod } from '../../kit/memory/workloads.ts';

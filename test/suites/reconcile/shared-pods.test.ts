@@ -1,12 +1,12 @@
 // A revision whose pods would be those that run already, but for its id, replaces none of them.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import type { ResourceSpec } from '../../../src/kinds/resource-spec.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { edit, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

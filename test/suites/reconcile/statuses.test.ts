@@ -2,12 +2,12 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeAllMetrics } from '../../../src/app/metrics.ts';
-import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { followStatuses } from '../../../src/monitoring/statuses.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { makeAllMetrics } from '../../../src/main/metrics.ts';
+import { followStatuses } from '../../../src/main/monitoring/statuses.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, newestRevision, putRecord } from '../../kit/memory/record.ts';
 import { putPod } from '../../kit/memory/workloads.ts';

@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Pod, Resources, Workload } from '../../../src/deployments/assess/observed.ts';
-import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/lib/errors.ts';
-import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { Pod, Resources, Workload } from '../../../src/deploy/assess/observed.ts';
+import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/runtime/errors.ts';
+import { PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { conditionIn, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

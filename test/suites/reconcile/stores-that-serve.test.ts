@@ -2,16 +2,16 @@
 // in-memory API server: the status follows the stores of what serves.
 
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { censusOf } from '../../../src/main/monitoring/census.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import { censusOf } from '../../../src/monitoring/census.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
 import { type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { edit, newestRevision, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';

@@ -2,10 +2,10 @@
 // template was corrected, as it was seen and not otherwise.
 
 import { expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { Conflict } from '../../../src/lib/errors.ts';
-import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { Conflict } from '../../../src/runtime/errors.ts';
+import { PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -1,10 +1,13 @@
 // Scheduled tasks: a CronJob each, which follows the active revision.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { names } from '../../../src/deployments/record/names.ts';
-import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { Invalid } from '../../../src/lib/errors.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { names } from '../../../src/deploy/record/names.ts';
+import { rollingBack } from '../../../src/deploy/record/revision-request.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import type { Task } from '../../../src/kinds/tasks.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -12,11 +15,8 @@ import {
   NETWORK_POLICIES,
   PODS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import type { Task } from '../../../src/schema/tasks.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { SHOP } from '../../kit/memory/controller.ts';
 import { conditionIn, edit, newestRevision, putSecret, record, says } from '../../kit/memory/record.ts';
 import { makeReady, makeWorkloadsReady, putPod } from '../../kit/memory/workloads.ts';

@@ -1,17 +1,17 @@
 // What a teardown waits for, says, and leaves alone.
 
 import { expect, it, vi } from 'vitest';
-import { Unavailable } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../src/schema/conditions.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, OF_VALUES, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

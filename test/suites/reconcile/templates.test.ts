@@ -1,11 +1,11 @@
 // A record of source internal_template is brought up as soon as, and only if, the catalogue offers what it asks for.
 
 import { expect, it } from 'vitest';
-import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { DEPLOYMENTS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, KEY } from '../../kit/memory/controller.ts';
 import { aServer, edit, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

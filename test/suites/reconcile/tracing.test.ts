@@ -1,8 +1,8 @@
 // The tracing project of a record: made or taken up, never changed, and deleted only where that is asked for.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { TRACING_PROJECTS, type TracingProject } from '../../../src/schema/tracing-project.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../../src/kinds/tracing-project.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, deleteRecord, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

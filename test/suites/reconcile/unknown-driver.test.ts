@@ -2,16 +2,16 @@
 // that database as an external one.
 
 import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
 import {
   conditionIn,

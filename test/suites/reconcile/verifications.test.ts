@@ -1,12 +1,12 @@
 // Verifications of the backups of an own PostgreSQL: one CronJob, and what the status claims of its runs.
 
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import type { DatabaseBackup, DatabaseVerificationStatus } from '../../../src/schema/database.ts';
-import { Settings } from '../../../src/schema/settings.ts';
+import type { Pod } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import type { DatabaseBackup, DatabaseVerificationStatus } from '../../../src/kinds/database.ts';
+import { Settings } from '../../../src/kinds/settings.ts';
+import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

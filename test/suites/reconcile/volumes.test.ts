@@ -2,10 +2,15 @@
 // unasked, no pod that uses it is replaced, and what is said is what is there.
 
 import { describe, expect, it } from 'vitest';
-import type { Workload } from '../../../src/deployments/assess/observed.ts';
-import { Invalid } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
+import {
+  DEPLOYMENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, putSecret, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeReady } from '../../kit/memory/workloads.ts';

@@ -1,11 +1,11 @@
 // What one event costs: not a look at every record there is. Counted, not timed.
 
 import { expect, it, vi } from 'vitest';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { LISTENERS } from '../../../src/schema/listener.ts';
-import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { LISTENERS } from '../../../src/kinds/listener.ts';
+import { OAUTH_PROVIDERS } from '../../../src/kinds/oauth-provider.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 

@@ -1,12 +1,12 @@
 // Named workers: each is rolled alone, scaled without a revision, and removed with the last pod of its revision.
 
 import { expect, it } from 'vitest';
-import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
-import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
-import type { RuntimeWorker } from '../../../src/schema/workers.ts';
+import type { Pod, Workload } from '../../../src/deploy/assess/observed.ts';
+import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import type { RuntimeWorker } from '../../../src/kinds/workers.ts';
+import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import {
   aServer,

@@ -4,11 +4,11 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Authorize, authorizeByKeys, authorizeByPassword } from '../../../src/builds/registry/authorization.ts';
-import { makeRegistryClient, type RegistryClient } from '../../../src/builds/registry/client.ts';
-import { keyRingData, makeSigningKey } from '../../../src/builds/registry/signing-keys.ts';
-import { RegistryFailed } from '../../../src/lib/errors.ts';
-import { makeRegistryTransport, type RegistryTransport } from '../../../src/lib/outbound/registry-transport.ts';
+import { type Authorize, authorizeByKeys, authorizeByPassword } from '../../../src/build/registry/authorization.ts';
+import { makeRegistryClient, type RegistryClient } from '../../../src/build/registry/client.ts';
+import { keyRingData, makeSigningKey } from '../../../src/build/registry/signing-keys.ts';
+import { RegistryFailed } from '../../../src/runtime/errors.ts';
+import { makeRegistryTransport, type RegistryTransport } from '../../../src/runtime/outbound/registry-transport.ts';
 import { type FakeRegistry, startFakeRegistry } from '../../support/fake-registry.ts';
 
 const repository = 'team-a-aaaaaaaa/shop';

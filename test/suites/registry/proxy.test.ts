@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeRegistryTransport, type RegistryTransport } from '../../../src/lib/outbound/registry-transport.ts';
+import { makeRegistryTransport, type RegistryTransport } from '../../../src/runtime/outbound/registry-transport.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { type ConnectProxy, startConnectProxy } from '../../support/connect-proxy.ts';
 import { type FakeRegistry, startFakeRegistry } from '../../support/fake-registry.ts';

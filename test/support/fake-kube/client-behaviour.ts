@@ -1,8 +1,13 @@
 // What Davit relies on in a KubeClient and the server behind it. Run against the fake and against a real API server,
 // so that the fake is wrong nowhere that matters without a test saying so.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CONFIG_MAPS, DEPLOYMENTS, SECRETS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject, WatchEvent } from '../../../src/lib/kube/client.ts';
+import {
+  CONFIG_MAPS,
+  DEPLOYMENTS,
+  SECRETS,
+  SELF_SUBJECT_ACCESS_REVIEWS,
+} from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeClient, KubeObject, WatchEvent } from '../../../src/runtime/kube/client.ts';
 
 export interface Subject {
   readonly client: KubeClient;

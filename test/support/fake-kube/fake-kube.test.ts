@@ -1,9 +1,9 @@
 // The fake is held to the same statements as the real API server: test/suites/integration/kube-client.test.ts runs
 // `behaviours` too. What is only the fake's is tested here.
 import { describe, expect, it } from 'vitest';
-import { NotFound, Unavailable } from '../../../src/lib/errors.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { NotFound, Unavailable } from '../../../src/runtime/errors.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { describeClientBehaviour } from './client-behaviour.ts';
 import { makeFakeKube } from './fake-kube.ts';
 

@@ -1,8 +1,8 @@
 // An in-memory API server behind the KubeClient interface, for fast table tests. It is an approximation and never the
 // only proof of anything: no schemas, no defaults, no admission, no RBAC, no controllers.
 
-import { AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized } from '../../../src/lib/errors.ts';
-import { apiVersionOf } from '../../../src/lib/kube/api-resources.ts';
+import { AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized } from '../../../src/runtime/errors.ts';
+import { apiVersionOf } from '../../../src/runtime/kube/api-resources.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -15,7 +15,7 @@ import type {
   WatchEvent,
   WatchOptions,
   WriteOptions,
-} from '../../../src/lib/kube/client.ts';
+} from '../../../src/runtime/kube/client.ts';
 import {
   asText,
   copyOf,

@@ -1,6 +1,6 @@
 // JSON Merge Patch (RFC 7386) and JSON Patch (RFC 6902), as the fake API server performs them.
 
-import { Invalid } from '../../../src/lib/errors.ts';
+import { Invalid } from '../../../src/runtime/errors.ts';
 import { copyOf, isObject, type Json, type JsonObject, same } from './field-sets.ts';
 
 export function mergePatched(target: Json | undefined, patch: Json): Json {

@@ -1,6 +1,6 @@
 // Label and field selectors, as the fake API server reads them.
 
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 
 export function selects(
   object: KubeObject,

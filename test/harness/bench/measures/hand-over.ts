@@ -4,7 +4,7 @@ import { davit } from '../contenders/davit.ts';
 import type { Figure, Goal } from '../figures.ts';
 import type { Bench, BenchServer, Measure } from '../measure.ts';
 
-/** The default (src/app/config.ts). */
+/** The default (src/main/config.ts). */
 const LEASE_S = 15;
 const gracefulGoal: Goal = { atMost: 2 };
 const killedGoal: Goal = { atMost: LEASE_S + 1 };

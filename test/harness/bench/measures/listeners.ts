@@ -3,12 +3,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from '../../../../src/cli/commands/listener.ts';
-import { collectionPath } from '../../../../src/lib/kube/urls.ts';
-import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
-import { LISTENERS } from '../../../../src/schema/listener.ts';
-import { hubNamespace } from '../../../../src/schema/listener-names.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../../src/schema/listener-work.ts';
-import { LISTENER_LABEL } from '../../../../src/schema/meta.ts';
+import type { AppDeployment } from '../../../../src/kinds/app-deployment.ts';
+import { LISTENERS } from '../../../../src/kinds/listener.ts';
+import { hubNamespace } from '../../../../src/kinds/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../../src/kinds/listener-work.ts';
+import { LISTENER_LABEL } from '../../../../src/kinds/meta.ts';
+import { collectionPath } from '../../../../src/runtime/kube/urls.ts';
 import type { ApiObject } from '../../../cluster/api-client.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import { davit, listenerAgent } from '../contenders/davit.ts';

@@ -2,8 +2,8 @@
 // and it makes again what somebody has changed or deleted.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serialRevisionId } from '../../../../src/deployments/record/revision-id.ts';
-import { DEPLOYMENT_LABEL } from '../../../../src/schema/meta.ts';
+import { serialRevisionId } from '../../../../src/deploy/record/revision-id.ts';
+import { DEPLOYMENT_LABEL } from '../../../../src/kinds/meta.ts';
 import { type ApiObject, until } from '../../../cluster/api-client.ts';
 import { countsOf } from '../children.ts';
 import { davit } from '../contenders/davit.ts';

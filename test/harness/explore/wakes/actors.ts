@@ -1,12 +1,12 @@
 // The processes of a world: Davit, on the hub and in its cluster, and the agent. Each has its real caches and what its controllers
 // remember, and reconciles only the keys that its watches wake or that are due.
 
-import type { Reconcile } from '../../../../src/lib/controller/controller.ts';
-import { makeWorkQueue } from '../../../../src/lib/controller/work-queue.ts';
-import { Conflict, Terminal } from '../../../../src/lib/errors.ts';
-import { makeAgentCaches } from '../../../../src/listeners/agent/caches.ts';
-import { makeAgentReconciler, wakeWorks } from '../../../../src/listeners/agent/works.ts';
-import type { Settings } from '../../../../src/schema/settings.ts';
+import { makeAgentCaches } from '../../../../src/clusters/agent/caches.ts';
+import { makeAgentReconciler, wakeWorks } from '../../../../src/clusters/agent/works.ts';
+import type { Settings } from '../../../../src/kinds/settings.ts';
+import type { Reconcile } from '../../../../src/runtime/controller/controller.ts';
+import { makeWorkQueue } from '../../../../src/runtime/controller/work-queue.ts';
+import { Conflict, Terminal } from '../../../../src/runtime/errors.ts';
 import { startProcess } from '../../../kit/memory/process.ts';
 import { caughtUp } from '../../../support/fake-kube/caught-up.ts';
 import { METRICS, SILENT } from '../caches.ts';

@@ -1,6 +1,6 @@
 // The bounds of worlds that are driven by wakes: those of the explorer, and some in which more happens at once.
 
-import { APP_DEPLOYMENTS } from '../../../../src/schema/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../../../src/kinds/app-deployment.ts';
 import type { Bound } from '../bound.ts';
 import { ADMISSION, BOUNDS, begin, beginBuilds, CLEAN, PLAIN, refuse, WITH_BUILDS } from '../bounds.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, push } from '../build-events.ts';

@@ -1,8 +1,8 @@
 // A scene over a server in memory that lives on: its objects change in place, and their watches tell of it.
 
-import { LEASES } from '../../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../../src/lib/kube/client.ts';
-import { LISTENERS } from '../../../../src/schema/listener.ts';
+import { LISTENERS } from '../../../../src/kinds/listener.ts';
+import { LEASES } from '../../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../../src/runtime/kube/client.ts';
 import {
   type FakeKube,
   makeFakeKube,

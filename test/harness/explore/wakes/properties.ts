@@ -1,9 +1,9 @@
 // What must hold at rest of a world that is driven by wakes, beside what holds of every bound.
 
-import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, SECRETS } from '../../../../src/lib/kube/api-resources.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../../src/schema/app-deployment.ts';
-import { conditionOf } from '../../../../src/schema/conditions.ts';
-import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION, TENANT_LABEL } from '../../../../src/schema/meta.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../../src/kinds/conditions.ts';
+import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION, TENANT_LABEL } from '../../../../src/kinds/meta.ts';
+import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, SECRETS } from '../../../../src/runtime/kube/api-resources.ts';
 import {
   awaitedBy,
   isCurrent,

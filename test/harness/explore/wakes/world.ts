@@ -1,9 +1,9 @@
 // A world that lives on: events happen in it, and only keys that are woken or due are reconciled, by processes that remember.
 
-import { CodeHostFailed, Unavailable } from '../../../../src/lib/errors.ts';
-import { LEASES } from '../../../../src/lib/kube/api-resources.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../../src/schema/code-host-integration.ts';
-import type { Settings } from '../../../../src/schema/settings.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../../src/kinds/code-host-integration.ts';
+import type { Settings } from '../../../../src/kinds/settings.ts';
+import { CodeHostFailed, Unavailable } from '../../../../src/runtime/errors.ts';
+import { LEASES } from '../../../../src/runtime/kube/api-resources.ts';
 import type { Bound } from '../bound.ts';
 import { BUILDS } from '../build-events.ts';
 import { wordsOf } from '../event.ts';

@@ -4,7 +4,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BUILD_LABEL } from '../../../../src/schema/meta.ts';
+import { BUILD_LABEL } from '../../../../src/kinds/meta.ts';
 import type { ApiClient, ApiObject } from '../../../cluster/api-client.ts';
 import { type BuildOutcome, type Credentials, endOf, statusOf } from '../build-pod-status.ts';
 import { basic } from './code-host.ts';

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { registryGrant } from '../../../../src/builds/registry/registry-grant.ts';
+import { registryGrant } from '../../../../src/build/registry/registry-grant.ts';
 import type { Ailments } from './ailments.ts';
 
 /** An image that was pushed, and what it was made from. */

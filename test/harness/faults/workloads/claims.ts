@@ -1,8 +1,8 @@
 // Several people who change one record, one after the other. Some say who they are, one does not, and one says that he is another.
 
-import { claimOfChange } from '../../../../src/deployments/record/requester.ts';
-import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
-import { PAUSED_ANNOTATION } from '../../../../src/schema/meta.ts';
+import { claimOfChange } from '../../../../src/deploy/record/requester.ts';
+import type { AppDeployment } from '../../../../src/kinds/app-deployment.ts';
+import { PAUSED_ANNOTATION } from '../../../../src/kinds/meta.ts';
 import { type ApiClient, ApiError } from '../../../cluster/api-client.ts';
 import { REALLY_BY, REALLY_SCALES } from '../author-invariants.ts';
 import type { Seen } from '../object-history.ts';

@@ -1,7 +1,7 @@
 // The database of a record is restored and returned to. One restore fails, one is cancelled, and one is cut short by the record's deletion. No server is behind any of the databases: the stand-in says what the Job that loads a backup would report.
 
-import type { DatastoreOperation } from '../../../../src/schema/datastore-operation.ts';
-import { ADOPT_DATABASE_ANNOTATION } from '../../../../src/schema/meta.ts';
+import type { DatastoreOperation } from '../../../../src/kinds/datastore-operation.ts';
+import { ADOPT_DATABASE_ANNOTATION } from '../../../../src/kinds/meta.ts';
 import type { Acts } from './acts.ts';
 import { NEVER } from './backups.ts';
 import { childIn, hasCondition, IMAGES, NotConverged, RECORD, recordIn, type Stage, until } from './stage.ts';

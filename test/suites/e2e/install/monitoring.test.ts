@@ -59,7 +59,7 @@ it('the rules are what Prometheus takes, with their templates', async () => {
 });
 
 it('the metrics are as Prometheus wants them named and described', async () => {
-  const { makeAllMetrics } = await import('../../../../src/app/metrics.ts');
+  const { makeAllMetrics } = await import('../../../../src/main/metrics.ts');
   const checking = run(promtool, ['check', 'metrics']);
   checking.child.stdin?.end(await makeAllMetrics().registry.metrics());
   await expect(checking).resolves.toMatchObject({ stdout: '' });

@@ -2,15 +2,15 @@
 // metrics, of platforms that are in order, out of order or gone.
 
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import { type AllMetrics, makeAllMetrics } from '../../../../src/app/metrics.ts';
-import type { RegistryHealth } from '../../../../src/builds/registry/metrics.ts';
-import { addProcessMetrics } from '../../../../src/lib/controller/metrics.ts';
-import { Unavailable } from '../../../../src/lib/errors.ts';
-import { censusOf } from '../../../../src/monitoring/census.ts';
-import type { Census } from '../../../../src/monitoring/metrics.ts';
-import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/monitoring/outcomes.ts';
-import type { AppDeploymentStatus } from '../../../../src/schema/app-deployment.ts';
-import { BUILD_REASONS } from '../../../../src/schema/build.ts';
+import type { RegistryHealth } from '../../../../src/build/registry/metrics.ts';
+import type { AppDeploymentStatus } from '../../../../src/kinds/app-deployment.ts';
+import { BUILD_REASONS } from '../../../../src/kinds/build.ts';
+import { type AllMetrics, makeAllMetrics } from '../../../../src/main/metrics.ts';
+import { censusOf } from '../../../../src/main/monitoring/census.ts';
+import type { Census } from '../../../../src/main/monitoring/metrics.ts';
+import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/main/monitoring/outcomes.ts';
+import { addProcessMetrics } from '../../../../src/runtime/controller/metrics.ts';
+import { Unavailable } from '../../../../src/runtime/errors.ts';
 import { aRecord, aRevision } from '../../../support/builders.ts';
 import type { Series } from '../../../support/promtool.ts';
 

@@ -1558,7 +1558,7 @@ describe('hosting mode', () => {
     for (const [words, spec] of hostile) {
       expect((await create(EDITOR, spec)).message).toContain(words);
     }
-    // kubectl stores a null in these, which asks for nothing (src/deployments/children/pod-policy.test.ts: what the pods get).
+    // kubectl stores a null in these, which asks for nothing (src/deploy/children/pod-policy.test.ts: what the pods get).
     const nothing = {
       allowPrivilegeEscalation: null,
       runAsNonRoot: null,

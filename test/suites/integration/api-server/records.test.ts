@@ -4,8 +4,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { effectiveNumbers, resolve } from '../../../../src/deployments/record/resolve.ts';
-import { MOST_LISTED } from '../../../../src/schema/database-names.ts';
+import { effectiveNumbers, resolve } from '../../../../src/deploy/record/resolve.ts';
+import { MOST_LISTED } from '../../../../src/kinds/database-names.ts';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { aSpec, SETTINGS } from '../../../support/builders.ts';
 import { eventually } from '../../../support/running-davit.ts';

@@ -2,15 +2,15 @@
 
 import { randomBytes } from 'node:crypto';
 import { Agent, type Dispatcher } from 'undici';
-import { withAppliedDigest } from '../../../../../src/deployments/cluster/apply.ts';
-import { serialRevisionId } from '../../../../../src/deployments/record/revision-id.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../../../src/lib/kube/client.ts';
-import { collectionPath, objectPath } from '../../../../../src/lib/kube/urls.ts';
-import { APP_DEPLOYMENTS } from '../../../../../src/schema/app-deployment.ts';
-import { APP_REVISIONS } from '../../../../../src/schema/app-revision.ts';
-import { APPLIED_ANNOTATION } from '../../../../../src/schema/meta.ts';
-import { TRACING_PROJECTS } from '../../../../../src/schema/tracing-project.ts';
+import { withAppliedDigest } from '../../../../../src/deploy/cluster/apply.ts';
+import { serialRevisionId } from '../../../../../src/deploy/record/revision-id.ts';
+import { APP_DEPLOYMENTS } from '../../../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../../../src/kinds/app-revision.ts';
+import { APPLIED_ANNOTATION } from '../../../../../src/kinds/meta.ts';
+import { TRACING_PROJECTS } from '../../../../../src/kinds/tracing-project.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../../../src/runtime/kube/client.ts';
+import { collectionPath, objectPath } from '../../../../../src/runtime/kube/urls.ts';
 import { type Filling, filled, type Rendering } from '../../children.ts';
 
 /** As platform.ts writes it: one cluster, one token. */

@@ -1,0 +1,93 @@
+// What a revision of a record takes of a davit.yaml of its repository, or why it takes nothing. Pure.
+
+import { configIn, type DeploymentFile } from '../deploy/http/deployment-file.ts';
+import { judgeFile } from '../deploy/http/judge-file.ts';
+import type { Commit } from '../deploy/record/build-source.ts';
+import { CONFIG_TAKEN, type CodeFile } from '../deploy/record/code-file.ts';
+import { fileLine } from '../deploy/record/file-finding.ts';
+import { sameJson } from '../deploy/record/wanted-revision.ts';
+import { type AppDeploymentSpec, SourceConfig } from '../kinds/app-deployment.ts';
+import type { BuildReason } from '../kinds/build.ts';
+import { ResourceSpec } from '../kinds/resource-spec.ts';
+import { Runtime } from '../kinds/runtime.ts';
+import type { Settings } from '../kinds/settings.ts';
+import { listed, shortened } from '../kinds/text.ts';
+import { snake, toSnake } from '../runtime/http/casing.ts';
+import { asObject, isObject } from '../runtime/json-value.ts';
+import type { FileContent } from './codehost/source.ts';
+
+export interface PushedFile {
+  readonly path: string;
+  readonly commit: Commit;
+  readonly content: FileContent;
+}
+
+export function judgeCodeFile(
+  spec: Readonly<AppDeploymentSpec>,
+  { path, commit, content }: PushedFile,
+  settings: Pick<Settings, 'limits'>,
+): CodeFile {
+  const failed = (message: string): CodeFile => {
+    const reason: BuildReason = 'FileInvalid';
+    return { path, commit, failure: { reason, message: shortened(message) } };
+  };
+  if ('problem' in content)
+    return failed(
+      `${path}, which davit_file names, ${content.problem}. Add or correct it and push, or remove davit_file.`,
+    );
+  const judged = judgeFile(content.text, { by: 'push', spec, settings });
+  if (judged.findings.length > 0 || !('file' in judged)) {
+    const lines = judged.findings.map((finding) => fileLine(path, finding));
+    return failed(
+      `${path} of commit ${commit.commit.slice(0, 12)} is not valid: ${listed(lines, ' ')} Correct it and push. What served goes on serving.`,
+    );
+  }
+  const { file, values } = judged;
+  return {
+    path,
+    commit,
+    values,
+    secrets: file.secrets ?? [],
+    notTaken: notTakenOf(file, { config: configIn(file), values, spec }),
+  };
+}
+
+/** Fields that name the deployment, its source or its needs: no build takes them, and nobody expects it. */
+const NEVER_TAKEN: ReadonlySet<string> = new Set(['name', 'source', 'secrets']);
+
+interface Taken {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly values: CodeFile['values'];
+  readonly spec: Readonly<AppDeploymentSpec>;
+}
+
+/** The fields of the file, under its own names, that only the record decides, and where the record has something else. */
+function notTakenOf(file: DeploymentFile, { config, values = {}, spec }: Taken): string[] {
+  const own: Readonly<Record<string, unknown>> = {
+    ...toSnake(SourceConfig, spec.sourceConfig),
+    ...Object.fromEntries(Object.entries(spec.sourceRevisionConfig).map(([field, value]) => [snake(field), value])),
+    secret_references: spec.secretReferences,
+  };
+  const nested = { resource_spec: ResourceSpec.shape, runtime: Runtime.shape } as const;
+  return Object.entries(file).flatMap(([name, value]) => {
+    if (value === null || value === undefined || NEVER_TAKEN.has(name)) return [];
+    if (name === 'resource_spec' || name === 'runtime') {
+      const field = name === 'runtime' ? 'runtime' : 'resourceSpec';
+      const said: Readonly<Record<string, unknown>> = { ...asObject(config[field]) };
+      const taken: Readonly<Record<string, unknown>> = { ...values[field] };
+      const ofRecord: Readonly<Record<string, unknown>> = { ...spec.sourceConfig[field] };
+      return Object.keys(nested[name])
+        .filter(
+          (inner) => isGiven(said[inner]) && taken[inner] === undefined && !sameJson(said[inner], ofRecord[inner]),
+        )
+        .map((inner) => `${name}.${snake(inner)}`);
+    }
+    const isTaken = CONFIG_TAKEN.some((field) => snake(field) === name);
+    return isTaken || !isGiven(value) || sameJson(value, own[name]) ? [] : [name];
+  });
+}
+
+function isGiven(value: unknown): boolean {
+  if (value === null || value === undefined) return false;
+  return !(Array.isArray(value) || isObject(value)) || Object.keys(value as object).length > 0;
+}

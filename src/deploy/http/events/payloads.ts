@@ -1,0 +1,136 @@
+// What the cluster reports of a deployment: the events of its objects, and its pods.
+
+import { z } from 'zod';
+import { time } from '../../../api/payload-fields.ts';
+
+/** Most events of an answer. */
+export const MOST_EVENTS = 100;
+/** Most of them about runs of commands, tasks and backups, unless there are too few others. */
+export const MOST_EVENTS_OF_RUNS = 20;
+/** Most pods of an answer. */
+export const MOST_PODS = 100;
+
+const DeploymentEvent = z.object({
+  type: z.string().describe('Normal or Warning.'),
+  reason: z.string().describe('Cause, as one word for programs.'),
+  message: z.string().describe('What happened, as text for people.'),
+  object: z.string().describe('Kind and name of the object, such as Pod/shop-5f4d7c9b8-x2x7k.'),
+  count: z.int().min(1).describe('How often it happened.'),
+  last_at: time
+    .nullable()
+    .describe('When it happened last. A time in the future counts as that at which the API server got the event.'),
+  over: z
+    .boolean()
+    .describe(
+      'Whether it is a warning about a pod that has become ready since and is: what fails while a pod starts is over then. A warning about a run that was started by hand is over as well.',
+    ),
+});
+export type DeploymentEvent = z.output<typeof DeploymentEvent>;
+
+const LastExit = z.object({
+  container: z.string().describe('Container that exited.'),
+  exit_code: z.int().describe('Its exit code.'),
+  reason: z.string().nullable().describe('Cause, such as OOMKilled or Error.'),
+  at: time.nullable().describe('When it exited.'),
+});
+
+const Amounts = z.object({
+  cpu: z.number().nullable().describe('CPU cores. null: unknown, or without a limit.'),
+  memory_mb: z.int().nullable().describe('Megabytes (MiB). null: unknown, or without a limit.'),
+});
+
+const DeploymentPod = z.object({
+  name: z.string().describe('Name of the pod.'),
+  part: z.string().describe('server, queue, orchestrator, executor, migrate, task, postgres or redis.'),
+  revision_id: z.string().nullable().describe('Revision that it runs. null for PostgreSQL and Redis.'),
+  started_for_revision_id: z
+    .string()
+    .nullable()
+    .describe(
+      'Revision for which it was started, as its label davit.dev/revision has it: an earlier one where a later revision has the same pod template.',
+    ),
+  made_by: z
+    .string()
+    .nullable()
+    .describe(
+      'Kind and name of what made it, such as ReplicaSet/shop-5f4d7c9b8. null: a person did, as with kubectl debug.',
+    ),
+  phase: z.string().describe('Pending, Running, Succeeded, Failed or Unknown.'),
+  ending: z.boolean().describe('Whether it is being deleted.'),
+  ready: z.boolean().describe('Whether it is ready.'),
+  restarts: z.int().min(0).describe('How often its containers were restarted.'),
+  problem: z
+    .object({
+      reason: z.string().describe('A code for programs. docs/reasons.md lists them.'),
+      message: z.string().describe('What is wrong and what to do.'),
+    })
+    .nullable()
+    .describe('What keeps it from running well. null: nothing is known to.'),
+  last_exit: LastExit.nullable().describe('The newest exit of a container that was restarted or has ended.'),
+  usage: Amounts.nullable().describe(
+    'What its containers use now. null where the cluster serves no metrics of pods (metrics.k8s.io), has none of this pod yet, or the caller may not list them.',
+  ),
+  limits: Amounts.describe('What they may use at most.'),
+  created_at: time.nullable(),
+});
+export type DeploymentPod = z.output<typeof DeploymentPod>;
+
+export const DeploymentEvents = z
+  .object({
+    resources: z
+      .array(DeploymentEvent)
+      .describe(
+        `Newest first, at most ${MOST_EVENTS}, of which at most ${MOST_EVENTS_OF_RUNS} are about runs of commands, tasks and backups, if there are enough others. Those of pods are missing for callers who may not list pods. The API server keeps events for an hour.`,
+      ),
+    pods: z
+      .array(DeploymentPod)
+      .nullable()
+      .describe(
+        `Its pods, those with a problem first, then the newest, at most ${MOST_PODS}. null for callers who may not list pods.`,
+      ),
+    truncated: z
+      .boolean()
+      .describe('Whether the namespace has more events than were read, so that some may be missing.'),
+  })
+  .meta({
+    id: 'DeploymentEvents',
+    examples: [
+      {
+        resources: [
+          {
+            type: 'Warning',
+            reason: 'BackOff',
+            message: 'Back-off restarting failed container server in pod shop-5f4d7c9b8-x2x7k',
+            object: 'Pod/shop-5f4d7c9b8-x2x7k',
+            count: 7,
+            last_at: '2026-07-01T12:05:00Z',
+            over: false,
+          },
+        ],
+        pods: [
+          {
+            name: 'shop-5f4d7c9b8-x2x7k',
+            part: 'server',
+            revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+            started_for_revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+            made_by: 'ReplicaSet/shop-5f4d7c9b8',
+            phase: 'Running',
+            ending: false,
+            ready: false,
+            restarts: 3,
+            problem: {
+              reason: 'ContainerCrashed',
+              message:
+                'Container server exited (Error, exit code 1): no licence. Read its log, and deploy a corrected revision.',
+            },
+            last_exit: { container: 'server', exit_code: 1, reason: 'Error', at: '2026-07-01T12:04:30Z' },
+            usage: { cpu: 0.012, memory_mb: 48 },
+            limits: { cpu: 0.5, memory_mb: 512 },
+            created_at: '2026-07-01T12:00:00Z',
+          },
+        ],
+        truncated: false,
+      },
+    ],
+  });
+export type DeploymentEvents = z.output<typeof DeploymentEvents>;

@@ -1,0 +1,82 @@
+// POST /v2/deployments/file: creates or changes the deployment that a davit.yaml describes, with what a file does not have.
+
+import type { Auth } from '../../api/auth.ts';
+import type { Tenant } from '../../api/authorization.ts';
+import { refusedFor } from '../../api/errors.ts';
+import { failures } from '../../api/openapi.ts';
+import type { App } from '../../api/validation.ts';
+import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import type { Settings } from '../../kinds/settings.ts';
+import { HttpError } from '../../runtime/http/http-error.ts';
+import { AppliedFile, ApplyFile, ApplyFileQuery } from './file-payloads.ts';
+import { asksOf, changesOfAnswers, type FileAsks } from './file-request.ts';
+import type { Deployment, PatchDeployment } from './payloads.ts';
+import type { Deployments } from './repository.ts';
+import type { PresentChanged } from './secret-routes.ts';
+
+export interface FileRouteOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  readonly settings: Pick<Settings, 'builds'>;
+  readonly present: (record: AppDeployment, tenant: Tenant) => Deployment;
+  readonly presentChanged: PresentChanged;
+}
+
+export function registerApplyFile(app: App, options: FileRouteOptions): void {
+  const { auth, deployments, settings, present, presentChanged } = options;
+  const mayCreate = auth.as('create');
+  app.post('/v2/deployments/file', {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'applyDeploymentFile',
+      summary: 'Create or change the deployment that a davit.yaml describes. What the file leaves out stays',
+      querystring: ApplyFileQuery,
+      body: ApplyFile,
+      response: { 200: AppliedFile, 201: AppliedFile, ...failures(400, 401, 403, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      const { dry_run: isDryRun } = request.query;
+      const { tenant } = auth.admitted(request);
+      const recordOf = (name: string): AppDeployment | undefined => deployments.named(tenant, name);
+      const asks = asksOf(request.body, { recordOf, settings, isDryRun });
+      const { name, there, file, missingSecrets } = asks;
+      auth.concerns(request, name);
+      if (there === undefined) await mayCreate(request);
+      const admitted = auth.admitted(request);
+      const seen: { before: Deployment | null } = { before: null };
+      const changed = await asSent(asks, async () => {
+        if (there === undefined) {
+          const payload = asks.creation();
+          const values = new Map(payload.secrets.map((one) => [one.name, one.value]));
+          return { record: await deployments.create(admitted, payload, isDryRun), values, warnings: [] };
+        }
+        const patchOf = (record: AppDeployment): PatchDeployment => {
+          seen.before = present(record, tenant);
+          return asks.changeFrom(seen.before);
+        };
+        return deployments.patch(admitted, there.metadata.uid ?? '', patchOf, 'if needed', undefined, isDryRun);
+      });
+      const { before } = seen;
+      if (before === null && !isDryRun) reply.code(201);
+      return {
+        name,
+        created: before === null,
+        changes: before === null ? [] : changesOfAnswers(before, present(changed.record, tenant)),
+        missing_secrets: [...missingSecrets],
+        file: { ...file },
+        deployment: isDryRun ? before : await presentChanged(request, reply, changed),
+      };
+    },
+  });
+}
+
+async function asSent<T>(asks: FileAsks, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    const { status, detail } = refusedFor(error);
+    if (status !== 422 || typeof detail === 'string') throw error;
+    throw new HttpError(422, detail.map(asks.asSent));
+  }
+}

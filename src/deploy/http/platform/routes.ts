@@ -1,0 +1,80 @@
+// GET /v2/platform, for whoever may list deployments in the tenant.
+
+import type { Tenant } from '../../../api/authorization.ts';
+import { synced } from '../../../api/caches.ts';
+import type { FacadeContext } from '../../../api/collection.ts';
+import { failures } from '../../../api/openapi.ts';
+import type { App } from '../../../api/validation.ts';
+import type { CodeHostIntegration } from '../../../kinds/code-host-integration.ts';
+import { Forbidden } from '../../../runtime/errors.ts';
+import { OBJECT_STORES, POSTGRES_CLUSTERS } from '../../../runtime/kube/api-resources.ts';
+import type { KubeClient, Resource } from '../../../runtime/kube/client.ts';
+import { servedResources } from '../../../runtime/kube/discovery.ts';
+import { Platform } from './payloads.ts';
+import { presentPlatform } from './presenter.ts';
+
+export interface PlatformNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'caches' | 'kube' | 'now'> {
+  /** The integrations that a tenant may use. */
+  readonly integrations: { list(tenant: Tenant): readonly CodeHostIntegration[] };
+}
+
+export function registerPlatform(app: App, needs: PlatformNeeds): void {
+  const { auth, settings, integrations, caches } = needs;
+  const { tenants, listeners, templates } = caches;
+  const served = makeServedKinds(needs);
+  app.get('/v2/platform', {
+    onRequest: auth.as('list'),
+    schema: {
+      tags: ['platform'],
+      operationId: 'getPlatform',
+      summary:
+        'Get what the platform offers to this tenant: sources, base images, databases, hosts, limits, default sizes',
+      response: { 200: Platform, ...failures(401, 403, 422) },
+    },
+    handler: async (request) => {
+      const { tenant } = auth.admitted(request);
+      return presentPlatform(settings, {
+        tenant,
+        namespace: tenants.get({ name: tenant.namespace }),
+        integrations: integrations.list(tenant),
+        listeners: settings.listeners.enabled ? synced(listeners, 'listeners').list(tenant.namespace) : [],
+        templates: synced(templates, 'templates').list(),
+        cloudNativePg: await served.has(POSTGRES_CLUSTERS),
+        archives: await served.has(OBJECT_STORES),
+      });
+    },
+  });
+}
+
+interface ServedKinds {
+  /** Throws Unavailable. */
+  has(resource: Resource): Promise<boolean>;
+}
+
+/** So long an answer is taken again, in milliseconds. */
+const KNOWN_MS = 30_000;
+
+function makeServedKinds({ kube, now }: { readonly kube: KubeClient; readonly now: () => Date }): ServedKinds {
+  const known = new Map<string, { readonly until: number; readonly plurals: Promise<ReadonlySet<string>> }>();
+  return {
+    async has(resource) {
+      const key = `${resource.group}/${resource.version}`;
+      const before = known.get(key);
+      const time = now().getTime();
+      const isFresh = before !== undefined && time < before.until;
+      const plurals = isFresh ? before.plurals : servedResources(kube, resource).catch(noneIfForbidden);
+      if (!isFresh) {
+        known.set(key, { until: time + KNOWN_MS, plurals });
+        // A failure is not remembered.
+        plurals.catch(() => known.delete(key));
+      }
+      return (await plurals).has(resource.plural);
+    },
+  };
+}
+
+/** Every service account may ask. What it is refused is not there for its tenants either. */
+function noneIfForbidden(error: unknown): ReadonlySet<string> {
+  if (error instanceof Forbidden) return new Set();
+  throw error;
+}

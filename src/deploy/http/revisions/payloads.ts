@@ -1,0 +1,158 @@
+// Requests and answers of the revisions' endpoints.
+
+import { z } from 'zod';
+import { id, time } from '../../../api/payload-fields.ts';
+import { Uuid } from '../../../kinds/primitives.ts';
+import { REVISION_STATES } from '../../../kinds/revision-states.ts';
+import { SOURCES } from '../../../kinds/source-rules.ts';
+import { DeploymentPath, flag, once, paging, queryListOf, SourceRevisionConfigResponse } from '../payloads.ts';
+
+export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
+
+export const ListRevisions = z.strictObject({
+  ...paging,
+  status: queryListOf(z.enum(REVISION_STATES)).describe(
+    'States separated by commas. Matches revisions in any of these.',
+  ),
+  changes: once(z.boolean(), flag)
+    .default(false)
+    .meta({ default: false, description: 'true: `changes` of each revision is in the answer. Default: false.' }),
+});
+
+export type ListRevisions = z.output<typeof ListRevisions>;
+
+const value = z.string().nullable();
+
+export const FieldChanges = z.array(
+  z.object({
+    field: z.string().describe('Path of the field. A variable of secrets is named secrets.NAME.'),
+    kind: z.enum(['added', 'removed', 'changed']),
+    from: value.describe('null if it was not there, and for a hidden value.'),
+    to: value.describe('null if it is removed, and for a hidden value.'),
+  }),
+);
+
+export const Revision = z
+  .object({
+    id,
+    name: z.string().describe('Name of its AppRevision.'),
+    created_at: time,
+    updated_at: time,
+    status: z.enum(REVISION_STATES),
+    status_message: z.string().nullable().describe('The cause of the status, for people.'),
+    requested_by: z
+      .string()
+      .nullable()
+      .describe('Username of who asked for it. null if the change does not say it, or several changes are in it.'),
+    interrupted_by: z
+      .string()
+      .nullable()
+      .describe('Username of who interrupted its build. null if nobody did, or the request does not say it.'),
+    commit_author: z
+      .string()
+      .nullable()
+      .describe(
+        'Author that the commit names. Whoever makes a commit writes it, and nobody verifies it. null if it is not known.',
+      ),
+    commit_message: z
+      .string()
+      .nullable()
+      .describe('First line of the message of the commit, which is not verified either. null if it is not known.'),
+    source: z.enum(SOURCES),
+    source_revision_config: SourceRevisionConfigResponse,
+    image: z
+      .string()
+      .nullable()
+      .describe('The image that it runs, by digest if Davit built it. null if it is not known yet.'),
+    rollback_to: id.nullable().describe('Id of the revision whose values it took again. null if it is no rollback.'),
+    changes: z
+      .object({
+        since: id.nullable().describe('The next older revision that is kept. null for the oldest one.'),
+        may_lack_earlier: z
+          .boolean()
+          .describe('Whether revisions between the two, or before the oldest one, may no longer be kept.'),
+        fields: FieldChanges.describe('What differs, ordered by field. Empty for the oldest one.'),
+      })
+      .nullable()
+      .describe(
+        'What differs from the revision before. null unless the list was asked for it, and for a revision that was not created.',
+      ),
+    from_file: z
+      .object({
+        path: z.string().describe('davit_file of the deployment when the revision was made.'),
+        fields: z
+          .array(
+            z.object({ field: z.string().describe('Path of the field, such as env.LOG_LEVEL.'), value: z.string() }),
+          )
+          .describe('The values of the revision that come from the file, because the deployment does not set them.'),
+        not_taken: z
+          .array(z.string())
+          .describe("The file's fields that only the deployment decides, where it has others."),
+      })
+      .nullable()
+      .describe('What the davit.yaml at the commit of the revision gave. null if none was read.'),
+  })
+  .meta({
+    id: 'Revision',
+    examples: [
+      {
+        id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+        name: 'shop--1c8ac5f4',
+        created_at: '2026-01-01T00:00:00Z',
+        updated_at: '2026-01-01T00:00:42Z',
+        status: 'DEPLOYED',
+        status_message: 'The rollout of this revision has finished.',
+        requested_by: 'anna@example.com',
+        interrupted_by: null,
+        commit_author: null,
+        commit_message: null,
+        source: 'external_docker',
+        source_revision_config: {
+          repo_ref: null,
+          workflow_config_path: null,
+          image_uri: 'registry.example.com/team/shop:1.5.0',
+          source_tarball_path: null,
+          davit_file: null,
+          repo_commit_sha: null,
+        },
+        image: 'registry.example.com/team/shop:1.5.0',
+        rollback_to: null,
+        changes: null,
+        from_file: null,
+      },
+    ],
+  });
+export type Revision = z.output<typeof Revision>;
+
+export const RevisionList = z
+  .object({ resources: z.array(Revision), offset: z.int().min(0).describe("The next page's offset.") })
+  .meta({ id: 'RevisionList' });
+export type RevisionList = z.output<typeof RevisionList>;
+
+export const DiffQuery = z.object({
+  from: Uuid.optional().describe('Id of the revision that it is compared with. Default: the newest one.'),
+});
+
+export const RevisionDiff = z
+  .object({
+    from: id,
+    to: id,
+    changes: FieldChanges.describe('Ordered by field. The scale is no part of a revision.'),
+  })
+  .meta({
+    id: 'RevisionDiff',
+    examples: [
+      {
+        from: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+        to: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+        changes: [
+          { field: 'resource_spec.cpu', kind: 'changed', from: '1', to: '0.5' },
+          { field: 'secrets.API_KEY', kind: 'changed', from: null, to: null },
+        ],
+      },
+    ],
+  });
+export type RevisionDiff = z.output<typeof RevisionDiff>;
+
+/** The body of a request that takes none: what is sent all the same is named as an unknown field. */
+export const NoFields = z.object({}).meta({ id: 'NoFields', description: 'Has no fields.', examples: [{}] });

@@ -1,0 +1,13 @@
+// Whether pods can get a token for Davit's HTTP API, and use it.
+
+import type { Settings } from '../../kinds/settings.ts';
+
+/** What prevents it, as text for people; undefined if nothing does. `isRemote`: the pods are in the cluster of a listener. */
+export function apiTokenProblem(isRemote: boolean, { oauth, http }: Settings): string | undefined {
+  if (isRemote) return "pods in the cluster of a listener do not reach this platform's HTTP API: remove api_token";
+  if (oauth.hosts.length === 0)
+    return 'this platform gives no tokens of people: have a host added to settings.oauth.hosts, or remove api_token';
+  if ((http.podUrl ?? http.publicUrl) === undefined)
+    return 'this platform has no address of its HTTP API for pods: have settings.http.podUrl set, or remove api_token';
+  return undefined;
+}

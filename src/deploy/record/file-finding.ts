@@ -1,0 +1,22 @@
+// A finding about a davit.yaml as a line of text. Imports no zod at run time, because kubectl-davit bundles it.
+
+import type { FieldError } from '../../runtime/http/http-error.ts';
+
+/** Type of a finding whose message is a whole sentence, about text that is no YAML. */
+export const NO_YAML = 'no_yaml';
+
+/** `path:line:column: resource_spec.cpu must be at least 0.01`, as editors open it. `loc`: within the file. */
+export function fileLine(path: string, { loc, msg, type, line, column }: FieldError): string {
+  if (line === undefined)
+    return type === NO_YAML ? msg : `${path} ${loc.length === 0 ? msg : fieldSentence({ loc, msg })}`;
+  return `${path}:${line}:${column}: ${type === NO_YAML ? msg : fieldSentence({ loc, msg })}`;
+}
+
+/** A finding about a file as a sentence that names its field. */
+export function fieldSentence({ loc, msg }: Pick<FieldError, 'loc' | 'msg'>): string {
+  const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+  // Some rules name their field themselves.
+  const isNamed = msg.startsWith(`${String(loc.at(-1))} `);
+  const path = (isNamed ? field.replace(/\.[^.]*$/, '.') : `${field} `).replace(/^\./, '');
+  return `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
+}

@@ -1,0 +1,212 @@
+// What is said of a build: its phases, why it can fail and what to do then. docs/reasons.md is made from this table.
+
+import { z } from 'zod';
+import { LONGEST_USERNAME } from './meta.ts';
+import { integer, Time, text, Uuid } from './primitives.ts';
+
+/** The life of a build, in its order, then how it can end otherwise. */
+export const BUILD_PHASES = [
+  'Queued',
+  'AwaitingBuild',
+  'Building',
+  'Built',
+  'Failed',
+  'Skipped',
+  'Interrupted',
+] as const;
+export type BuildPhase = (typeof BUILD_PHASES)[number];
+
+interface BuildReasonMeaning {
+  readonly meaning: string;
+  readonly todo: string;
+}
+
+const NEW_REVISION = 'then ask for a new revision';
+
+/** Why a build is where it is. Those of the plan step are in build/planner/failure.ts: they come as the pod says them. */
+export const BUILD_REASONS = {
+  WaitingForTurn: {
+    meaning: 'The build is queued and lacks a place alone.',
+    todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
+  },
+  ReadingCommit: {
+    meaning: 'The build is queued, and the code host is asked for the commit of the ref.',
+    todo: 'Wait. A code host that does not answer is told as CodeHostUnreachable.',
+  },
+  SameSourceBuilding: {
+    meaning: 'The build is queued: another revision builds the same source, and this one will use its image.',
+    todo: 'Wait for the build of the revision that the message names, or interrupt it.',
+  },
+  Paused: {
+    meaning: 'The build is queued, and none begins while the deployment or Davit is paused.',
+    todo: 'Read the message of Ready, which says what pauses it and how to continue.',
+  },
+  PodStarting: {
+    meaning: 'The pod that builds is being started.',
+    todo: 'Wait; if it lasts, look at the pod that the message names.',
+  },
+  Fetching: { meaning: 'The source is being fetched.', todo: 'Wait.' },
+  Planning: { meaning: 'The configuration file is being turned into a Dockerfile.', todo: 'Wait.' },
+  Running: {
+    meaning: 'The image is being built and pushed.',
+    todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
+  },
+  ImageBuilt: { meaning: 'The image was built and pushed.', todo: 'Nothing.' },
+  ImageReused: {
+    meaning: 'The same source was built before with the same commands: that image is used.',
+    todo: 'Nothing.',
+  },
+  Superseded: { meaning: 'A newer revision took its place before the build ended.', todo: 'Nothing.' },
+  InterruptedByUser: {
+    meaning: 'Somebody asked for the build to end.',
+    todo: 'Ask for a new revision to build again.',
+  },
+  CodeHostUnreachable: {
+    meaning: 'The code host does not answer, or asks to be left alone; the build tries again.',
+    todo: 'Wait; if it lasts, check the integration, and settings.codeHosts.',
+  },
+  CodeHostRefused: {
+    meaning: "The code host refuses the integration's credentials.",
+    todo: `Renew the credentials in the integration's Secret, ${NEW_REVISION}.`,
+  },
+  IntegrationNotFound: {
+    meaning: 'The integration is not there, does not list the tenant, or the repository is of another host.',
+    todo: `Have the integration list the namespace among its tenants, ${NEW_REVISION}.`,
+  },
+  RepositoryNotFound: {
+    meaning: "The repository is not there, or the integration's account does not see it.",
+    todo: `Check repo_url, and that the integration's account may read it, ${NEW_REVISION}.`,
+  },
+  RefNotFound: {
+    meaning: 'The repository has no such branch, tag or commit, or it is empty.',
+    todo: 'Set repo_ref to one that it has.',
+  },
+  FileInvalid: {
+    meaning: 'The file that davit_file names is missing at the commit of the revision, or not valid.',
+    todo: `Correct the line that the message names and push, or change the deployment, ${NEW_REVISION}. Without davit_file the file is not read.`,
+  },
+  FetchFailed: {
+    meaning: 'The source could not be fetched.',
+    todo: `Read the message; check the repository and that the builder's pods may reach its host, ${NEW_REVISION}.`,
+  },
+  SourceInvalid: {
+    meaning: 'The uploaded source is no gzip-compressed tar archive, is cut off, or holds what no source may hold.',
+    todo: 'Upload it again: tar with gzip, files and folders alone, without links that lead out of it and without ..',
+  },
+  SourceTooLarge: {
+    meaning: 'The source is larger than the platform allows once it is unpacked.',
+    todo: 'Leave out what is generated, or have settings.builds.workspaceMb raised.',
+  },
+  SourceGone: { meaning: 'The uploaded source is not in the registry any more.', todo: 'Upload it again.' },
+  PlanFailed: {
+    meaning: 'The configuration file could not be turned into a Dockerfile.',
+    todo: 'Correct what the message names; docs/builds.md lists the keys and the reasons of the plan step.',
+  },
+  BaseImageNotFound: {
+    meaning: 'A base image of the Dockerfile is not there, or may not be pulled.',
+    todo: 'Correct the image that the message names, or have the platform mirror it.',
+  },
+  BaseImageUnreachable: {
+    meaning: 'The registry of a base image does not answer.',
+    todo: `Name another image, have the platform mirror it, or have builds let through to the host that the message names (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
+  },
+  StepFailed: {
+    meaning: 'An instruction of the Dockerfile failed.',
+    todo: 'Correct the line that the message names; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows what it printed.',
+  },
+  DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
+  PushFailed: {
+    meaning: 'The registry did not take the image: it is down, full, or refuses.',
+    todo: `Have the registry and the push credential of settings.builds.registry checked, ${NEW_REVISION}.`,
+  },
+  TimedOut: {
+    meaning: 'The build took longer than the platform allows.',
+    todo: 'Make it faster, or have settings.builds.timeoutSeconds raised.',
+  },
+  OutOfMemory: {
+    meaning: 'The build needed more memory than it may have.',
+    todo: 'Need less, or have settings.builds.resources.memoryLimitMb raised.',
+  },
+  OutOfDisk: {
+    meaning: 'The build needed more disk than it may have.',
+    todo: 'Need less, or have settings.builds.resources.storageGi raised.',
+  },
+  PodRefused: {
+    meaning: 'The API server refuses the Job of a build, its Secrets or its pod.',
+    todo: `Read its words in the message: quota, an admission webhook, or Pod Security of the builds' namespace. Correct that. If the build has failed meanwhile, ask for a new revision.`,
+  },
+  BuilderImagePullFailed: {
+    meaning: "The builder's image, or Davit's own, cannot be pulled.",
+    todo: `Have settings.builds.images corrected, or the builds' namespace given a pull secret, ${NEW_REVISION}.`,
+  },
+  Unschedulable: {
+    meaning: 'No node took the pod that builds in time.',
+    todo: `Have settings.builds.resources lowered, or capacity added, ${NEW_REVISION}.`,
+  },
+  BuilderGone: {
+    meaning: 'The Job or the pod that builds was deleted, or its node was lost.',
+    todo: 'Ask for a new revision to build again.',
+  },
+  BuilderFailed: {
+    meaning: 'The builder ended with an error that is none of the above.',
+    todo: `Read the message and the log, ${NEW_REVISION}.`,
+  },
+  CredentialMissing: {
+    meaning: 'A Secret that a build needs is not there, or has no login for the registry.',
+    todo: 'Create or correct the Secret that the message names. The build then continues automatically.',
+  },
+} as const satisfies Record<string, BuildReasonMeaning>;
+export type BuildReason = keyof typeof BUILD_REASONS;
+
+/** What a commit says of itself. Git lets whoever makes a commit write any author, and nothing here verifies it. */
+export const CommitWords = z.object({
+  commitAuthor: text(256)
+    .describe('Author that the commit names. Whoever makes a commit writes it, and nobody verifies it.')
+    .optional(),
+  commitMessage: text(512).describe('First line of its message, which is not verified either.').optional(),
+});
+export type CommitWords = z.infer<typeof CommitWords>;
+
+export const BuildStatus = z
+  .object({
+    phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
+    reason: text(64).describe('Why, as one CamelCase word: docs/reasons.md says what to do.').optional(),
+    message: text(4096).describe('Why, as a sentence for people that says what to do.').optional(),
+    commit: text(64)
+      .regex(/^[0-9a-f]{40,64}$/)
+      .describe('Commit that it is built from.')
+      .optional(),
+    ...CommitWords.shape,
+    image: text(512).describe('The image that it made, by digest.').optional(),
+    digest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .max(71)
+      .describe('Digest of that image.')
+      .optional(),
+    builtBy: Uuid.describe('Revision whose build made the image, where that was another one.').optional(),
+    job: text(63).describe("Job of the builds' namespace that builds.").optional(),
+    line: integer(1, 1_000_000).describe('Line of the Dockerfile that failed.').optional(),
+    instruction: text(1024).describe('What stands there.').optional(),
+    queuedAt: Time.describe('Since when it waits for its turn.').optional(),
+    startedAt: Time.describe('When its Job was made.').optional(),
+    finishedAt: Time.describe('When it ended.').optional(),
+    interruptedBy: text(LONGEST_USERNAME)
+      .describe('Username of who interrupted it. Absent if nobody did, or the request does not say it.')
+      .optional(),
+  })
+  .describe('The build that makes the image; absent where none is needed.');
+export type BuildStatus = z.infer<typeof BuildStatus>;
+
+/** Phases that are never left. */
+export const FINAL_PHASES: ReadonlySet<BuildPhase> = new Set(['Built', 'Failed', 'Skipped', 'Interrupted']);
+
+/** Whether a build is queued or running. */
+export function isUnderWay(build: Pick<BuildStatus, 'phase'> | undefined): boolean {
+  return build !== undefined && !FINAL_PHASES.has(build.phase);
+}
+
+/** Whether a build has been given its turn and has not ended: it counts toward builds.concurrency. */
+export function isBegun(build: Pick<BuildStatus, 'phase'> | undefined): boolean {
+  return isUnderWay(build) && build?.phase !== 'Queued';
+}

@@ -1,0 +1,246 @@
+// Requests and answers of the endpoints for tokens, as zod schemas.
+
+import { z } from 'zod';
+import { id, time } from '../../../api/payload-fields.ts';
+import { ProviderId } from '../../../kinds/oauth-provider.ts';
+import { listOf, oneOf, Printable, Uuid } from '../../../kinds/primitives.ts';
+import { TokenEvent } from '../../oauth/trail.ts';
+
+const providerId = ProviderId.describe('provider_id of the OAuth provider.');
+const userId = Printable.min(1)
+  .max(256)
+  .describe("The person, as the caller names them. If absent, the caller's own username in the cluster.");
+/** RFC 6749, 3.3. */
+const scope = z
+  .string()
+  .min(1)
+  .max(512)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without a space, a quote or a backslash');
+
+export const Authenticate = z
+  .object({
+    provider: providerId,
+    scopes: listOf(scope, 100).describe('Scopes that the token must have.'),
+    user_id: userId.nullish(),
+    agent_id: Printable.min(1)
+      .max(256)
+      .nullish()
+      .describe(
+        'The agent, as the caller names it. With it, only a token that is connected to the agent is used. An id counts for one caller: another account may use the same id for another agent.',
+      ),
+    force_new: z.boolean().nullish().describe('Whether to ask the person again although there is a token.'),
+    token_id: Uuid.nullish().describe('Use this token. If absent, the default one.'),
+    is_default: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether a token for which the person has to be asked becomes the default one. Default: true. Has no effect with agent_id.',
+      ),
+  })
+  .meta({
+    id: 'Authenticate',
+    examples: [{ provider: 'issue-tracker', scopes: ['issues:read'], user_id: 'ada', agent_id: 'triage' }],
+  });
+export type Authenticate = z.output<typeof Authenticate>;
+
+const text = (description: string): z.ZodNullable<z.ZodString> => z.string().nullable().describe(description);
+
+export const Authenticated = z
+  .object({
+    status: oneOf(['completed', 'pending', 'connection_required', 'token_expired']).describe(
+      'completed: token is set. Otherwise the person has to open url: there is no token yet (pending), there is one that may not be used here, such as with other scopes or after a change of the provider (connection_required), or it has expired (token_expired).',
+    ),
+    url: text('Page on which the person consents. It ends after ten minutes.'),
+    auth_id: text('For GET /v2/auth/wait/{auth_id}. It opens the page: treat it as a secret.'),
+    token: text('Access token.'),
+    token_id: text('Id of the token.'),
+    user_id: z.string(),
+    metadata: z.record(z.string(), z.unknown()).nullable().describe('Metadata of the token.'),
+  })
+  .meta({
+    id: 'Authenticated',
+    examples: [
+      {
+        status: 'completed',
+        url: null,
+        auth_id: null,
+        token: 'gho_16C7e42F292c6912E7710c838347Ae178B4a',
+        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        user_id: 'ada',
+        metadata: {},
+      },
+    ],
+  });
+export type Authenticated = z.output<typeof Authenticated>;
+
+export const WaitPath = z.object({ auth_id: z.string().max(128).describe('auth_id of POST /v2/auth/authenticate.') });
+export const WaitQuery = z.object({
+  timeout: z.coerce.number().int().min(0).max(300).default(30).describe('Seconds to wait at most.'),
+});
+export const Waited = z
+  .object({
+    status: oneOf(['completed', 'timeout', 'not_found']).describe(
+      'not_found: there is no such authorization, it was refused or has ended, or another account or deployment asked for its agent.',
+    ),
+    token: text('Access token, if completed.'),
+  })
+  .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });
+
+export const Confirm = z
+  .object({
+    confirmation: z.string().min(1).max(128).describe("What Davit has added to the address of the tenant's page."),
+    user_id: Printable.min(1)
+      .max(256)
+      .describe('The person who is signed in at that page, by the name that agents use as user_id.'),
+  })
+  .meta({
+    id: 'ConfirmPerson',
+    examples: [
+      {
+        confirmation: '6a1f0c9e-5b1d-8e77-a3c4-2d1e0f9a8b7c.a5sQ7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4q0',
+        user_id: 'ada',
+      },
+    ],
+  });
+export const Confirmed = z
+  .object({
+    status: oneOf(['confirmed', 'wrong_person']).describe(
+      'confirmed: lead the browser of the person to url, where the token is stored. wrong_person: the agent asked for another person; nothing is stored.',
+    ),
+    url: text('Where the browser has to go that has consented. It is good once, and in that browser alone.'),
+    message: z.string().describe('What to show to the person, as text: it quotes names that people have chosen.'),
+  })
+  .meta({
+    id: 'PersonConfirmed',
+    examples: [
+      {
+        status: 'confirmed',
+        url: 'https://davit.example.com/v2/auth/confirmed/6a1f0c9e-5b1d-8e77-a3c4-2d1e0f9a8b7c.q0Q7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4a5s',
+        message: 'Open url in this browser.',
+      },
+    ],
+  });
+
+export const OwnerQuery = z.object({ user_id: userId.optional() });
+export const TokensQuery = z.strictObject({
+  provider_id: providerId
+    .optional()
+    .describe('Only tokens of this provider. Needed by callers whose role names single providers.'),
+  user_id: userId.optional(),
+});
+export const ProviderQuery = z.object({ provider_id: providerId, user_id: userId.optional() });
+export const TokenPath = z.object({ token_id: Uuid.describe('Id of the token.') });
+
+export const TokenInfo = z
+  .object({
+    id,
+    provider_id: z.string(),
+    user_id: z.string(),
+    agent_id: text('The agent for which the person consented.'),
+    scopes: z.array(z.string()),
+    is_default: z.boolean(),
+    metadata: z.record(z.string(), z.unknown()),
+    created_at: time,
+    updated_at: time,
+    expires_at: time.nullable().describe('When the access token ends. It is refreshed if the provider allows it.'),
+    last_used_at: time
+      .nullable()
+      .describe('When an agent last got it, to within five minutes. null if none has since the consent.'),
+  })
+  .meta({
+    id: 'OAuthToken',
+    description: 'A token without its value.',
+    examples: [
+      {
+        id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        agent_id: null,
+        scopes: ['issues:read'],
+        is_default: true,
+        metadata: {},
+        created_at: '2026-01-01T00:00:00Z',
+        updated_at: '2026-01-01T00:00:00Z',
+        expires_at: null,
+        last_used_at: '2026-01-01T12:00:00Z',
+      },
+    ],
+  });
+export type TokenInfo = z.output<typeof TokenInfo>;
+
+export const TokenEventsQuery = z.strictObject({
+  provider_id: providerId
+    .optional()
+    .describe('Only events of this provider. Needed by callers whose role names single providers.'),
+  user_id: userId.optional().describe('Only events of this person.'),
+  token_id: Uuid.optional().describe('Only events of this token.'),
+});
+
+export const TokenEvents = z.array(
+  TokenEvent.meta({
+    id: 'TokenEvent',
+    description:
+      'Something that became of a token. A tenant keeps the last 200; of given and refreshed, the last of each token and caller.',
+    examples: [
+      {
+        event: 'given',
+        at: '2026-01-01T12:00:00Z',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        agent_id: 'triage',
+        account: 'system:serviceaccount:team:agent',
+        deployment_id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',
+        deployment: 'shop',
+        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+      },
+    ],
+  }),
+);
+
+export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken', examples: [{ has_token: true }] });
+export const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).meta({
+  id: 'TokensDeleted',
+  examples: [{ message: '1 token of "ada" was deleted.', provider_id: 'issue-tracker' }],
+});
+
+const LARGEST_METADATA = 4096;
+export const PatchMetadata = z
+  .object({
+    metadata: z
+      .record(z.string().min(1).max(64), z.union([Printable.max(1024), z.number(), z.boolean()]))
+      .refine((value) => JSON.stringify(value).length <= LARGEST_METADATA, {
+        error: `must have at most ${LARGEST_METADATA} characters as JSON`,
+      })
+      .describe('Replaces the metadata. It is not secret: lists show it.'),
+  })
+  .meta({ id: 'PatchTokenMetadata', examples: [{ metadata: { account: 'ada@example.com' } }] });
+
+export const AgentPath = z.object({ agent_id: Printable.min(1).max(256).describe('agent_id of the agent.') });
+export const ConnectionPath = AgentPath.extend({ connection_id: Uuid.describe('Id of the connection.') });
+export const Connect = z
+  .object({ oauth_token_id: Uuid.describe('Id of the token that the agent may use.') })
+  .meta({ id: 'ConnectAgent', examples: [{ oauth_token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11' }] });
+export const Connection = z
+  .object({
+    id,
+    agent_id: z.string(),
+    oauth_token_id: id,
+    provider_id: z.string(),
+    user_id: z.string(),
+    created_at: time,
+  })
+  .meta({
+    id: 'AgentConnection',
+    examples: [
+      {
+        id: '9b1de0a4-11aa-8f03-a2c5-0e9d7c5b6a21',
+        agent_id: 'triage',
+        oauth_token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        created_at: '2026-01-01T00:00:00Z',
+      },
+    ],
+  });
+export type Connection = z.output<typeof Connection>;
+export const Connections = z.object({ data: z.array(Connection) }).meta({ id: 'AgentConnections' });

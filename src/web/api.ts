@@ -1,0 +1,327 @@
+// The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
+
+import type { DeploymentEvents } from '../deploy/http/events/payloads.ts';
+import type { Deployment, DeploymentList, PatchDeployment } from '../deploy/http/payloads.ts';
+import type { RevisionDiff, RevisionList } from '../deploy/http/revisions/payloads.ts';
+import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
+import type * as schema from '../kinds/findings.ts';
+import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
+import type { Credentials } from './credentials.ts';
+import type { ListState } from './route.ts';
+
+type TaskRun = TaskStatusList['resources'][number]['runs'][number];
+
+/** Kept in memory alone: no storage, no cookie, no URL. */
+export interface Session {
+  /** Others after the person has signed in again. */
+  credentials: Credentials;
+  /** Id or namespace; empty for a caller who may use only one. */
+  readonly tenant: string;
+}
+
+export interface ListQuery extends ListState {
+  readonly limit: number;
+}
+
+/** Which log: of a deployment's pods, of the pods of one of its revisions, or of that revision's build. */
+export interface LogSource {
+  readonly kind: 'pods' | 'build';
+  /** Absent for the pods of all revisions. */
+  readonly revisionId?: string;
+}
+
+/** What is wrong with a field. `loc` begins with the part of the request. */
+export type Finding = Pick<schema.Finding, 'loc' | 'msg'>;
+
+/** What the API refused, or why it could not be asked, as a sentence. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** HTTP status; 0 if there was no answer. */
+  readonly status: number;
+  readonly retryAfterSeconds: number | undefined;
+  /** What is wrong with the fields of a request, if the answer says so. */
+  readonly findings: readonly Finding[];
+
+  constructor(status: number, sentence: string, retryAfterSeconds?: number, findings: readonly Finding[] = []) {
+    super(sentence);
+    this.status = status;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.findings = findings;
+  }
+}
+
+/** What is new since the last answer. */
+export interface News<T> {
+  /** Absent if nothing is. */
+  readonly value?: T | undefined;
+  /** `at once`: there is more already. `never`: nothing will be new. */
+  readonly next?: 'at once' | 'never';
+}
+
+/** Asks for what is new, each time it is called; throws ApiError. What it shows has no values of secrets. */
+export type Poll<T> = (signal: AbortSignal) => Promise<News<T>>;
+
+/** What was written, oldest first. */
+export interface Written {
+  readonly lines: readonly LogLine[];
+  /** Whether lines may be missing. */
+  readonly isTruncated: boolean;
+}
+
+export interface Api {
+  /** Resolves if the token and the tenant may be used. */
+  check(): Promise<void>;
+  /** Any request, for a script that is loaded when it is wanted. Resolves to the body of the answer. */
+  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Sends a file to an address that the API has given, without a token. */
+  upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void>;
+  list(query: ListQuery): Poll<DeploymentList>;
+  deployment(id: string): Poll<Deployment>;
+  revisions(id: string): Poll<RevisionList>;
+  /** The newest lines of pods, or a build's from its first on; then those that are written. */
+  logs(id: string, source: LogSource, filter: Pick<DeployLogsQuery, 'level' | 'query'>): Poll<Written>;
+  /** A change of the present version: it is refused if somebody else changes the deployment first. */
+  patch(id: string, body: PatchDeployment): Promise<void>;
+  /** A change that is made from the present version, and refused if somebody else changes the deployment first. */
+  patchFrom(id: string, bodyOf: (now: Deployment) => PatchDeployment): Promise<void>;
+  /** A new revision, with or without a change. */
+  revise(id: string, body: PatchDeployment): Promise<void>;
+  setSecret(id: string, name: string, value: string): Promise<void>;
+  removeSecret(id: string, name: string): Promise<void>;
+  /** What a rollback to the revision changes. */
+  diff(id: string, revisionId: string): Promise<RevisionDiff>;
+  /** The events of its objects, and its pods. */
+  events(id: string): Promise<DeploymentEvents>;
+  /** The tasks of the active revision with their last runs. */
+  tasks(id: string): Promise<TaskStatusList>;
+  /** A run of a task now. A repeated request with the same key is the same run. */
+  runTask(id: string, task: string, key: string): Promise<TaskRun>;
+  interrupt(id: string, revisionId: string): Promise<void>;
+  /** `at`: RFC 3339. */
+  clone(id: string, wanted: { readonly name: string; readonly at?: string }): Promise<void>;
+  redeploy(id: string, revisionId: string): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+interface RequestOptions {
+  readonly body?: unknown;
+  /** Ends it before the time limit of an answer. */
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The API answers within 60 s. */
+const LONGEST_MS = 75_000;
+/** Lines of an answer: the newest that a log begins with, and those that were written since. */
+const [NEWEST, FURTHER] = [300, 1000];
+
+/** The page's script is at BASE/assets/. */
+const BASE = new URL('../', import.meta.url);
+
+/** Where the API is, for examples. */
+export const API_URL = BASE.href.replace(/\/$/, '');
+
+/** `onRefused` hears the sentence of every 401 of the session's present token. */
+export function makeApi(session: Session, onRefused: (sentence: string) => void): Api {
+  async function send(method: string, path: string, options: RequestOptions): Promise<Response> {
+    const { credentials } = session;
+    const token = await credentials.token();
+    const response = await sendWith(token, method, path, options);
+    if (response.status !== 401) return response;
+    // A refusal changes nothing, so that the request can be sent once more.
+    const now = await session.credentials.token();
+    const last = now === token ? response : await sendWith(now, method, path, options);
+    // The answer to HEAD has no sentence; that of the change has.
+    if (last.status === 401 && method !== 'HEAD') {
+      const { sentence } = refusalOf(
+        401,
+        await last
+          .clone()
+          .text()
+          .catch(() => ''),
+      );
+      if (session.credentials === credentials) onRefused(sentence);
+    }
+    return last;
+  }
+
+  async function sendWith(
+    token: string,
+    method: string,
+    path: string,
+    { body, signal, headers }: RequestOptions,
+  ): Promise<Response> {
+    const limit = AbortSignal.timeout(LONGEST_MS);
+    const within = signal ? AbortSignal.any([signal, limit]) : limit;
+    try {
+      return await fetch(new URL(path, BASE), {
+        method,
+        headers: {
+          accept: 'application/json',
+          authorization: `Bearer ${token}`,
+          ...(session.tenant !== '' && { 'x-tenant-id': session.tenant }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: within,
+        cache: 'no-store',
+        credentials: 'omit',
+        redirect: 'error',
+      });
+    } catch (error) {
+      const reason: unknown = within.aborted ? within.reason : error;
+      const isLate = reason instanceof DOMException && reason.name === 'TimeoutError';
+      throw new ApiError(
+        0,
+        isLate
+          ? `The API did not answer within ${LONGEST_MS / 1000} s.`
+          : 'The API cannot be reached. Check the network, and that Davit is running.',
+      );
+    }
+  }
+
+  async function accepted(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    const response = await send(method, path, options);
+    if (!response.ok) throw await refused(response);
+    return response;
+  }
+
+  async function request(method: string, path: string, options: RequestOptions = {}): Promise<void> {
+    await (await accepted(method, path, options)).body?.cancel();
+  }
+
+  /** The body of the answer to a GET of something of the deployment. */
+  async function get<T>(id: string, path: string): Promise<T> {
+    return (await (await accepted('GET', `v2/deployments/${id}/${path}`)).json()) as T;
+  }
+
+  /** HEAD has the ETag of GET. No answer has values of secrets. */
+  async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
+    const path = `v2/deployments/${id}`;
+    const head = await send('HEAD', `${path}?secrets=names`, {});
+    const etag = head.headers.get('etag');
+    const query = method === 'DELETE' && rest === '' ? '' : '?secrets=names';
+    await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
+  }
+
+  /** A GET whose answer is 304, without a body, while nothing has changed. */
+  function polled<T>(path: string): Poll<T> {
+    let etag: string | null = null;
+    return async (signal) => {
+      const headers = etag === null ? {} : { 'if-none-match': etag };
+      const response = await send('GET', path, { signal, headers });
+      if (response.status === 304) return {};
+      if (!response.ok) throw await refused(response);
+      const value = (await response.json()) as T;
+      etag = response.headers.get('etag');
+      return { value };
+    };
+  }
+
+  /** Reads a log on from where the last answer has read each container to. */
+  function readOn(path: string, begin: DeployLogsQuery, filter: DeployLogsQuery): Poll<Written> {
+    let position: string | null | undefined;
+    let wasTruncated = false;
+    return async (signal) => {
+      const isFirst = position === undefined;
+      const body = { ...filter, ...(isFirst ? begin : { limit: FURTHER, position }) };
+      const page = (await (await accepted('POST', path, { body, signal })).json()) as DeployLogs;
+      const isNewestFirst = isFirst && begin.order !== 'asc';
+      const lines = isNewestFirst ? page.logs.toReversed() : page.logs;
+      const isNew = isFirst || lines.length > 0 || page.truncated !== wasTruncated;
+      ({ position, truncated: wasTruncated } = page);
+      const hasMore = page.next_offset !== null && !isNewestFirst;
+      return {
+        ...(isNew && { value: { lines, isTruncated: page.truncated } }),
+        ...(position === null ? { next: 'never' } : hasMore && { next: 'at once' }),
+      };
+    };
+  }
+
+  return {
+    check: () => request('GET', 'v2/deployments?limit=1'),
+    ask: async <T>(method: string, path: string, body?: unknown) =>
+      (await (await accepted(method, path, { body })).json()) as T,
+    upload,
+    list({ nameContains, status, offset, limit }) {
+      const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
+      if (nameContains !== '') query.set('name_contains', nameContains);
+      if (status !== '') query.set('status', status);
+      return polled(`v2/deployments?${query}`);
+    },
+    deployment: (id) => polled(`v2/deployments/${id}?secrets=names`),
+    revisions: (id) => polled(`v2/deployments/${id}/revisions?limit=100`),
+    logs(id, { kind, revisionId }, filter) {
+      const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
+      const path = `v1/projects/${id}${revision}`;
+      return kind === 'build'
+        ? readOn(`${path}/build_logs`, { order: 'asc', limit: FURTHER }, filter)
+        : readOn(`${path}/deploy_logs`, { limit: NEWEST }, filter);
+    },
+    patch: (id, body) => change('PATCH', id, '', body),
+    async patchFrom(id, bodyOf) {
+      const path = `v2/deployments/${id}?secrets=names`;
+      const now = await accepted('GET', path);
+      const [etag, body] = [now.headers.get('etag') ?? '', bodyOf((await now.json()) as Deployment)];
+      await request('PATCH', path, { body, headers: { 'if-match': etag } });
+    },
+    revise: (id, body) => change('POST', id, '/revisions', body),
+    setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
+    removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),
+    diff: (id, revisionId) => get(id, `revisions/${revisionId}/diff`),
+    events: (id) => get(id, 'events'),
+    tasks: (id) => get(id, 'tasks'),
+    async runTask(id, task, key) {
+      const path = `v2/deployments/${id}/tasks/${encodeURIComponent(task)}/runs`;
+      return (await (await accepted('POST', path, { headers: { 'idempotency-key': key } })).json()) as TaskRun;
+    },
+    interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
+    clone: (id, wanted) => change('POST', id, '/clone', wanted),
+    redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
+    remove: (id) => change('DELETE', id),
+  };
+}
+
+/** The address has the scheme and the host that a proxy told Davit; the browser may ask its own alone. Without a limit of time. */
+async function upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void> {
+  const { pathname, search } = new URL(url);
+  const response = await fetch(new URL(pathname + search, BASE), {
+    method: 'PUT',
+    body: file,
+    headers,
+    cache: 'no-store',
+    credentials: 'omit',
+    redirect: 'error',
+  }).catch(() => {
+    throw new ApiError(0, 'The upload did not arrive. Check the network, and that the file has not changed meanwhile.');
+  });
+  if (!response.ok) throw await refused(response);
+}
+
+/** What an answer that is no success says. */
+async function refused(response: Response): Promise<ApiError> {
+  const { sentence, findings } = refusalOf(response.status, await response.text().catch(() => ''));
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined, findings);
+}
+
+/** `{"detail": ...}` as the API answers every failure; a proxy in front of it answers otherwise. */
+function refusalOf(
+  status: number,
+  text: string,
+): { readonly sentence: string; readonly findings?: readonly Finding[] } {
+  try {
+    const { detail } = JSON.parse(text) as { readonly detail?: string | readonly Finding[] };
+    if (typeof detail === 'string') return { sentence: detail };
+    if (Array.isArray(detail)) {
+      const findings = detail as readonly Finding[];
+      return { sentence: findings.map(({ loc, msg }) => `${loc.slice(1).join('.')} ${msg}.`).join(' '), findings };
+    }
+  } catch {
+    // Not the API's answer.
+  }
+  return {
+    sentence: `The answer was HTTP ${status} without a reason. Something between this page and Davit may have given it.`,
+  };
+}

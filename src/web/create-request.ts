@@ -1,0 +1,196 @@
+// What a new deployment can be made of, the request that makes it, and the image that was pushed to one. Pure.
+
+import type { CreateDeployment } from '../deploy/http/payloads.ts';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
+import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
+import type { Source } from '../kinds/source-rules.ts';
+import type { Finding } from './api.ts';
+
+interface Field {
+  readonly label: string;
+  readonly help: string;
+  /** Where the API finds it in the body. */
+  readonly locs: readonly string[];
+}
+
+/** By the id of the element. */
+export const FIELDS = {
+  'new-name': {
+    label: 'Name',
+    help: 'Lower-case letters, digits and single hyphens. It cannot be changed.',
+    locs: ['name'],
+  },
+  'new-source': { label: 'What it runs', help: 'It cannot be changed.', locs: ['source'] },
+  'new-image': {
+    label: 'Image',
+    help: 'Such as registry.example.com/team/shop:1.5.0. It listens on PORT, and answers GET /ok with 200 when it can serve.',
+    locs: ['source_revision_config.image_uri'],
+  },
+  'new-integration': {
+    label: 'Code host',
+    help: 'The integration whose credentials read the repository.',
+    locs: ['source_config.integration_id'],
+  },
+  'new-repository': { label: 'Repository', help: 'It cannot be changed.', locs: ['source_config.repo_url'] },
+  'new-template': {
+    label: 'Template',
+    help: "An application of the platform's catalogue.",
+    locs: ['source_revision_config.image_uri', 'source_config.repo_url'],
+  },
+  'new-ref': {
+    label: 'Branch, tag or commit',
+    help: 'Of a branch, the newest commit is built.',
+    locs: ['source_revision_config.repo_ref'],
+  },
+  'new-archive': {
+    label: 'Archive',
+    help: 'A .tar.gz of the folder, such as tar -czf shop.tar.gz -C shop . makes. Leave .git and .env out.',
+    locs: ['source_revision_config.source_tarball_path'],
+  },
+  'new-config': {
+    label: 'Configuration file or Dockerfile',
+    help: `Its path in the source, such as Dockerfile or ${DEFAULT_CONFIGURATION}.`,
+    locs: ['source_revision_config.workflow_config_path'],
+  },
+  'new-digest': {
+    label: 'Digest of the image',
+    help: 'The last line of docker push has it: sha256: and 64 characters. The whole line may stand here.',
+    locs: ['source_revision_config.image_uri'],
+  },
+  'new-push': {
+    label: 'Build on every push to the branch',
+    help: 'The code host must report pushes, by a webhook.',
+    locs: ['source_config.build_on_push'],
+  },
+} as const satisfies Readonly<Record<string, Field>>;
+export type FieldId = keyof typeof FIELDS;
+
+export interface Choice {
+  readonly source: Source;
+  readonly label: string;
+  /** Why it cannot be chosen on this platform, and what to do. */
+  readonly blocked?: string;
+}
+
+/** What is asked for before the platform has said what it offers. */
+export const IMAGE: Choice = { source: 'external_docker', label: 'An image of a registry' };
+
+const NO_BUILDS = 'This platform builds nothing. Deploy an image, or have the platform team configure builds.';
+const NO_INTEGRATION =
+  'This tenant may use no integration with a code host. The platform team creates one (CodeHostIntegration).';
+const NO_REGISTRY =
+  'This platform has no registry to push to. Deploy an image of another one, or ask the platform team to set builds.registry.';
+const NO_TEMPLATE = 'The catalogue has no template. The platform team adds one (AppTemplate).';
+
+/** The sources of the platform that this form can make a deployment of, in the order of the form. */
+export function choicesOf({ sources, builds, integrations, templates }: Platform): Choice[] {
+  const withoutBuilds = builds.available ? undefined : NO_BUILDS;
+  const choices: readonly (Omit<Choice, 'blocked'> & { readonly blocked?: string | undefined })[] = [
+    IMAGE,
+    {
+      source: 'codehost',
+      label: 'A repository',
+      blocked: withoutBuilds ?? (integrations.length === 0 ? NO_INTEGRATION : undefined),
+    },
+    { source: 'internal_template', label: 'A template', blocked: templates.length === 0 ? NO_TEMPLATE : undefined },
+    { source: 'internal_source', label: 'An upload of source code', blocked: withoutBuilds },
+    {
+      source: 'internal_docker',
+      label: 'An image that you push',
+      blocked: builds.registry === null ? NO_REGISTRY : undefined,
+    },
+  ];
+  return choices
+    .filter(({ source }) => sources.includes(source))
+    .map(({ source, label, blocked }) => ({ source, label, ...(blocked !== undefined && { blocked }) }));
+}
+
+/** What stands in the fields, by their id; a checkbox that is not set is absent. */
+export type Given = Readonly<Partial<Record<FieldId, string>>>;
+
+/** Throws an Error with a sentence for a template that is not there. */
+export function requestOf(source: Source, given: Given, templates: Platform['templates']): CreateDeployment {
+  const name = given['new-name'] ?? '';
+  const made = { name, source, source_config: {}, source_revision_config: {}, secrets: [] };
+  const config = { workflow_config_path: given['new-config'] ?? '' };
+  switch (source) {
+    case 'external_docker':
+      return { ...made, source_revision_config: { image_uri: given['new-image'] ?? '' } };
+    case 'codehost':
+      return {
+        ...made,
+        source_config: {
+          integration_id: given['new-integration'] ?? '',
+          repo_url: given['new-repository'] ?? '',
+          build_on_push: given['new-push'] !== undefined,
+        },
+        source_revision_config: { repo_ref: given['new-ref'] ?? '', ...config },
+      };
+    case 'internal_source':
+    case 'internal_docker':
+      // The file or the image is named afterwards: until then there is nothing that it could be in.
+      return made;
+    case 'internal_template': {
+      const template = templates.find((one) => one.name === given['new-template']);
+      if (template === undefined) throw new Error('Choose a template.');
+      const { image_uri: image, repo_url: repository } = template;
+      if (repository === null) return { ...made, source_revision_config: { image_uri: image } };
+      return {
+        ...made,
+        source_config: { repo_url: repository },
+        source_revision_config: { repo_ref: given['new-ref'] ?? '', ...config },
+      };
+    }
+  }
+}
+
+/** The digest in what a person has copied from the output of a push; undefined if there is none. */
+export function digestIn(text: string): string | undefined {
+  return /\bsha256:[0-9a-f]{64}(?![0-9a-f])/.exec(text)?.[0];
+}
+
+/** Sentences by the id of their field; under '' what belongs to none that is shown. */
+export type Failures = Readonly<Partial<Record<FieldId | '', string>>>;
+
+interface Refusal {
+  readonly status: number;
+  readonly findings: readonly Finding[];
+}
+
+/** `error` is what a request was rejected with; `shown` are the fields that a person sees. */
+export function failuresOf(error: unknown, shown: readonly FieldId[]): Failures {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!isRefusal(error)) return { '': message };
+  // A name that is taken is no finding: the request is right in itself.
+  if (error.status === 409) return { 'new-name': message };
+  if (error.findings.length === 0) return { '': message };
+  const failures: Partial<Record<FieldId | '', string>> = {};
+  for (const { loc, msg } of error.findings) {
+    const at = loc.slice(1).join('.');
+    const id = shown.find((one) => (FIELDS[one].locs as readonly string[]).includes(at)) ?? '';
+    const sentence = `${id === '' ? at : FIELDS[id].label} ${msg}.`;
+    failures[id] = failures[id] === undefined ? sentence : `${failures[id]} ${sentence}`;
+  }
+  return failures;
+}
+
+/** By its fields: it was made by a script that has a class of its own. */
+function isRefusal(error: unknown): error is Refusal {
+  return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
+}
+
+/** RFC 1952: the first bytes of gzip. */
+const GZIP = [0x1f, 0x8b, 0x08];
+
+/** Why a file cannot be uploaded; undefined if it can. `beginning`: its first bytes. */
+export function unfit(
+  file: { readonly name: string; readonly size: number },
+  beginning: Uint8Array,
+  mostMb: number,
+): string | undefined {
+  if (GZIP.some((byte, place) => beginning[place] !== byte))
+    return `${file.name} is not compressed with gzip. Make a .tar.gz of the folder.`;
+  if (file.size > mostMb * 1024 * 1024)
+    return `${file.name} is larger than ${mostMb} MiB. Leave out what a build does not need.`;
+  return undefined;
+}

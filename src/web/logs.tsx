@@ -1,0 +1,190 @@
+// What the pods or a build of a deployment wrote: the newest lines, and those that come.
+
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Revision } from '../deploy/http/revisions/payloads.ts';
+import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
+import type { Api, LogSource, Written } from './api.ts';
+import { useFollowed } from './follow.ts';
+import { IN_BUILD } from './health.ts';
+import { Asking } from './parts.tsx';
+import { LEVELS, type LogState } from './route.ts';
+import { isHealthCheck, plain, short } from './text.ts';
+
+/** More would make the page slow. */
+const MOST_SHOWN = 3000;
+/** How often the logs of a listener's cluster are read. */
+const ELSEWHERE_MS = 10_000;
+
+export interface LogsProps {
+  readonly api: Api;
+  readonly id: string;
+  /** Whether a listener's cluster runs it. Each read of its logs is a request to that cluster. */
+  readonly isElsewhere: boolean;
+  /** Newest first. */
+  readonly revisions: readonly Revision[];
+  readonly state: LogState;
+  readonly onState: (state: LogState) => void;
+}
+
+const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
+
+export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsProps): VNode {
+  const { level, text, hasChecks } = state;
+  const source = chosenIn(state, revisions[0]);
+
+  return (
+    <section aria-labelledby="logs">
+      <h2 id="logs">
+        Logs <span class="sub">in UTC</span>
+      </h2>
+      <search class="filters" aria-label="Logs">
+        <label for="log-source">Of</label>
+        <select
+          id="log-source"
+          value={source}
+          onChange={(event) => onState({ ...state, ...choiceOf(event.currentTarget.value) })}
+        >
+          <option value="pods">all pods</option>
+          {revisions.map((revision) => (
+            <option key={revision.id} value={`pods ${revision.id}`}>
+              pods of {short(revision.id)}
+            </option>
+          ))}
+          {!revisions.some((revision) => revision.id === state.revisionId) && state.revisionId !== '' && (
+            <option value={source}>
+              {state.kind} of {short(state.revisionId)}
+            </option>
+          )}
+          {revisions
+            .filter((revision) => BUILT.includes(revision.source))
+            .map((revision) => (
+              <option key={revision.id} value={`build ${revision.id}`}>
+                build of {short(revision.id)}
+              </option>
+            ))}
+        </select>
+        <label for="log-level">Level</label>
+        <select
+          id="log-level"
+          value={level}
+          onChange={(event) => onState({ ...state, level: event.currentTarget.value as LogState['level'] })}
+        >
+          <option value="">all</option>
+          {LEVELS.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <label for="log-text">Text</label>
+        <input
+          id="log-text"
+          type="search"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onChange={(event) => onState({ ...state, text: event.currentTarget.value })}
+        />
+        <label>
+          <input
+            type="checkbox"
+            checked={hasChecks}
+            onChange={(event) => onState({ ...state, hasChecks: event.currentTarget.checked })}
+          />{' '}
+          Health checks
+        </label>
+      </search>
+      <Lines
+        hasChecks={hasChecks}
+        key={[source, level, text].join(' ')}
+        api={api}
+        id={id}
+        source={sourceOf(source)}
+        everyMs={isElsewhere && source.startsWith('pods') ? ELSEWHERE_MS : undefined}
+        filter={{
+          ...(level !== '' && { level }),
+          ...(text !== '' && { query: text }),
+        }}
+      />
+    </section>
+  );
+}
+
+/** The value of the choice: what is in the URL, or the build where that is what the deployment waits for. */
+function chosenIn({ kind, revisionId }: LogState, latest: Revision | undefined): string {
+  if (kind !== '') return revisionId === '' ? kind : `${kind} ${revisionId}`;
+  const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
+  return isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods';
+}
+
+function choiceOf(chosen: string): Pick<LogState, 'kind' | 'revisionId'> {
+  const { kind, revisionId = '' } = sourceOf(chosen);
+  return { kind, revisionId };
+}
+
+function sourceOf(chosen: string): LogSource {
+  const [kind, revisionId] = chosen.split(' ');
+  return { kind: kind === 'build' ? 'build' : 'pods', ...(revisionId !== undefined && { revisionId }) };
+}
+
+interface LinesProps {
+  readonly api: Api;
+  readonly id: string;
+  readonly source: LogSource;
+  readonly everyMs: number | undefined;
+  /** Whether health checks that succeeded are shown. */
+  readonly hasChecks: boolean;
+  readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
+}
+
+function withNews(before: Written | undefined, { lines, isTruncated }: Written): Written {
+  return { lines: before ? [...before.lines, ...lines].slice(-MOST_SHOWN) : lines, isTruncated };
+}
+
+function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNode {
+  const followed = useFollowed('', api.logs(id, source, filter), { take: withNews, everyMs });
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const all = followed.value?.lines;
+  const lines = useMemo(() => all?.filter(({ message }) => hasChecks || !isHealthCheck(message)), [all, hasChecks]);
+  // Most answers bring nothing new.
+  const shown = useMemo(() => lines?.map((line) => <Line key={line.id} line={line} />), [lines]);
+
+  useEffect(() => {
+    if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [lines]);
+
+  return (
+    <>
+      <Asking of={followed} what="The lines" />
+      {followed.value?.isTruncated && (
+        <p class="sub">There may be more than is shown: reading ended at a limit, or a node did not answer.</p>
+      )}
+      <div
+        class="log"
+        role="log"
+        aria-live="off"
+        aria-label="Lines, newest last"
+        tabIndex={0}
+        ref={box}
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          isAtEnd.current = scrollHeight - scrollTop - clientHeight < 24;
+        }}
+      >
+        {shown}
+        {lines?.length === 0 && <p class="asking">Nothing was written yet, or nothing matches.</p>}
+      </div>
+    </>
+  );
+}
+
+function Line({ line: { timestamp, level, message, pod, container } }: { readonly line: LogLine }): VNode {
+  return (
+    <div class={`line ${level?.toLowerCase() ?? ''}`}>
+      <time datetime={timestamp} title={`${timestamp} ${pod ?? ''}`}>
+        {timestamp.slice(11, 19)}
+      </time>{' '}
+      <span class="level">{level}</span> <span class="writer">{plain(container)}</span>{' '}
+      <span class="words">{plain(message)}</span>
+    </div>
+  );
+}

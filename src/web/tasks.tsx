@@ -1,0 +1,122 @@
+// The tasks of the active revision with their last and next runs. They are read with every change of the deployment, and when asked
+// for.
+
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
+import { conditionOf } from '../kinds/conditions.ts';
+import type { Asked } from './actions.tsx';
+import type { Api } from './api.ts';
+import type { Tone } from './health.ts';
+import { Age, Failure, Mark } from './parts.tsx';
+import { age, plain } from './text.ts';
+
+type Task = TaskStatusList['resources'][number];
+type Run = Task['runs'][number];
+
+interface TasksProps {
+  readonly api: Api;
+  readonly deployment: Deployment;
+  /** Absent where nothing can be run. */
+  readonly onAsk: ((asked: Asked) => void) | undefined;
+}
+
+export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
+  const [tasks, setTasks] = useState<readonly Task[]>();
+  const [failure, setFailure] = useState<string>();
+  const [asked, setAsked] = useState(0);
+  // The file of a commit may give them, too.
+  const hasTasks = deployment.source_config.tasks?.length || conditionOf(deployment.conditions, 'TasksReady');
+  useEffect(() => {
+    let isNewest = true;
+    if (hasTasks)
+      api.tasks(deployment.id).then(
+        ({ resources }) => {
+          if (!isNewest) return;
+          setTasks(resources);
+          setFailure(undefined);
+        },
+        (error) => isNewest && setFailure(String(error.message)),
+      );
+    return () => {
+      isNewest = false;
+    };
+  }, [deployment, asked]);
+  if (!hasTasks) return null;
+  return (
+    <section aria-labelledby="tasks">
+      <h2 id="tasks">Tasks</h2>
+      <Failure sentence={failure} />
+      {tasks?.length === 0 && <p class="sub">The active revision has none.</p>}
+      <ul class="reports" aria-labelledby="tasks">
+        {tasks?.map((task) => (
+          <li key={task.name}>
+            <Mark tone={toneOf(task)}>
+              <strong>{plain(task.name)}</strong> {plain(whenOf(task))}
+              <NextRun task={task} />
+            </Mark>
+            {onAsk && (
+              <span class="actions">
+                <button
+                  type="button"
+                  aria-label={`Run now: ${task.name}`}
+                  onClick={() =>
+                    onAsk({ action: 'run', task: task.name, isRunning: task.runs[0]?.state === 'Running' })
+                  }
+                >
+                  Run now
+                </button>
+              </span>
+            )}
+            {task.message !== null && <div class="why">{plain(task.message)}</div>}
+            {task.runs.map((run) => (
+              <RunLine key={run.job} run={run} />
+            ))}
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={() => setAsked(asked + 1)}>
+        Read the tasks again
+      </button>
+    </section>
+  );
+}
+
+function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task: Task }): VNode | null {
+  if (at === null) return null;
+  const now = new Date();
+  return (
+    <time datetime={at} title={new Date(at).toLocaleString()}>
+      , next run {Date.parse(at) > now.getTime() ? `in ${age(now.toISOString(), new Date(at))}` : 'is due'}
+      {zone === null && ' by UTC'}
+    </time>
+  );
+}
+
+function RunLine({ run: { job, state, started_at: began, finished_at: ended, ...run } }: { readonly run: Run }): VNode {
+  return (
+    <div class="sub">
+      {state}
+      {run.exit_code !== null && `, exit code ${run.exit_code}`}
+      {began !== null && (
+        <>
+          , began <Age then={began} after=" ago" />
+          {ended !== null && `, took ${age(began, new Date(ended))}`}
+        </>
+      )}
+      , <code>{plain(job)}</code>
+      {run.message !== null && <div class="why">{plain(run.message)}</div>}
+    </div>
+  );
+}
+
+function whenOf({ state, schedule, time_zone: zone }: Task): string {
+  if (schedule === null) return 'runs when somebody asks';
+  return `${schedule}${zone === null ? '' : ` ${zone}`}${state === 'Suspended' || state === 'Pending' ? ', no run begins now' : ''}`;
+}
+
+/** How the newest run is, or ended. */
+function toneOf({ runs: [newest] }: Task): Tone {
+  return newest ? ({ Running: 'busy', Succeeded: 'good', Failed: 'bad' } as const)[newest.state] : 'off';
+}

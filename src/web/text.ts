@@ -1,0 +1,50 @@
+// Text from outside, such as a log line or a container's message, made fit to be shown: as characters, never as markup.
+
+import { shortened } from '../kinds/text.ts';
+
+/** ECMA-48: strings such as titles and hyperlinks, control sequences such as colours, and other escapes. */
+const ESCAPES = new RegExp(
+  [
+    String.raw`(?:\u001B[\]PX^_]|[\u0090\u0098\u009D-\u009F])[^\u0007\u001B\u0080-\u009F]*(?:\u0007|\u001B\\|\u009C)`,
+    String.raw`(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]`,
+    String.raw`\u001B[ -/]*[0-~]`,
+  ].join('|'),
+  'g',
+);
+
+/** `text` without terminal sequences. Other characters that cannot be shown become U+FFFD. */
+export function plain(text: string): string {
+  return shortened(text.replaceAll(ESCAPES, ''), Number.POSITIVE_INFINITY);
+}
+
+/** `value` if it is an absolute http or https URL without credentials, for a link; otherwise undefined. */
+export function linkTo(value: string | null | undefined): string | undefined {
+  if (!value || !URL.canParse(value)) return undefined;
+  const { protocol, username, password, href } = new URL(value);
+  return /^https?:$/.test(protocol) && username === '' && password === '' ? href : undefined;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+] as const;
+
+/** Time since `then` as kubectl shows an age, in its largest unit: `12 s`, `5 min`, `3 h`, `40 d`. */
+export function age(then: string, now: Date): string {
+  const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(then)) / 1000));
+  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+/** The first characters of an id, as kubectl davit shows them. */
+export function short(id: string): string {
+  return id.slice(0, 8);
+}
+
+const PROBE = /\bkube-probe\/|\b(?:GET|HEAD) \/(?:ok|healthz?|livez?|readyz?|ready|ping)(?=[\s?"']|$)/;
+
+/** Whether a line of a log is about a health check that succeeded. A line with an HTTP status of a failure is not. */
+export function isHealthCheck(message: string): boolean {
+  return PROBE.test(message) && !/\b[45]\d\d\b/.test(message);
+}
