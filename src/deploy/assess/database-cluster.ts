@@ -125,7 +125,8 @@ export function cloudNativePgMissing(observed: ObservedChildren): ActionFailure 
   };
 }
 
-function instancesOf({ pods, names }: ObservedChildren): readonly Pod[] {
+/** Pods of the instances of its present Cluster. */
+export function instancesOf({ pods, names }: ObservedChildren): readonly Pod[] {
   return pods.filter(
     (pod) => isInstance(pod) && isOfCluster(pod, names.postgres) && pod.metadata.deletionTimestamp === undefined,
   );

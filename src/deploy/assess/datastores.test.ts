@@ -86,7 +86,11 @@ describe('the status of PostgreSQL', () => {
   });
 
   it('of a Cluster is that of its primary', () => {
-    const instance = (role: string, image: string): Pod => server(image, { labels: { 'cnpg.io/instanceRole': role } });
+    function instance(role: string, image: string): Pod {
+      const pod = server(image, { labels: { 'cnpg.io/instanceRole': role, 'cnpg.io/cluster': 'shop--postgres' } });
+      const owner = { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', name: 'shop--postgres', uid: 'c' };
+      return { ...pod, metadata: { ...pod.metadata, ownerReferences: [{ ...owner, controller: true }] } };
+    }
     const job = server('postgres:1', { labels: { 'cnpg.io/jobRole': 'join' } });
     const observed = seen([instance('replica', NEW), instance('primary', OLD), job]);
     expect(serverImages(observed, 'postgres')).toEqual([NEW, OLD]);

@@ -8,7 +8,7 @@ import { STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { isOlderImage, isSameLine } from '../record/image.ts';
 import { platformImage } from '../record/resolve.ts';
-import { isInstance, isPrimary } from './database-cluster.ts';
+import { instancesOf, isInstance, isPrimary } from './database-cluster.ts';
 import type { Observed, ObservedChildren, Pod } from './observed.ts';
 import { isReadyPod } from './pod-failures.ts';
 import { storePodsOf } from './stores.ts';
@@ -27,9 +27,9 @@ export function serverImages(observed: ObservedChildren, part: StorePart): reado
 }
 
 function serverPods(observed: ObservedChildren, part: StorePart): readonly Pod[] {
-  const own = storePodsOf(observed, part).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  // CloudNativePG has pods for its Jobs too.
-  return own.filter((pod) => isInstance(pod) || !own.some(isInstance));
+  const instances = part === 'postgres' ? instancesOf(observed) : [];
+  if (instances.length > 0) return instances;
+  return storePodsOf(observed, part).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
 function imageOfServer({ spec }: Pod, part: StorePart): string | undefined {
