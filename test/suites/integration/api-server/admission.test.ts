@@ -600,10 +600,11 @@ describe('the backups of a deployment', () => {
       status: 403,
       message: expect.stringContaining(words) as string,
     });
-    expect(await patch(KUBERNETES_EDITOR, 'lends', lent('staging/1'))).toMatchObject({ message: '', status: 200 });
+    expect(await patch(KUBERNETES_EDITOR, 'lends', lent('staging/1'), '')).toMatchObject({ message: '', status: 200 });
     expect((await patch(EDITOR, 'lends', lent('staging/1 other/2'))).message).toContain(words);
     for (const body of [{ spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }, lent('staging/1'), lent(null)])
       expect(await patch(EDITOR, 'lends', body), JSON.stringify(body)).toMatchObject({ message: '', status: 200 });
+    expect(await patch(EDITOR, 'lends', lent(null), '')).toMatchObject({ message: '', status: 200 });
     expect((await patch(EDITOR, 'lends', lent('staging/1'))).message).toContain(words);
   });
 });
