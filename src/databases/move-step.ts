@@ -186,8 +186,9 @@ function starting(observed: ObservedOperation, move: DatabaseMove, now: Date): O
     );
   if (ready?.status !== 'True')
     return inPhase(observed, now, 'Starting', { reason: ready?.reason ?? 'Starting', message: ready?.message ?? '' });
-  const { stoppedAt = '' } = operation.status ?? {};
-  const downtimeSeconds = Math.max(0, Math.round((now.getTime() - Date.parse(stoppedAt)) / 1000));
+  // Pods that end serve no more.
+  const { startedAt = '' } = operation.status ?? {};
+  const downtimeSeconds = Math.max(0, Math.round((now.getTime() - Date.parse(startedAt)) / 1000));
   const message = `The deployment is on database ${databaseText(move.to)}. Nothing served for ${downtimeSeconds} s. Database ${databaseText(move.from)} is kept. ${back}`;
   const end = ended(observed, now, 'Succeeded', DONE[operation.spec.action], message);
   return { ...end, status: { ...end.status, servingAt: rfc3339(now), downtimeSeconds } };

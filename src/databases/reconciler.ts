@@ -63,7 +63,10 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const seen = observeOperation(operation, siblings, { home: within, settings });
     const { atOnce } = settings.datastores;
     const isOpen = !isBegun(operation) && !isEnded(operation);
-    const observed = { ...seen, isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), begun, atOnce) };
+    const observed = {
+      ...seen,
+      isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), { begun, atOnce, now: now() }),
+    };
     const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
     if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
     else begun.delete(operation.metadata.uid ?? '');
@@ -74,7 +77,7 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
       if (act === 'start' && kind) await start(observed, kind, within);
       if (act === 'cancel') await removeWork(observed, within);
       if (act === 'release') await release(operation, within);
-      if (status && isEnded({ status })) await prune(siblings, within);
+      if (status && isEnded({ status })) await prune(observed.record ? siblings : homeless(caches, namespace), within);
     } catch (error) {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
@@ -250,6 +253,11 @@ async function removeObject(object: KubeObject, { client, caches, registry }: Cl
 
 async function removeWork({ job, base }: ObservedOperation, home: Cluster): Promise<void> {
   for (const object of [job, base]) if (object) await removeObject(object, home);
+}
+
+/** Those of deployments that are not there: each may name another one. */
+function homeless({ operations, records }: Caches, namespace: string): readonly DatastoreOperation[] {
+  return operations.list(namespace).filter(({ spec }) => !records.get({ namespace, name: spec.deployment }));
 }
 
 /** Deletes the oldest of a deployment that have ended, beyond those that are kept. */

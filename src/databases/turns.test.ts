@@ -1,11 +1,20 @@
 // How many operations stop something at once, and in which order the others follow.
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DatastoreOperation, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
 
-const NONE: ReadonlySet<string> = new Set();
-const WORKS: DatastoreOperationStatus = { phase: 'Running', patch: { datastore: 'postgres', from: 'a:1', to: 'a:2' } };
+const NOW = new Date('2026-02-02T00:10:00Z');
+const places = (atOnce: number, begun: readonly string[] = []): Parameters<typeof isItsTurn>[2] => ({
+  begun: new Set(begun),
+  atOnce,
+  now: NOW,
+});
+const WORKS: DatastoreOperationStatus = {
+  phase: 'Running',
+  startedAt: '2026-02-02T00:00:00Z',
+  patch: { datastore: 'postgres', from: 'a:1', to: 'a:2' },
+};
 const WAITS = pending('AtOnce');
 
 function pending(reason: string): DatastoreOperationStatus {
@@ -17,12 +26,12 @@ function pending(reason: string): DatastoreOperationStatus {
 }
 
 /** The `at`th one of the platform, each of another deployment. */
-function operation(at: number, status?: DatastoreOperationStatus): DatastoreOperation {
+function operation(at: number, status?: DatastoreOperationStatus, namespace = 'team'): DatastoreOperation {
   const uid = String(at).padStart(5, '0');
   return {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'DatastoreOperation',
-    metadata: { name: `op-${uid}`, namespace: 'team', uid, creationTimestamp: '2026-02-02T00:00:00Z' },
+    metadata: { name: `op-${uid}`, namespace, uid, creationTimestamp: '2026-02-02T00:00:00Z' },
     spec: { deployment: `shop-${at}`, action: 'Patch', patch: { datastore: 'postgres' } },
     ...(status && { status }),
   };
@@ -43,11 +52,28 @@ it.each<[what: string, others: DatastoreOperation[], turn: boolean]>([
   ['an older one waits for something else', [operation(1, WORKS), operation(2, pending('Paused'))], true],
   ['backups are made', [operation(1, { phase: 'Running' }), operation(2, { phase: 'Running' })], true],
 ])('of two places it has one where %s', (_what, others, turn) => {
-  expect(isItsTurn(own, [own, ...others], NONE, 2)).toBe(turn);
+  expect(isItsTurn(own, [own, ...others], places(2))).toBe(turn);
 });
 
 it('counts what this process has begun before its cache says so', () => {
-  expect(isItsTurn(own, [own, operation(6)], new Set(['00006']), 1)).toBe(false);
+  expect(isItsTurn(own, [own, operation(6)], places(1, ['00006']))).toBe(false);
+});
+
+describe('a tenant whose operations do not end', () => {
+  const held = { ...WORKS, startedAt: '2026-02-01T23:54:59Z' };
+
+  it('holds the turns of others for a quarter of an hour', () => {
+    expect(isItsTurn(own, [own, operation(1, { ...held, startedAt: '2026-02-01T23:55:00Z' })], places(1))).toBe(false);
+    expect(isItsTurn(own, [own, operation(1, held)], places(1))).toBe(true);
+  });
+
+  it('comes after those that have fewer', () => {
+    const waiting = operation(2, WAITS);
+    const others = operation(9, WAITS, 'other');
+    const all = [operation(1, held), waiting, others];
+    expect(nextInTurn(all)).toBe(others);
+    expect([isItsTurn(others, all, places(1)), isItsTurn(waiting, all, places(1))]).toEqual([true, false]);
+  });
 });
 
 it('wakes the one that has waited longest', () => {
@@ -67,7 +93,7 @@ it('lets a thousand through, never more than seven at once, the oldest first', (
       return status?.phase !== 'Running';
     });
     for (const one of round === 0 ? all.toReversed() : all) {
-      const status = isItsTurn(one, all, NONE, 7) ? WORKS : WAITS;
+      const status = isItsTurn(one, all, places(7)) ? WORKS : WAITS;
       if (status !== one.status) all = all.map((other) => (other === one ? { ...one, status } : other));
     }
     most = Math.max(most, all.filter(({ status }) => status?.phase === 'Running').length);

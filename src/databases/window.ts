@@ -7,6 +7,7 @@ import { nextRunAt } from '../kinds/next-run.ts';
 import { isEnded } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { decidePatch } from './decide-patch.ts';
+import { holdsTurn, waitsForTurn } from './turns.ts';
 
 export type Window = NonNullable<Settings['datastores']['window']>;
 
@@ -31,8 +32,8 @@ export interface Platform {
 }
 
 /**
- * The operations to create now, for datastores that are behind: at most so many that `atOnce` are unfinished, so that none waits when the window
- * closes. A datastore is tried once in each window. A deployment with an unfinished operation, and a patch that would be refused, are left out.
+ * The operations to create now, for datastores that are behind: at most so many that none waits for its turn when the window closes. A datastore is tried
+ * once in each window. A deployment with an unfinished operation, and a patch that would be refused, are left out.
  */
 export function patchesIn(
   openedAt: number,
@@ -43,12 +44,14 @@ export function patchesIn(
   const keyOf = (namespace: string | undefined, name: string): string => `${namespace}/${name}`;
   const made = new Set(operations.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)));
   const unfinished = operations.filter((one) => !isEnded(one));
+  // Of others, what waits for a pause or for another operation of its deployment delays nobody.
+  const counted = unfinished.filter((one) => !one.status?.phase || waitsForTurn(one) || holdsTurn(one, now)).length;
   const busy = new Set(unfinished.map(({ metadata, spec }) => keyOf(metadata.namespace, spec.deployment)));
   const patches: DatastoreOperation[] = [];
   for (const record of records) {
     const { namespace = '', name } = record.metadata;
     for (const datastore of STORE_PARTS) {
-      if (unfinished.length + patches.length >= atOnce) return patches;
+      if (counted + patches.length >= atOnce) return patches;
       if (busy.has(keyOf(namespace, name)) || record.status?.datastores?.[datastore]?.available === undefined) continue;
       const operation = operationOf({ namespace, name, datastore, accept, openedAt });
       if (made.has(keyOf(namespace, operation.metadata.name))) continue;

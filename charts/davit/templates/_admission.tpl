@@ -1,6 +1,6 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
-davit-api, davit-authorship-adoption, davit-authorship-backups, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-provider-classes, davit-authorship-restore, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-empty-database, davit-hosting, davit-interrupted-by, davit-marks, davit-operations, davit-origin, davit-pod-parts, davit-requested-by, davit-restore, davit-revisions, davit-secrets
+davit-api, davit-authorship-adoption, davit-authorship-backups, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-provider-classes, davit-authorship-restore, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-empty-database, davit-hosting, davit-interrupted-by, davit-marks, davit-operation-finalizer, davit-operations, davit-origin, davit-pod-parts, davit-requested-by, davit-restore, davit-revisions, davit-secrets
 {{- if include "davit.hasRegistry" . }}, davit-foreign-images{{ end }}
 {{- if include "davit.ownImages" . }}, davit-images{{ end }}
 {{- if .Values.settings.listeners.enabled }}, davit-listeners, davit-listener-tokens{{ end }}

@@ -45,7 +45,16 @@ import type { Pod } from '../assess/observed.ts';
 import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
-import { firstLabels, slimCronJob, slimJob, slimMetadata, slimPod, slimSecret, slimTracingProject } from './slim.ts';
+import {
+  firstLabels,
+  slimCronJob,
+  slimJob,
+  slimMetadata,
+  slimOperation,
+  slimPod,
+  slimSecret,
+  slimTracingProject,
+} from './slim.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [
@@ -154,7 +163,7 @@ export function makeCaches(options: CacheOptions): Caches {
     },
   });
   const operations = perNamespace<DatastoreOperation>(options, DATASTORE_OPERATIONS, {
-    transform: slimManagedFields,
+    transform: slimOperation,
     indexes: { [DEPLOYMENT_NAMED]: ({ spec }) => [spec.deployment] },
   });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, { transform: slimTracingProject });

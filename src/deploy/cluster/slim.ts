@@ -1,6 +1,7 @@
-// What the caches keep of the metadata of Secrets, pods, Jobs and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
+// What the caches keep of the metadata of Secrets, pods, Jobs, operations and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
 // would otherwise be as large as any tenant likes.
 
+import type { DatastoreOperation } from '../../kinds/datastore-operation.ts';
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../kinds/meta.ts';
 import type { TracingProject } from '../../kinds/tracing-project.ts';
 import { present } from '../../runtime/json-value.ts';
@@ -27,6 +28,12 @@ export function firstLabels(labels: Readonly<Record<string, string>>): Record<st
 /** A Secret, or an AppLog, with the metadata that Davit reads, at most a few kilobytes. */
 export function slimSecret(secret: KubeObject): KubeObject {
   return { ...secret, metadata: slimMetadata(secret.metadata, read) };
+}
+
+/** Its author may give it as many annotations as he likes. Its finalizers are written together. */
+export function slimOperation(operation: DatastoreOperation): DatastoreOperation {
+  const { finalizers } = operation.metadata;
+  return { ...operation, metadata: { ...slimMetadata(operation.metadata, read), ...present({ finalizers }) } };
 }
 
 /** Its text is for people, and its author may give it as many labels as he likes. */

@@ -156,6 +156,24 @@ describe('a backup', () => {
     expect(kube.objects(DATASTORE_OPERATIONS).map(({ metadata }) => metadata.name)).not.toContain('at-0');
     expect(kube.objects(DATASTORE_OPERATIONS).length).toBeLessThanOrEqual(10);
   });
+
+  it('keeps the last ten of deployments that are not there, whatever they are called, without their annotations', async () => {
+    const controller = await backedUp();
+    const { kube, caches } = controller;
+    for (let index = 0; index < 12; index += 1) {
+      ask(kube, `ghost-${index}`, { deployment: `ghost-${index}` });
+      await kube.mergePatch(
+        DATASTORE_OPERATIONS,
+        { namespace: 'team', name: `ghost-${index}` },
+        { metadata: { annotations: { 'example.com/long': 'x'.repeat(10_000) } } },
+        { fieldManager: 'somebody' },
+      );
+      await go(controller, `ghost-${index}`);
+    }
+    const left = kube.objects(DATASTORE_OPERATIONS).map(({ metadata }) => metadata.name);
+    expect([left.length <= 10, left.includes('ghost-0'), left.includes('ghost-11')]).toEqual([true, false, true]);
+    expect(JSON.stringify(caches.operations.list())).not.toContain('xxxx');
+  });
 });
 
 it.each(['failOn', 'failAfter'] as const)('a crash at any write leaves one backup: %s', async (when) => {

@@ -1325,6 +1325,21 @@ describe('who asked for an act on a database', () => {
     expect((await asked(VIEWER, {})).status).toBe(403);
   });
 
+  it("keeps Davit's finalizer on an operation", async () => {
+    const finalizers = ['davit.dev/operation', 'example.dev/own'];
+    expect((await asked(EDITOR, {}, '', 'held')).status).toBe(201);
+    const change = (left: readonly string[] | null, as?: string): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/datastoreoperations/held`, { metadata: { finalizers: left } }, as);
+    expect((await change(finalizers)).status).toBe(200);
+    for (const left of [null, [], ['example.dev/own']])
+      expect(await change(left, EDITOR)).toMatchObject({
+        status: 403,
+        message: expect.stringContaining('delete the operation and wait') as string,
+      });
+    expect((await change(['davit.dev/operation'], EDITOR)).status).toBe(200);
+    expect((await change(null)).status).toBe(200);
+  });
+
   it('cannot be changed, and its status is for the controller alone', async () => {
     expect((await asked(EDITOR, {}, '', 'fixed')).status).toBe(201);
     const change = (body: object, path = ''): Promise<Answer> =>
