@@ -43,7 +43,10 @@ describe.skipIf(!machine.ok)('a maintenance window', () => {
         spec: {
           source: 'external_docker',
           sourceRevisionConfig: { imageUri: stage.sample },
-          sourceConfig: { resourceSpec: SMALLEST, database: { driver: 'pod' } },
+          sourceConfig: {
+            resourceSpec: { ...SMALLEST, cpu: 0.02, dbCpu: 0.04, redisCpu: 0.02 },
+            database: { driver: 'pod' },
+          },
         },
       });
     for (const name of NAMES) await stage.says('Ready', 'True', 'Serving', name);
