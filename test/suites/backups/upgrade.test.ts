@@ -120,6 +120,8 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
         return;
       }
       await stage.apply(recordOf(name));
+      await says('Ready', 'False', 'DatabaseKept', name);
+      await plugin('database', 'adopt', name, '--number', '0');
       await says('Ready', 'True', 'Serving', name);
       expect(await inPod(`${name}--postgres-0`, SUM)).toBe(rows);
     },
