@@ -94,6 +94,15 @@ describe('the status of PostgreSQL', () => {
     const job = server('postgres:1', { labels: { 'cnpg.io/jobRole': 'join' } });
     const observed = seen([instance('replica', NEW), instance('primary', OLD), job]);
     expect(serverImages(observed, 'postgres')).toEqual([NEW, OLD]);
+    // One is being created again.
+    const { uid, name } = observed.record.metadata;
+    const cluster = {
+      apiVersion: 'postgresql.cnpg.io/v1',
+      kind: 'Cluster',
+      metadata: { name: `${name}--postgres`, namespace: 'team', labels: { 'davit.dev/deployment-uid': uid ?? '' } },
+      spec: { instances: 3 },
+    };
+    expect(serverImages({ ...observed, children: [cluster] }, 'postgres')).toEqual([NEW, OLD, undefined]);
     expect(serversToAsk(observed).map(({ pod }) => pod.metadata.labels?.['cnpg.io/instanceRole'])).toEqual(['primary']);
   });
 });

@@ -8,7 +8,7 @@ import { STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { isOlderImage, isSameLine } from '../record/image.ts';
 import { platformImage } from '../record/resolve.ts';
-import { instancesOf, isInstance, isPrimary } from './database-cluster.ts';
+import { instancesOf, isInstance, isPrimary, readyInstances } from './database-cluster.ts';
 import type { Observed, ObservedChildren, Pod } from './observed.ts';
 import { isReadyPod } from './pod-failures.ts';
 import { storePodsOf } from './stores.ts';
@@ -21,9 +21,14 @@ export interface Server {
   readonly startedAt: string;
 }
 
-/** Images of the servers of a datastore, one for each pod that is not being deleted. */
+/**
+ * Images of the servers of a datastore, one for each pod that is not being deleted. Undefined for each instance that a Cluster lacks: CloudNativePG
+ * deletes one after the other, and creates it again.
+ */
 export function serverImages(observed: ObservedChildren, part: StorePart): readonly (string | undefined)[] {
-  return serverPods(observed, part).map((pod) => imageOfServer(pod, part));
+  const images = serverPods(observed, part).map((pod) => imageOfServer(pod, part));
+  const wanted = part === 'postgres' ? readyInstances(observed).wanted : 0;
+  return [...images, ...Array.from({ length: Math.max(0, wanted - images.length) }, () => undefined)];
 }
 
 function serverPods(observed: ObservedChildren, part: StorePart): readonly Pod[] {
