@@ -109,5 +109,5 @@ describe.skipIf(!machine.ok)('a maintenance window', () => {
     const [, newer] = stage.minor;
     expect(new Set(images)).toEqual(new Set(Object.values(newer)));
     for (const name of NAMES) await stage.says('Ready', 'True', 'Serving', name);
-  });
+  }, 1_500_000);
 });
