@@ -3,7 +3,9 @@
 import { failsToPull, pullFailureOf } from '../deploy/assess/image-pull.ts';
 import type { Job } from '../deploy/assess/jobs.ts';
 import type { ContainerStatus, ObservedCondition, Pod } from '../deploy/assess/observed.ts';
-import type { BuildPhase, BuildReason, BuildStatus } from '../kinds/build.ts';
+import { isBuilt } from '../deploy/record/build-source.ts';
+import type { AppRevision } from '../kinds/app-revision.ts';
+import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES } from '../kinds/build.ts';
 import { quoted, shortened } from '../kinds/text.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
 
@@ -180,4 +182,10 @@ function hindrance(
     );
   }
   return undefined;
+}
+
+/** Whether the revision has a build that has not ended, or not begun. */
+export function isUnfinished({ spec, status }: Pick<AppRevision, 'spec' | 'status'>): boolean {
+  const phase = status?.build?.phase;
+  return isBuilt({ spec }) && (phase === undefined || !FINAL_PHASES.has(phase));
 }

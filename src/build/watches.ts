@@ -3,7 +3,7 @@
 import type { Caches } from '../deploy/cluster/caches.ts';
 import { isBuilt } from '../deploy/record/build-source.ts';
 import type { AppRevision } from '../kinds/app-revision.ts';
-import { FINAL_PHASES, isBegun } from '../kinds/build.ts';
+import { isBegun } from '../kinds/build.ts';
 import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../kinds/meta.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { keyOf } from '../runtime/controller/keys.ts';
@@ -12,6 +12,7 @@ import type { WorkQueue } from '../runtime/controller/work-queue.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 import type { BuildCaches } from './caches.ts';
 import { turnsNow } from './observe.ts';
+import { isUnfinished } from './outcome.ts';
 
 /**
  * Enqueues all unfinished builds, and from then on each build that a change affects. Returns a function that
@@ -64,9 +65,4 @@ export function wakeBuilds(
   caches.revisions.list().filter(isUnfinished).forEach(wake);
   for (const job of builds.jobs.list()) wakeOwner({ object: job });
   return endAll(subscriptions);
-}
-
-function isUnfinished(revision: AppRevision): boolean {
-  const phase = revision.status?.build?.phase;
-  return isBuilt(revision) && (phase === undefined || !FINAL_PHASES.has(phase));
 }

@@ -11,8 +11,8 @@ export function orderOf({ metadata }: DatastoreOperation): string {
 }
 
 /**
- * So long an operation that has begun holds its turn. A tenant can keep one from ending, such as by a pause or by a finalizer on a pod, and nobody
- * else waits for it longer.
+ * How long an operation that has begun holds its turn. A tenant can keep one from ending, for example by a pause or a finalizer on a pod. After this
+ * time it does not hold up others.
  */
 const TURN_MS = 15 * 60_000;
 

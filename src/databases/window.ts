@@ -6,6 +6,7 @@ import { API_VERSION, STORE_PARTS } from '../kinds/meta.ts';
 import { nextRunAt } from '../kinds/next-run.ts';
 import { isEnded } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
+import { keyOf } from '../runtime/controller/keys.ts';
 import { decidePatch } from './decide-patch.ts';
 import { holdsTurn, waitsForTurn } from './turns.ts';
 
@@ -41,7 +42,6 @@ export function patchesIn(
   { accept }: Window,
   now: Date,
 ): DatastoreOperation[] {
-  const keyOf = (namespace: string | undefined, name: string): string => `${namespace}/${name}`;
   const made = new Set(operations.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)));
   const unfinished = operations.filter((one) => !isEnded(one));
   // Of others, what waits for a pause or for another operation of its deployment delays nobody.

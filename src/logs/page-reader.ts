@@ -3,14 +3,14 @@
 import type { RequestContext } from '../api/auth.ts';
 import type { Tenant } from '../api/authorization.ts';
 import { type BuildContext, type BuildPlatform, placeOf } from '../build/http/registry/platform.ts';
+import { isUnfinished } from '../build/outcome.ts';
 import type { Listeners } from '../clusters/http/repository.ts';
 import type { Deployments } from '../deploy/http/repository.ts';
 import { presentRevisions } from '../deploy/http/revisions/presenter.ts';
-import { canBuild, isBuilt } from '../deploy/record/build-source.ts';
+import { canBuild } from '../deploy/record/build-source.ts';
 import { logTag } from '../deploy/record/registry-names.ts';
 import { LOGGED_PARTS, unknownPart } from '../deploy/record/unknown-part.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
-import type { AppRevision } from '../kinds/app-revision.ts';
 import { type BuildStatus, isUnderWay } from '../kinds/build.ts';
 import type { Listener } from '../kinds/listener.ts';
 import { BUILD_LABEL } from '../kinds/meta.ts';
@@ -57,13 +57,6 @@ async function findTarget(
   if (revisionId !== undefined && !known.some((one) => one.id === revisionId.toLowerCase()))
     throw new HttpError(404, `Revision ID ${revisionId} not found.`);
   return record;
-}
-
-/** Whether a caller that has read this log may read on. Nobody may have made the revision yet, or begun its build. */
-function isOver(revision: AppRevision | undefined): boolean {
-  if (revision === undefined) return false;
-  const { build } = revision.status ?? {};
-  return build === undefined ? !isBuilt(revision) : !isUnderWay(build);
 }
 
 export function makeLogPages({ auth, deployments, listeners, kube, platform }: LogNeeds, budget: LogBudget): LogPages {
@@ -124,7 +117,8 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
       return page.done(
         await readBuildLog({ kube, platform, record, tenant, revision, status }, reading),
-        isOver(found),
+        // Nobody may have made the revision yet.
+        found !== undefined && !isUnfinished(found),
       );
     } finally {
       giveBack();
