@@ -132,7 +132,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;
       throw new HttpError(
         403,
-        `You may not read this log: it needs the right to get pods/log in namespace ${namespace}, as the logs of its pods do.`,
+        `You may not read this log. Reading it needs the right to get pods/log in namespace ${namespace}.`,
       );
     },
 
@@ -265,7 +265,7 @@ function mayNot(verb: Verb, { namespace, resource: { plural, group } }: Place): 
 function notThatTenant(): HttpError {
   return new HttpError(
     403,
-    "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or, if you have no role in its namespace, ask for davit-viewer or davit-editor there.",
+    'X-Tenant-Id does not name a tenant that you may use. Send the id of a tenant or the name of its namespace, or ask for the role davit-viewer or davit-editor in that namespace.',
   );
 }
 

@@ -128,9 +128,8 @@ Every answer has an \`x-request-id\`, which is also in Davit's log. An id that y
 Unknown fields of a body are listed in \`warnings\` of the answer, each with the field that was probably meant. With
 \`?fieldValidation=Strict\` they are rejected with 422, with \`Ignore\` they are ignored.
 
-Unknown query parameters are ignored, but for those of a list: they are refused with 422,
-for an ignored filter would widen the list. So would one of two values, or an empty one: a parameter given twice is refused, but
-for lists, which are joined, and an empty filter is, but for \`name_contains\`.`;
+Unknown query parameters are ignored, except by lists, which reject them with 422, because an ignored filter would widen the list.
+For the same reason lists reject an empty filter, other than \`name_contains\`, and a filter that is given twice, unless it takes several values.`;
 
 declare module 'fastify' {
   interface FastifySchema {

@@ -39,7 +39,7 @@ export function judgeCodeFile(
   if (judged.findings.length > 0 || !('file' in judged)) {
     const lines = judged.findings.map((finding) => fileLine(path, finding));
     return failed(
-      `${path} of commit ${commit.commit.slice(0, 12)} is not valid: ${listed(lines, ' ')} Correct it and push. What served goes on serving.`,
+      `${path} of commit ${commit.commit.slice(0, 12)} is not valid: ${listed(lines, ' ')} Correct it and push. The running revision keeps serving.`,
     );
   }
   const { file, values } = judged;

@@ -231,12 +231,12 @@ describe('buildFailure', () => {
     [
       'unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 503 Service Unavailable',
       'r.example answers for r.example/a:1: 503 Service Unavailable.',
-      'Try it again later',
+      'Try again later',
     ],
     [
       'unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 429 Too Many Requests',
       'r.example answers for r.example/a:1: 429 Too Many Requests.',
-      'Try it again later',
+      'Try again later',
     ],
     [
       `${HEAD}tls: failed to verify certificate: x509: certificate signed by unknown authority`,

@@ -65,12 +65,12 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'PushFailed',
     sign: /failed to push|error (?:writing|copying) (?:layer|manifest)|pushing (?:layers|manifest).*(?:error|failed)/i,
-    todo: 'Have the registry and the credential that pushes checked, then ask for a new revision.',
+    todo: 'Ask the platform team to check the registry and the push credential, then create a new revision.',
   },
   {
     reason: 'OutOfDisk',
     sign: /no space left on device|disk quota exceeded/i,
-    todo: 'The build needed more disk than it may have: need less, or have settings.builds.resources.storageGi raised.',
+    todo: 'The build exceeded its disk limit. Use less disk, or ask the platform team to raise settings.builds.resources.storageGi.',
   },
   {
     reason: 'BaseImageUnreachable',
@@ -81,7 +81,7 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'BaseImageNotFound',
     sign: /failed to resolve source metadata|pull access denied|failed to load metadata/i,
-    todo: 'Correct the image of this FROM, or have the platform mirror it.',
+    todo: 'Correct the image in this FROM, or ask the platform team to mirror it.',
   },
   {
     reason: 'DockerfileInvalid',
@@ -91,7 +91,7 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'OutOfMemory',
     sign: /did not complete successfully: exit code: 137|did not complete successfully: signal: killed/i,
-    todo: 'It was killed, most likely because it needed more memory than the build may have: need less, or have settings.builds.resources.memoryLimitMb raised.',
+    todo: 'It was killed, most likely because the build exceeded its memory limit. Use less memory, or ask the platform team to raise settings.builds.resources.memoryLimitMb.',
   },
   {
     reason: 'StepFailed',
@@ -112,7 +112,7 @@ export function buildFailure({ message: log = '', exitCode, reason }: Terminated
     return {
       reason: 'OutOfMemory',
       message:
-        'The builder was killed because it needed more memory than it may have: need less, or have settings.builds.resources.memoryLimitMb raised.',
+        'The builder was killed because it exceeded its memory limit. Use less memory, or ask the platform team to raise settings.builds.resources.memoryLimitMb.',
     };
   const error = /^(?:error|ERROR): (.*)$/m.exec(message)?.[1] ?? '';
   const kind = KINDS.find(({ sign }) => sign.test(error)) ?? KINDS.find(({ sign }) => sign.test(message));
@@ -225,11 +225,14 @@ function causeIn(output: readonly string[]): { readonly cause: string; readonly 
 }
 
 const BASE_IMAGE_ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
-  [/x509: |tls: /, 'Builds must trust the certificate of this registry: have its authority added to caBundle.'],
-  [/^(?:50[0-4]|429) |toomanyrequests/, 'Try it again later, or have the platform mirror the image.'],
+  [
+    /x509: |tls: /,
+    'Builds do not trust the certificate of this registry. Ask the platform team to add its authority to caBundle.',
+  ],
+  [/^(?:50[0-4]|429) |toomanyrequests/, 'Try again later, or ask the platform team to mirror the image.'],
 ];
 const BASE_IMAGE_REACH =
-  'Name an image that builds can reach, such as one that kubectl davit platform prints, have the platform mirror it, or have builds let through to this host (settings.builds.egress, settings.proxy). Then ask for a new revision.';
+  'Name an image that builds can reach, such as one that kubectl davit platform prints, or ask the platform team to mirror it or to allow builds to reach this host (settings.builds.egress, settings.proxy). Then create a new revision.';
 
 /** The sentences of a failure with the sign of an unreachable base image. `error`: BuildKit's, of one line. */
 function unreachableBaseImage(error: string): string {

@@ -55,7 +55,7 @@ function progressOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Da
     if (digest === undefined)
       return failed({
         reason: 'BuilderFailed',
-        message: 'The builder did not say which image it pushed. Ask for a new revision.',
+        message: 'The builder did not say which image it pushed. Create a new revision.',
       });
     return { ...buildOutcome('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
   }
@@ -70,7 +70,7 @@ function progressOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Da
   if (failure && !isCatchingUp(job, now))
     return failed({
       reason: 'BuilderGone',
-      message: `The build pod is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
+      message: `The build pod is gone: ${quoted(failure.message)}. Create a new revision to build again.`,
     });
   if (pod === undefined) return withoutPod(job, before, now);
   const stuck = hindrance(pod, [fetch, plan, build], before, now);
@@ -124,11 +124,11 @@ function evicted(pod: Pod | undefined): BuildFailure | undefined {
   if (/ephemeral|emptydir|local storage/i.test(message ?? ''))
     return {
       reason: 'OutOfDisk',
-      message: `The build was ended: ${quoted(message)}. Use less disk, or have settings.builds.resources.storageGi raised.`,
+      message: `The build was ended: ${quoted(message)}. Use less disk, or ask the platform team to raise settings.builds.resources.storageGi.`,
     };
   return {
     reason: 'BuilderGone',
-    message: `The build pod was ended: ${quoted(message ?? reason)}. Ask for a new revision to build again.`,
+    message: `The build pod was ended: ${quoted(message ?? reason)}. Create a new revision to build again.`,
   };
 }
 
@@ -140,7 +140,7 @@ function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
   return {
     reason: 'TimedOut',
     message:
-      'The build took longer than the platform allows. Make it faster, or have settings.builds.timeoutSeconds raised.',
+      'The build took longer than the platform allows. Make it faster, or ask the platform team to raise settings.builds.timeoutSeconds.',
   };
 }
 
@@ -169,7 +169,7 @@ function hindrance(
     return buildOutcome(
       'AwaitingBuild',
       'Unschedulable',
-      `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Whoever runs the platform can lower settings.builds.resources, or add capacity.`,
+      `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. The platform team can lower settings.builds.resources, or add capacity.`,
     );
   for (const container of containers) {
     if (!container || !failsToPull(container)) continue;
@@ -178,7 +178,7 @@ function hindrance(
     return buildOutcome(
       phase,
       'BuilderImagePullFailed',
-      `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. Whoever runs the platform can correct settings.builds.images, or give the builds' namespace a pull secret.`,
+      `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. The platform team can correct settings.builds.images, or give the builds' namespace a pull secret.`,
     );
   }
   return undefined;

@@ -76,7 +76,7 @@ export function makeSourceAccess(options: {
     if (problem || !integration)
       return {
         reason: 'IntegrationNotFound',
-        message: `${sourceConfig.integrationId} is no code host integration that lists namespace ${record.metadata.namespace} and whose host has ${sourceConfig.repoUrl}. Have the namespace listed, then ask for a new revision.`,
+        message: `${sourceConfig.integrationId} is no code host integration that lists namespace ${record.metadata.namespace} and whose host has ${sourceConfig.repoUrl}. Ask the platform team to list the namespace, then create a new revision.`,
         retry: false,
       };
     try {
@@ -132,7 +132,7 @@ function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFaile
     case 'forbidden':
       return {
         reason: 'CodeHostRefused',
-        message: `${message} Renew the credentials in the integration's Secret, then ask for a new revision.`,
+        message: `${message} Renew the credentials in the integration's Secret, then create a new revision.`,
         retry: false,
       };
     case 'limited':

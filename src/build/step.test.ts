@@ -394,7 +394,7 @@ describe('while a build runs', () => {
         status: {
           phase: 'AwaitingBuild',
           reason: 'Unschedulable',
-          message: expect.stringMatching(/0\/1 nodes.*Whoever runs the platform can lower settings\.builds\.resources/),
+          message: expect.stringMatching(/0\/1 nodes.*The platform team can lower settings\.builds\.resources/),
         },
       },
     ],
@@ -436,7 +436,7 @@ describe('while a build runs', () => {
         status: {
           phase: 'Interrupted',
           interruptedBy: 'anna',
-          message: 'The build was interrupted by anna. Ask for a new revision to build again.',
+          message: 'The build was interrupted by anna. Create a new revision to build again.',
         },
         act: 'removeJob',
       },
@@ -521,7 +521,7 @@ describe('while a build runs', () => {
     expect(nextBuildStep(seen(late), now).status).toMatchObject({
       phase: 'Failed',
       reason: 'TimedOut',
-      message: 'The build could not be started in time. Ask for a new revision to build again.',
+      message: 'The build could not be started in time. Create a new revision to build again.',
     });
   });
 
@@ -537,9 +537,7 @@ describe('while a build runs', () => {
     expect(statuses[0]).toMatchObject({
       phase: 'AwaitingBuild',
       reason: 'BuilderImagePullFailed',
-      message: expect.stringMatching(
-        /cannot be pulled: r\.example\/builder:1: not found\. Whoever runs the platform can/,
-      ),
+      message: expect.stringMatching(/cannot be pulled: r\.example\/builder:1: not found\. The platform team can/),
     });
     expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
   });

@@ -159,7 +159,7 @@ function isLate({ startedAt }: BuildStatus, { timeoutSeconds }: BuildSettings, n
 function notStarted(build: BuildStatus, now: Date): BuildStatus {
   const { reason, message } = build;
   const isHindered = reason !== undefined && reason !== 'PodStarting';
-  const why = isHindered && message !== undefined ? ` ${message}` : ' Ask for a new revision to build again.';
+  const why = isHindered && message !== undefined ? ` ${message}` : ' Create a new revision to build again.';
   return ended(build, 'Failed', isHindered ? reason : 'TimedOut', `The build could not be started in time.${why}`, now);
 }
 
@@ -188,7 +188,7 @@ function begun(observed: ObservedBuild, build: BuildStatus, now: Date): BuildSte
         build,
         'Failed',
         'BuilderGone',
-        `Job ${buildName(revision.spec.id)} was deleted while it ran. Ask for a new revision to build again.`,
+        `Job ${buildName(revision.spec.id)} was deleted while it ran. Create a new revision to build again.`,
         now,
       ),
     };
@@ -237,7 +237,7 @@ export function ended(
 }
 
 function interrupted(before: BuildStatus | undefined, by: string | undefined, now: Date): BuildStatus {
-  const message = `The build was interrupted${by === undefined ? '' : ` by ${by}`}. Ask for a new revision to build again.`;
+  const message = `The build was interrupted${by === undefined ? '' : ` by ${by}`}. Create a new revision to build again.`;
   const status = ended(before, 'Interrupted', 'InterruptedByUser', message, now);
   return by === undefined ? status : { ...status, interruptedBy: by };
 }

@@ -202,7 +202,7 @@ describe('the command', { timeout: 240_000 }, () => {
     it('says how to follow the build, which goes on', async () => {
       expect(await interrupted('BuildQueued')).toEqual([
         130,
-        'The build goes on. To follow it: kubectl davit logs shop --build --follow --namespace=team --server=SERVER\n',
+        'The build continues. To follow it: kubectl davit logs shop --build --follow --namespace=team --server=SERVER\n',
       ]);
     });
 

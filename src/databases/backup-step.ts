@@ -25,7 +25,12 @@ export function nextBackupStep(observed: ObservedOperation, record: AppDeploymen
   const decided = backupToMake(record, spec.backup?.archive === true);
   if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
   if (observed.otherBackup !== undefined)
-    return waits(observed, now, 'AnotherBackup', `${observed.otherBackup} makes a backup of this database already.`);
+    return waits(
+      observed,
+      now,
+      'AnotherBackup',
+      `${observed.otherBackup} is already making a backup of this database.`,
+    );
   const { reason, message } = NOT_SCHEDULED[decided.kind];
   return observed.source[decided.kind] ? { act: 'start', kind: decided.kind } : waits(observed, now, reason, message);
 }
@@ -50,7 +55,7 @@ function makingDump(observed: ObservedOperation, job: Job, now: Date): Operation
   const { backup } = dump;
   const message = backup
     ? `Backup ${backup.name} is in the store.`
-    : 'The backup is in the store. Its pod does not say any more which one it made.';
+    : 'The backup is in the store. Its pod no longer reports which one.';
   const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
   return isReported(lastSuccessAt, backup?.takenAt, dump.at, now)
     ? ended(observed, now, 'Succeeded', 'BackupMade', message, backup)

@@ -120,7 +120,7 @@ describe('what is refused', () => {
       'no backups',
       'Restore',
       { spec: { sourceConfig: {} }, status: { conditions: [condition('BackupReady', 'False', 'NotConfigured')] } },
-      /asks for no backups\. Set source_config\.database\.backup/,
+      /are off\. Set source_config\.database\.backup/,
     ],
     [
       'no store',
@@ -220,13 +220,13 @@ describe('a database is deleted', () => {
       'of a deployment that does not serve',
       { ...kept, status: { ...kept.status, conditions: [condition('Ready', 'False', 'Progressing')] } },
       1,
-      /does not serve on its present database now/,
+      /is not serving on its current database/,
     ],
     [
       'of one that is scaled to zero',
       { ...kept, status: { ...kept.status, conditions: [condition('Ready', 'True', 'ScaledToZero')] } },
       1,
-      /does not serve/,
+      /is not serving/,
     ],
   ])('but not %s', (_what, world, number, words) => {
     expect(whyNotDeleted(known(world), number)).toMatch(words);

@@ -89,12 +89,12 @@ export function whyNotDeleted({ record, own, used }: Known, number: number): str
   const ready = conditionOf(record.status?.conditions, 'Ready');
   return ready?.status === 'True' && ready.reason !== 'ScaledToZero'
     ? undefined
-    : `${name} does not serve on its present database now, so nothing was deleted. See: kubectl davit status ${name}`;
+    : `${name} is not serving on its current database, so nothing was deleted. See: kubectl davit status ${name}`;
 }
 
 function keptWords({ status }: AppDeployment): string {
   const kept = status?.databasesKept ?? [];
-  return kept.length === 0 ? 'No database of it is kept.' : `It keeps: ${kept.map(databaseText).join(', ')}.`;
+  return kept.length === 0 ? 'No earlier database is kept.' : `It keeps: ${kept.map(databaseText).join(', ')}.`;
 }
 
 /** Why no operation of this cluster can change its datastores. Undefined if one can. */
@@ -237,7 +237,7 @@ function storeTrouble(record: AppDeployment, needs: string): string | undefined 
   const { metadata, status } = record;
   const { name } = metadata;
   if (!isBackedUp(record))
-    return `${needs}, and ${name} asks for no backups. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
+    return `${needs}, and backups of ${name} are off. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
   const ready = conditionOf(status?.conditions, 'BackupReady');
   return ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing'
     ? `${needs}. ${ready.message}`

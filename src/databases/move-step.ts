@@ -173,7 +173,7 @@ function starting(observed: ObservedOperation, move: DatabaseMove, now: Date): O
       now,
       'Failed',
       'Overtaken',
-      `The deployment is not on database ${databaseText(move.to)} any more.`,
+      `The deployment is no longer on database ${databaseText(move.to)}.`,
     );
   const ready = conditionOf(conditions, 'Ready');
   if (conditionOf(conditions, 'Stalled')?.status === 'True')

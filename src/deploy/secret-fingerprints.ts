@@ -20,7 +20,7 @@ export interface SeenSecret {
   readonly values: SeenValues;
   /** Opaque and immutable, so that it contains only what its author wrote. */
   readonly isFixed: boolean;
-  /** More than MOST_KEYS, and asked for as a whole: of its values only those that are asked for by name are known. */
+  /** More than MOST_KEYS, and asked for as a whole: of its values only those that are requested by name are known. */
   readonly isTooLarge: boolean;
 }
 type SeenValues = ReadonlyMap<string, SeenValue>;

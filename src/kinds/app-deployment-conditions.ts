@@ -60,7 +60,7 @@ export const REASONS = {
   Autoscaled: { meaning: 'Autoscalers decide the number of pods.', todo: 'Nothing.' },
   MetricsMissing: {
     meaning: 'An autoscaler has no CPU and memory metrics of the pods.',
-    todo: 'Wait a minute after a start. Otherwise have metrics-server installed, or run kubectl describe hpa.',
+    todo: 'Wait a minute after a start. Otherwise install metrics-server, or run kubectl describe hpa.',
   },
   FollowsQueue: {
     meaning: 'The number of queue workers follows the depth of their queue (runtime.queue_depth), by KEDA.',
@@ -69,7 +69,7 @@ export const REASONS = {
   KedaMissing: {
     meaning:
       'runtime.queue_depth has no effect, because the platform has no KEDA: queue workers follow CPU and memory.',
-    todo: 'Have KEDA installed (settings.keda.enabled must not be false), or remove queue_depth.',
+    todo: 'Ask the platform team to install KEDA (settings.keda.enabled must not be false), or remove queue_depth.',
   },
   QueueDepthUnknown: {
     meaning:
@@ -118,7 +118,7 @@ export const REASONS = {
   BackedUp: { meaning: 'The last run put a backup into the store, and it is not too old.', todo: 'Nothing.' },
   NotConfigured: {
     meaning: 'The own PostgreSQL has neither backups nor an archive: if its volume is lost, its data is lost.',
-    todo: 'Have settings.backups.store set, or turn backups on as the message says.',
+    todo: 'Ask the platform team to set settings.backups.store, or turn backups on as the message says.',
   },
   BackupPending: { meaning: 'No backup has been made yet.', todo: 'Wait for the schedule.' },
   BackupFailing: {
@@ -169,7 +169,7 @@ export const REASONS = {
     todo: 'Install the plugin (docs/backup.md). The deployment then continues automatically.',
   },
   ArchiveNotPossible: {
-    meaning: 'The record asks for an archive, and its database is no Cluster of CloudNativePG.',
+    meaning: 'The record asks for an archive, and its database is not a Cluster of CloudNativePG.',
     todo: 'Remove source_config.database.archive, or move the database to driver cloudnative-pg.',
   },
   ArchiveMissing: {
@@ -213,7 +213,7 @@ export const REASONS = {
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
     meaning: 'The source has to be built, and no builder is configured.',
-    todo: 'Use an image, or have a registry and a builder configured (settings.builds). The deployment then continues automatically.',
+    todo: 'Use an image, or ask the platform team to configure a registry and a builder (settings.builds). The deployment then continues automatically.',
   },
   FileUnread: {
     meaning:
@@ -230,11 +230,11 @@ export const REASONS = {
   },
   BuildFailed: {
     meaning: 'The latest revision could not be built. The running revision keeps serving.',
-    todo: 'Do what the message says; the reason stands in status.build of the revision ("Builds" below).',
+    todo: 'Do what the message says; the reason is in status.build of the revision ("Builds" below).',
   },
   BuildInterrupted: {
     meaning: 'Somebody has interrupted the build of the latest revision. The running revision keeps serving.',
-    todo: 'Ask for a new revision to build again.',
+    todo: 'Create a new revision to build again.',
   },
   Migrating: {
     meaning: 'The migration of a revision has to run before its rollout. The running revision keeps serving.',
@@ -367,7 +367,7 @@ export const REASONS = {
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use an allowed source.' },
   TemplateNotFound: {
     meaning: 'No AppTemplate has the image or repository that an internal_template record names.',
-    todo: 'Choose the image or repository of an AppTemplate, or have one added. The deployment then continues automatically.',
+    todo: 'Choose the image or repository of an AppTemplate, or ask the platform team to add one. The deployment then continues automatically.',
   },
   ListenerNotFound: {
     meaning: "The tenant has no Listener with the record's listener_id, or it does not list the namespace.",
@@ -376,7 +376,7 @@ export const REASONS = {
   IntegrationNotFound: {
     meaning:
       'The code host integration that the record names does not exist or does not list the namespace, or the repository is on another host.',
-    todo: 'Set integration_id to the uid of a CodeHostIntegration, have the namespace added to its tenants, and use a repository on its host. Existing revisions continue.',
+    todo: 'Set integration_id to the uid of a CodeHostIntegration, ask the platform team to add the namespace to its tenants, and use a repository on its host. Existing revisions continue.',
   },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',
@@ -419,7 +419,7 @@ export const REASONS = {
   },
   HostNotAllowed: {
     meaning: 'The tenant may not claim this host.',
-    todo: 'Choose a host that the message lists, or have yours added to the annotation davit.dev/hosts of the namespace.',
+    todo: 'Choose a host that the message lists, or ask the platform team to add yours to the annotation davit.dev/hosts of the namespace.',
   },
   HostTaken: {
     meaning: 'Another deployment has this host.',
@@ -431,7 +431,7 @@ export const REASONS = {
   },
   GatewayApiMissing: {
     meaning: 'The platform uses HTTPRoutes, and the cluster does not have that kind.',
-    todo: 'Have the Gateway API installed. Davit then creates the addresses automatically.',
+    todo: 'Ask the platform team to install the Gateway API. Davit then creates the addresses automatically.',
   },
   NameConflict: {
     meaning: 'A foreign object has a name that Davit needs.',

@@ -398,7 +398,7 @@ export const AppDeploymentStatus = z.object({
   databasesKept: listOf(DatabaseOfDeployment, MOST_KEPT)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['number'] })
     .describe(
-      'The databases that the deployment does not use any more, and that are kept. Action DeletePrevious of a DatastoreOperation deletes one.',
+      'The databases that the deployment no longer uses and that are kept. Action DeletePrevious of a DatastoreOperation deletes one.',
     )
     .optional(),
   databaseOperation: z

@@ -21,17 +21,17 @@ interface BuildReasonMeaning {
   readonly todo: string;
 }
 
-const NEW_REVISION = 'then ask for a new revision';
+const NEW_REVISION = 'then create a new revision';
 
 /** Why a build is where it is. Those of the plan step are in build/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
-    meaning: 'The build is queued and lacks a place alone.',
+    meaning: 'The build is queued and waits only for a free slot.',
     todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
   },
   ReadingCommit: {
     meaning: 'The build is queued, and the code host is asked for the commit of the ref.',
-    todo: 'Wait. A code host that does not answer is told as CodeHostUnreachable.',
+    todo: 'Wait. A code host that does not answer is reported as CodeHostUnreachable.',
   },
   SameSourceBuilding: {
     meaning: 'The build is queued: another revision builds the same source, and this one will use its image.',
@@ -58,11 +58,11 @@ export const BUILD_REASONS = {
   },
   Superseded: { meaning: 'A newer revision took its place before the build ended.', todo: 'Nothing.' },
   InterruptedByUser: {
-    meaning: 'Somebody asked for the build to end.',
-    todo: 'Ask for a new revision to build again.',
+    meaning: 'Somebody interrupted the build.',
+    todo: 'Create a new revision to build again.',
   },
   CodeHostUnreachable: {
-    meaning: 'The code host does not answer, or asks to be left alone; the build tries again.',
+    meaning: 'The code host does not answer, or limits requests; the build tries again.',
     todo: 'Wait; if it lasts, check the integration, and settings.codeHosts.',
   },
   CodeHostRefused: {
@@ -70,11 +70,11 @@ export const BUILD_REASONS = {
     todo: `Renew the credentials in the integration's Secret, ${NEW_REVISION}.`,
   },
   IntegrationNotFound: {
-    meaning: 'The integration is not there, does not list the tenant, or the repository is of another host.',
-    todo: `Have the integration list the namespace among its tenants, ${NEW_REVISION}.`,
+    meaning: 'The integration does not exist, does not list the tenant, or the repository is on another host.',
+    todo: `Ask the platform team to list the namespace among the integration's tenants, ${NEW_REVISION}.`,
   },
   RepositoryNotFound: {
-    meaning: "The repository is not there, or the integration's account does not see it.",
+    meaning: "The repository does not exist, or the integration's account does not see it.",
     todo: `Check repo_url, and that the integration's account may read it, ${NEW_REVISION}.`,
   },
   RefNotFound: {
@@ -90,25 +90,26 @@ export const BUILD_REASONS = {
     todo: `Read the message; check the repository and that the builder's pods may reach its host, ${NEW_REVISION}.`,
   },
   SourceInvalid: {
-    meaning: 'The uploaded source is no gzip-compressed tar archive, is cut off, or holds what no source may hold.',
+    meaning:
+      'The uploaded source is not a gzip-compressed tar archive, is truncated, or contains what no source may contain.',
     todo: 'Upload it again: tar with gzip, files and folders alone, without links that lead out of it and without ..',
   },
   SourceTooLarge: {
     meaning: 'The source is larger than the platform allows once it is unpacked.',
-    todo: 'Leave out what is generated, or have settings.builds.workspaceMb raised.',
+    todo: 'Leave out what is generated, or ask the platform team to raise settings.builds.workspaceMb.',
   },
-  SourceGone: { meaning: 'The uploaded source is not in the registry any more.', todo: 'Upload it again.' },
+  SourceGone: { meaning: 'The uploaded source is no longer in the registry.', todo: 'Upload it again.' },
   PlanFailed: {
     meaning: 'The configuration file could not be turned into a Dockerfile.',
     todo: 'Correct what the message names; docs/builds.md lists the keys and the reasons of the plan step.',
   },
   BaseImageNotFound: {
-    meaning: 'A base image of the Dockerfile is not there, or may not be pulled.',
-    todo: 'Correct the image that the message names, or have the platform mirror it.',
+    meaning: 'A base image of the Dockerfile does not exist, or may not be pulled.',
+    todo: 'Correct the image that the message names, or ask the platform team to mirror it.',
   },
   BaseImageUnreachable: {
     meaning: 'The registry of a base image does not answer.',
-    todo: `Name another image, have the platform mirror it, or have builds let through to the host that the message names (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
+    todo: `Name another image, or ask the platform team to mirror it or to allow builds to reach the host in the message (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
   },
   StepFailed: {
     meaning: 'An instruction of the Dockerfile failed.',
@@ -117,42 +118,42 @@ export const BUILD_REASONS = {
   DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
   PushFailed: {
     meaning: 'The registry did not take the image: it is down, full, or refuses.',
-    todo: `Have the registry and the push credential of settings.builds.registry checked, ${NEW_REVISION}.`,
+    todo: `Ask the platform team to check the registry and the push credential of settings.builds.registry, ${NEW_REVISION}.`,
   },
   TimedOut: {
     meaning: 'The build took longer than the platform allows.',
-    todo: 'Make it faster, or have settings.builds.timeoutSeconds raised.',
+    todo: 'Make it faster, or ask the platform team to raise settings.builds.timeoutSeconds.',
   },
   OutOfMemory: {
-    meaning: 'The build needed more memory than it may have.',
-    todo: 'Need less, or have settings.builds.resources.memoryLimitMb raised.',
+    meaning: 'The build exceeded its memory limit.',
+    todo: 'Use less, or ask the platform team to raise settings.builds.resources.memoryLimitMb.',
   },
   OutOfDisk: {
-    meaning: 'The build needed more disk than it may have.',
-    todo: 'Need less, or have settings.builds.resources.storageGi raised.',
+    meaning: 'The build exceeded its disk limit.',
+    todo: 'Use less, or ask the platform team to raise settings.builds.resources.storageGi.',
   },
   PodRefused: {
     meaning: 'The API server refuses the Job of a build, its Secrets or its pod.',
-    todo: `Read its words in the message: quota, an admission webhook, or Pod Security of the builds' namespace. Correct that. If the build has failed meanwhile, ask for a new revision.`,
+    todo: `Read its words in the message: quota, an admission webhook, or Pod Security of the builds' namespace. Correct that. If the build has failed meanwhile, create a new revision.`,
   },
   BuilderImagePullFailed: {
     meaning: "The builder's image, or Davit's own, cannot be pulled.",
-    todo: `Have settings.builds.images corrected, or the builds' namespace given a pull secret, ${NEW_REVISION}.`,
+    todo: `Ask the platform team to correct settings.builds.images, or to give the builds' namespace a pull secret, ${NEW_REVISION}.`,
   },
   Unschedulable: {
     meaning: 'No node took the pod that builds in time.',
-    todo: `Have settings.builds.resources lowered, or capacity added, ${NEW_REVISION}.`,
+    todo: `Ask the platform team to lower settings.builds.resources, or to add capacity, ${NEW_REVISION}.`,
   },
   BuilderGone: {
     meaning: 'The Job or the pod that builds was deleted, or its node was lost.',
-    todo: 'Ask for a new revision to build again.',
+    todo: 'Create a new revision to build again.',
   },
   BuilderFailed: {
     meaning: 'The builder ended with an error that is none of the above.',
     todo: `Read the message and the log, ${NEW_REVISION}.`,
   },
   CredentialMissing: {
-    meaning: 'A Secret that a build needs is not there, or has no login for the registry.',
+    meaning: 'A Secret that a build needs does not exist, or has no login for the registry.',
     todo: 'Create or correct the Secret that the message names. The build then continues automatically.',
   },
 } as const satisfies Record<string, BuildReasonMeaning>;

@@ -73,7 +73,7 @@ export const ListenerWorkStatus = z.object({
     .boolean()
     .describe('The cluster rejects the work and has no copy of the deployment: what it reported before does not run.')
     .optional(),
-  gone: z.boolean().describe('The cluster has nothing of it any more.').optional(),
+  gone: z.boolean().describe('Nothing of it is left in the cluster.').optional(),
 });
 
 export interface ListenerWork extends KubeObject {

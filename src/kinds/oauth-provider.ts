@@ -107,7 +107,7 @@ export function refusedHosts(
   return Object.entries({ tokenUrl, revocationUrl }).flatMap(([field, url]) => {
     const { host } = (url !== undefined && allowed.size > 0 && URL.parse(url)) || {};
     if (host === undefined || allowed.has(host)) return [];
-    const message = `This platform sends no requests to ${host} (${field}). Have it added to settings.oauth.hosts.`;
+    const message = `This platform sends no requests to ${host} (${field}). Ask the platform team to add it to settings.oauth.hosts.`;
     return [{ field: field as 'tokenUrl' | 'revocationUrl', message }];
   });
 }

@@ -248,9 +248,9 @@ const Builds = z.strictObject({
     })
     .prefault({}),
   finishSkipped: flag(false).describe(
-    'Whether a build that runs goes on although a newer revision with another source has taken its place. If false, it is cancelled.',
+    'Whether a running build continues although a newer revision with another source has taken its place. If false, it is cancelled.',
   ),
-  timeoutSeconds: integer(60, 86_400).default(840).describe('After so long a build has failed.'),
+  timeoutSeconds: integer(60, 86_400).default(840).describe('Time after which a build fails.'),
   resources: z
     .strictObject({
       cpu: z.number().min(0.05).max(64).default(0.5).describe('CPU requested, in cores.'),
@@ -267,7 +267,7 @@ const Builds = z.strictObject({
     .describe('How often refs with build_on_push are asked about; 0: only when a webhook comes.'),
   keepFinishedSeconds: integer(0, 604_800)
     .default(3600)
-    .describe('So long the Job and the pod of a finished build stay, for people to look at.'),
+    .describe('How long the Job and the pod of a finished build are kept.'),
   egress: listOf(z.union([z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe(

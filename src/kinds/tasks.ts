@@ -220,7 +220,7 @@ export const Task = z.object({
     .describe("Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable."),
   concurrency: oneOf(CONCURRENCIES)
     .describe(
-      'What happens when the last run goes on: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
+      'What happens when the last run has not ended: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
     )
     .optional(),
   timeoutSeconds: integer(1, 86_400)

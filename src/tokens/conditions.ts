@@ -57,7 +57,10 @@ export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen)
 function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSeen): ConditionInput {
   const { host } = new URL(spec.apiUrl);
   if (!seen.codeHosts.some((allowed) => allowed.host.toLowerCase() === host))
-    return no('HostNotAllowed', `This platform sends no requests to ${host}. Have it added to settings.codeHosts.`);
+    return no(
+      'HostNotAllowed',
+      `This platform sends no requests to ${host}. Ask the platform team to add it to settings.codeHosts.`,
+    );
   return secretVerdict(spec.credentialsRef.name, 'credentialsRef', seen);
 }
 

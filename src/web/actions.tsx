@@ -198,7 +198,7 @@ function RunTask({
       <p>
         Its command runs once, with the image and the variables of the active revision. The schedule stays as it is.
       </p>
-      {isRunning && <p>Its last run goes on. The new one runs beside it.</p>}
+      {isRunning && <p>The last run has not ended. The new one runs in addition to it.</p>}
     </Dialog>
   );
 }

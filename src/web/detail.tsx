@@ -176,7 +176,7 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
   const ready = conditionOf(deployment.conditions, 'Ready');
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
   return (
-    <section class={`verdict ${tone}`} aria-label="How it is" aria-live="polite">
+    <section class={`verdict ${tone}`} aria-label="Status" aria-live="polite">
       <p>
         <span class="hidden">
           {[deployment.status, phaseOf(deployment), tone === 'good' ? wordOf(deployment) : undefined]

@@ -141,7 +141,7 @@ it('of a cluster that does not report, parts are as they were, with the time sin
 
 it.each<[string, Partial<Revision>, string[]]>([
   ['nobody and nothing', {}, []],
-  ['a caller', { requested_by: 'anna' }, ['asked for by anna']],
+  ['a caller', { requested_by: 'anna' }, ['requested by anna']],
   ['a message without an author', { commit_message: 'Faster' }, ['the commit says: Faster']],
   [
     'a file',

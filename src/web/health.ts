@@ -114,7 +114,7 @@ export function noticesOf({
   const fields = file?.fields.map(({ field }) => field).join(', ');
   const left = file?.not_taken.join(', ');
   return [
-    by !== null && `asked for by ${by}`,
+    by !== null && `requested by ${by}`,
     commit !== '' && `the commit says: ${commit}`,
     file !== null && `${file.path} gave ${fields || 'nothing'}${left ? `; not taken: ${left}` : ''}`,
   ].filter((notice) => notice !== false);

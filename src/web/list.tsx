@@ -145,7 +145,7 @@ function Table({ rows, isStale }: { readonly rows: readonly Deployment[]; readon
     <table class="list" role="table" aria-labelledby="deployments" aria-busy={isStale}>
       <thead role="rowgroup">
         <tr role="row">
-          {['Name', 'Status', 'What it waits for or what is wrong', 'Runs', 'Pods', 'Age', 'Address'].map((title) => (
+          {['Name', 'Status', 'Details', 'Runs', 'Pods', 'Age', 'Address'].map((title) => (
             <th key={title} role="columnheader" scope="col">
               {title}
             </th>
@@ -209,8 +209,8 @@ function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
     <div class="empty">
       <h2>There is no deployment yet</h2>
       <p>
-        <a href={NEW}>Make the first one here</a>, with kubectl, or over HTTP. <code>TOKEN</code> is the token that you
-        signed in with; any image that listens on port 8000 and answers <code>GET /ok</code> with 200 will do.
+        <a href={NEW}>Create the first one here</a>, with kubectl, or over HTTP. <code>TOKEN</code> is the token that
+        you signed in with; any image that listens on port 8000 and answers <code>GET /ok</code> with 200 will do.
       </p>
       <pre tabIndex={0} aria-label="Commands">
         {`curl -X POST "${API_URL}/v2/deployments?fieldValidation=Strict" \\

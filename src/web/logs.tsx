@@ -157,7 +157,7 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
     <>
       <Asking of={followed} what="The lines" />
       {followed.value?.isTruncated && (
-        <p class="sub">There may be more than is shown: reading ended at a limit, or a node did not answer.</p>
+        <p class="sub">Lines may be missing: reading ended at a limit, or a node did not answer.</p>
       )}
       <div
         class="log"

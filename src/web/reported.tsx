@@ -1,4 +1,4 @@
-// What the cluster reports of a deployment: its pods with their restarts, and the newest events. It is asked for by a button: these
+// What the cluster reports of a deployment: its pods with their restarts, and the newest events. It is requested by a button: these
 // are lists of the API server, which it would have to read again and again.
 
 import type { VNode } from 'preact';

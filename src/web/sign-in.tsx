@@ -219,7 +219,7 @@ export function Relayed(): VNode {
   }, []);
   return (
     <section class="sign-in" role="status">
-      <h1>Go on in the other tab</h1>
+      <h1>Continue in the other tab</h1>
       <p>It has the answer. This tab can be closed.</p>
     </section>
   );

@@ -73,8 +73,8 @@ export function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode 
     .map(({ name, prefix }) => ({
       name,
       fields: [
-        { name: `${prefix}min_scale`, label: prefix === '' ? 'Fewest pods' : `Fewest ${name} pods` },
-        { name: `${prefix}max_scale`, label: prefix === '' ? 'Most pods' : `Most ${name} pods` },
+        { name: `${prefix}min_scale`, label: prefix === '' ? 'Minimum pods' : `Minimum ${name} pods` },
+        { name: `${prefix}max_scale`, label: prefix === '' ? 'Maximum pods' : `Maximum ${name} pods` },
       ],
     }));
   const fields = parts.flatMap((part) => part.fields);

@@ -38,7 +38,7 @@ export function baseImageFor(language: Language, config: Readonly<WorkflowConfig
   if (!ImageReference.safeParse(image).success)
     throw new PlanFailure(
       'BaseImageMissing',
-      `The platform's base image for ${TITLES[language]} is ${shown(image)}, which is no image reference. Ask its administrator to correct the setting.`,
+      `The platform's base image for ${TITLES[language]} is ${shown(image)}, which is not an image reference. Ask its administrator to correct the setting.`,
     );
   return {
     image,
@@ -56,7 +56,7 @@ function ownImage(image: string, version: string, distro: string): string {
   if (!ImageReference.safeParse(image).success)
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `base_image is ${shown(image)}, which is no image reference such as registry.example.com/team/base, with the path in lower case.`,
+      `base_image is ${shown(image)}, which is not an image reference such as registry.example.com/team/base, with the path in lower case.`,
     );
   const last = image.slice(image.lastIndexOf('/') + 1);
   if (/[:@]/.test(last)) return image;

@@ -176,7 +176,7 @@ function issueText(issue: z.core.$ZodIssue, root: object): string {
   if (found === undefined) return `${key} is missing`;
   if (issue.code === 'invalid_type')
     return `${key} must be ${EXPECTED[issue.expected] ?? issue.expected}, not ${nameOfType(found)}`;
-  if (issue.code === 'invalid_key') return `${key} is no valid name for an environment variable`;
+  if (issue.code === 'invalid_key') return `${key} is not a valid name for an environment variable`;
   if (issue.code === 'invalid_value')
     return `${key} must be one of ${issue.values.map((one) => String(one)).join(', ')}`;
   if (issue.code === 'invalid_union') return unionText(key, found);
@@ -199,7 +199,7 @@ function envText(found: unknown): string {
     return `env must be an object of variables or the name of a file, not ${nameOfType(found)}`;
   const entries = Object.entries(found);
   const name = entries.find(([variable]) => !VariableName.safeParse(variable).success)?.[0];
-  if (name !== undefined) return `env has ${shown(name)}, which is no valid name for an environment variable`;
+  if (name !== undefined) return `env has ${shown(name)}, which is not a valid name for an environment variable`;
   const [variable = '', value] = entries.find(([, one]) => typeof one !== 'string') ?? [];
   return `env.${variable} must be text in quotes, not ${nameOfType(value)}`;
 }

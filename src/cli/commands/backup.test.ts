@@ -84,7 +84,7 @@ it('asks for a base backup', async () => {
 it.each([
   ['without backups', {}, /^shop has no database yet/],
   ['without a database', { sourceConfig: { runtime: { database: 'none' } } }, /has no database/],
-  ['without an archive', ASKS, /No archive of shop is asked for/],
+  ['without an archive', ASKS, /shop has no archive/],
 ])('a deployment %s is refused, and nothing is created', async (what, spec, words) => {
   const ran = await backUp(what === 'without an archive' ? ['shop', '--archive'] : ['shop'], [], spec);
   expect([ran.code, ran.err, ran.operations]).toEqual([1, expect.stringMatching(words), []]);

@@ -98,7 +98,7 @@ describe('scale', () => {
       const { code, err, cli } = await scaled([`${part}=1`], workers);
       expect([code, err, cli.written()]).toEqual([
         1,
-        `"${part}" is no part of shop with a scale. It has server, constructor, mailer. A scale of queue or orchestrator would begin that part.`,
+        `"${part}" cannot be scaled. Parts of shop that can: server, constructor, mailer. A scale of queue or orchestrator would start that part.`,
         [],
       ]);
     },
@@ -112,10 +112,10 @@ describe('scale', () => {
   });
 
   it.each([
-    [['3'], /^"3" is no scale\. Write PART=N or PART=N\.\.M/],
-    [['server=x'], /^"server=x" is no scale\./],
-    [['server=-1'], /^"server=-1" is no scale\./],
-    [['server=1..'], /is no scale/],
+    [['3'], /^"3" is not a scale\. Write PART=N or PART=N\.\.M/],
+    [['server=x'], /^"server=x" is not a scale\./],
+    [['server=-1'], /^"server=-1" is not a scale\./],
+    [['server=1..'], /is not a scale/],
     [['server=3..1'], /the maximum must not be below the minimum/],
     [['queue=1', 'queue=2'], /^queue is set twice\.$/],
     [['--max', '3'], /^--max needs --replicas/],
@@ -220,7 +220,7 @@ describe('restart', () => {
     const name = REVISION.metadata.name;
     const GO_BACK = 'To have the values of shop--99999999 instead: kubectl davit rollback shop --to shop--99999999';
     const WHY = 'Why it failed: kubectl davit status shop';
-    const BUILD = 'To build the newest commit, ask for a new revision (docs/deploy.md, "Asking for a revision").';
+    const BUILD = 'To build the newest commit, create a new revision (docs/deploy.md, "Asking for a revision").';
 
     it.each<[string, object, object[], string]>([
       [
@@ -487,7 +487,7 @@ describe('exec', () => {
       err: 'shop has no pod of postgres. See: kubectl davit status shop',
     });
     expect(await runCli(['exec', 'shop', '-c', 'beta', '--', 'ls'], world)).toMatchObject({
-      err: '"beta" is no part of shop. Did you mean beat? It has server, beat, postgres, redis.',
+      err: '"beta" is not a part of shop. Did you mean beat? It has server, beat, postgres, redis.',
     });
   });
 
@@ -507,7 +507,7 @@ describe('exec', () => {
     });
     expect(ran).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^"nope" is no part of shop\. It has server, mailer, postgres, redis\.$/),
+      err: expect.stringMatching(/^"nope" is not a part of shop\. It has server, mailer, postgres, redis\.$/),
     });
   });
 });

@@ -48,7 +48,7 @@ const ACTS = {
   },
   'delete-previous': {
     action: 'DeletePrevious',
-    does: 'loses a database that it does not use any more, with all of its data.',
+    does: 'will lose a database that it no longer uses, with all of its data.',
   },
 } as const satisfies Readonly<Record<string, Act>>;
 type Word = keyof typeof ACTS;

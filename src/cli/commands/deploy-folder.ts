@@ -83,7 +83,7 @@ function interruptedSentence({ created, name, revision }: DeployProgress, sugges
   const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
   if (name === undefined) return `Nothing was deployed.${left}`;
   if (revision === undefined) return `The upload may be deployed. To see: ${PROGRAM} status ${name}${suggested}`;
-  return `The build goes on. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
+  return `The build continues. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
 }
 
 /** What a deploy of a folder and one of an image have in common. */

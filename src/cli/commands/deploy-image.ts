@@ -34,7 +34,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   onInterrupt(() =>
     progress.name === undefined
       ? 'Nothing was deployed.'
-      : `The rollout goes on. To follow it: ${PROGRAM} wait ${progress.name}${suggested}`,
+      : `The rollout continues. To follow it: ${PROGRAM} wait ${progress.name}${suggested}`,
   );
   const set = image === undefined ? [] : [{ flag: '--image', field: 'image_uri', value: image }];
   const options = await givenOptions(context, { file, set, seconds });

@@ -158,7 +158,7 @@ export async function revoke(kubectl: Kubectl, name: string): Promise<Done> {
   const namespace = hubNamespaceOf(await readListener(kubectl, name));
   await kubectl(['delete', 'secret', LISTENER_TOKEN, `--namespace=${namespace}`, '--ignore-not-found']);
   return {
-    says: `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: ${PROGRAM} listener join ${name}`,
+    says: `The credentials of listener ${name} become invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: ${PROGRAM} listener join ${name}`,
     result: { name, revoked: true },
   };
 }

@@ -263,7 +263,7 @@ describe('logs without a line', () => {
       'of a part that it does not have',
       ['-c', 'beta'],
       {},
-      '"beta" is no part of shop. Did you mean beat? It has server, beat, postgres, redis.',
+      '"beta" is not a part of shop. Did you mean beat? It has server, beat, postgres, redis.',
     ],
     [
       'of a task',

@@ -28,7 +28,7 @@ export const runCommand: Command = {
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
     ...API_FLAGS,
   ],
-  about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
+  about: `The pod has image, variables, volumes, service account and sizes of the server, and is not part of the deployment. The exit
 code is that of the command, or 124 if it was ended for its time. Its output is printed as lines of text, each of at most 64 KiB. The command is never repeated. After Ctrl-C it continues; kubectl delete job ends it.
 
   PROGRAM run shop -- python manage.py clearsessions

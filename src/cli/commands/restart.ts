@@ -16,7 +16,7 @@ the running image stays, and its Deployments are restarted as kubectl rollout re
 PostgreSQL and Redis are not restarted.`,
   changes: {
     nothing: 'Nothing was restarted.',
-    sent: ([name = '']) => `The restart goes on. To follow it: ${PROGRAM} wait ${name}`,
+    sent: ([name = '']) => `The restart continues. To follow it: ${PROGRAM} wait ${name}`,
   },
   async run(context) {
     const [name = ''] = context.words;

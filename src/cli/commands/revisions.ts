@@ -39,7 +39,7 @@ export const diffCommand: Command = {
   ],
   flags: [OUTPUT, ...API_FLAGS],
   about: `A revision is named by its name or by the beginning of its id. TO is the newest one by default, and FROM the one before it.
-The scale is no part of a revision. Values of variables of init containers and sidecars are not shown.`,
+The scale is not part of a revision. Values of variables of init containers and sidecars are not shown.`,
   async run(context) {
     const [name = '', from, to] = context.words;
     const api = await context.api();

@@ -81,8 +81,8 @@ function checkParts(deployment: Deployment, scales: Scales): void {
   const unknown = [...scales.keys()].find((part) => !isScaledPart(part) && !own.includes(part));
   if (unknown === undefined) return;
   const others = SCALED_PARTS.filter((part) => !own.includes(part));
-  const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would begin that part.`;
-  throw new Failure(`"${unknown}" is no part of ${deployment.name} with a scale. It has ${own.join(', ')}.${begins}`);
+  const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would start that part.`;
+  throw new Failure(`"${unknown}" cannot be scaled. Parts of ${deployment.name} that can: ${own.join(', ')}.${begins}`);
 }
 
 /** The parts with a scale: those that Davit knows come first. */
@@ -107,7 +107,7 @@ function scalesOf(words: readonly string[]): Scales {
   for (const word of words) {
     const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(word) ?? [];
     if (least === '')
-      throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
+      throw new Misuse(`"${word}" is not a scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
     if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
     if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: the number of pods must be at most ${MOST_PODS}.`);

@@ -93,11 +93,15 @@ describe('secrets', () => {
   it.each<[string, string[], RegExp]>([
     ['no name', ['set', 'API_KEY=canary'], /^Which deployment\? kubectl davit secrets NAME list\|set\|unset \[KEY\]$/],
     ['no name, and the value as a word', ['set', 'API_KEY', 'canary'], /^Which deployment\?/],
-    ['no action', ['shop', 'API_KEY=canary'], /^"API_KEY=…" is none of list, set, unset\. kubectl davit secrets NAME/],
+    [
+      'no action',
+      ['shop', 'API_KEY=canary'],
+      /^"API_KEY=…" must be one of list, set, unset\. kubectl davit secrets NAME/,
+    ],
     [
       'an action that is misspelt',
       ['shop', 'sett', 'API_KEY'],
-      /^"sett" is none of list, set, unset\. Did you mean set\?/,
+      /^"sett" must be one of list, set, unset\. Did you mean set\?/,
     ],
     [
       'a value as a word',

@@ -144,10 +144,10 @@ describe('the tree', () => {
     const words = 'A newer revision replaced this one before it was deployed. Until then: x'.padEnd(900, 'x');
     const [good, skipped] = [revision(1, 'DEPLOYED'), revision(2, 'SKIPPED', words)];
     const fine = tree({
-      deployment: tasks('True', 'NoTaskFailed', 'The last run of no task has failed.'),
+      deployment: tasks('True', 'NoTaskFailed', "No task's last run failed."),
       revisions: [good, skipped],
     }).join('\n');
-    expect(fine).toContain('ok TasksReady: The last run of no task has failed.\n');
+    expect(fine).toContain("ok TasksReady: No task's last run failed.\n");
     expect(fine).toMatch(/shop--22222222 {2}SKIPPED {2}app:2\. A newer revision .* Until then: x{80,90}…$/m);
     const failed = tree({
       deployment: tasks('False', 'TaskFailed', 'Task clean failed.'),

@@ -70,7 +70,7 @@ it.each<[string, string, string, string]>([
     'shop is being scaled. To follow it: kubectl davit wait shop',
   ],
   ['env shop set A=1', 'PATCH', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
-  ['restart shop', 'POST', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
+  ['restart shop', 'POST', 'Nothing was restarted.', 'The restart continues. To follow it: kubectl davit wait shop'],
   [
     `rollback shop --to ${OLD.spec.id}`,
     'POST',

@@ -53,7 +53,7 @@ describe('a deployment that is not there', () => {
       'There is no deployment shpo in namespace other. To list all: kubectl davit status --namespace=other',
     ],
     [
-      'is asked for by a caller who may look at nothing else',
+      'is requested by a caller who may look at nothing else',
       {},
       [],
       'There is no deployment shpo in namespace team. To list all: kubectl davit status',
@@ -74,7 +74,7 @@ describe('a deployment that is not there', () => {
       'is asked for in one that is no tenant',
       { labels: {} },
       [],
-      'Namespace team is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace team davit.dev/tenant=true',
+      'Namespace team is not a tenant, so Davit runs nothing in it. A cluster administrator can make it one: kubectl label namespace team davit.dev/tenant=true',
     ],
   ])('%s', async (_what, stage, args, says) => {
     const ran = await runCli(['exec', 'shpo', ...args, '--', 'true'], { kubectl: cluster(stage) });
@@ -98,7 +98,7 @@ describe('the list of a namespace without deployments', () => {
     else cli.kube.seed(NAMESPACES, { ...there, metadata: { ...there?.metadata, labels } } as KubeObject);
     return cli;
   };
-  const unusable = /^Namespace team is not there, is no tenant, or you have no role there\. /;
+  const unusable = /^Namespace team does not exist, is not a tenant, or you have no role there\. /;
 
   it.each<[what: string, labels: object | null, code: number, err: RegExp]>([
     ['that is a tenant', TENANT, 0, /^There is no deployment in namespace team yet\.\nTo deploy a folder: /],
@@ -122,7 +122,7 @@ describe('the list of a namespace without deployments', () => {
 
 describe('a namespace whose deployments the caller may not read', () => {
   const says =
-    'Namespace default is not there, is no tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.';
+    'Namespace default does not exist, is not a tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.';
   /** As kubectl says it. */
   const refusing: Kubectl = async ([verb = '', resource = '', name = '']) => {
     if (verb !== 'get') throw new Failure('Error from server (Forbidden): you may not');

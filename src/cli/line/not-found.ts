@@ -75,7 +75,7 @@ async function namespaceTrouble(kubectl: Kubectl, namespace: string): Promise<st
   if (text.trim() === '') return `There is no namespace ${namespace}. Name another one with --namespace.`;
   const { metadata } = JSON.parse(text) as KubeObject;
   if (metadata.labels?.[TENANT_LABEL] === 'true') return undefined;
-  return `Namespace ${namespace} is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;
+  return `Namespace ${namespace} is not a tenant, so Davit runs nothing in it. A cluster administrator can make it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;
 }
 
 interface Contexts {

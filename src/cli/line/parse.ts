@@ -136,7 +136,7 @@ function checkWords(command: Command, words: readonly string[]): void {
     if (word !== undefined && names === 'deployment') needName(word, shown);
     if (word !== undefined && choices?.includes(word) === false)
       throw new Misuse(
-        `"${repeatable(word)}" is none of ${choices.join(', ')}.${meant(word, choices)} ${PROGRAM} ${synopsis(command)}`,
+        `"${repeatable(word)}" must be one of ${choices.join(', ')}.${meant(word, choices)} ${PROGRAM} ${synopsis(command)}`,
       );
   }
 }

@@ -90,9 +90,9 @@ describe('a command line', () => {
       ['diff', 'shop', 'a', 'b', 'c'],
       /^Usage: kubectl davit diff NAME \[FROM\] \[TO\]\. Unexpected: "c"\.$/,
     ],
-    ['an unknown action', ['secrets', 'shop', 'add'], /^"add" is none of list, set, unset\./],
+    ['an unknown action', ['secrets', 'shop', 'add'], /^"add" must be one of list, set, unset\./],
     ['no action', ['listener'], /^Which action\? kubectl davit listener join\|revoke NAME$/],
-    ['an unknown shell', ['completion', 'fish'], /^"fish" is none of bash, zsh, kubectl\./],
+    ['an unknown shell', ['completion', 'fish'], /^"fish" must be one of bash, zsh, kubectl\./],
     [
       'a name that no deployment has',
       ['wait', 'Shop'],

@@ -7,5 +7,5 @@ export const EXIT_CODES = {
   misused: { code: 2, short: 'wrong use' },
   undecided: { code: 124, short: 'not decided in time' },
   interrupted: { code: 130, short: 'Ctrl-C' },
-  unread: { code: 141, short: 'nobody reads the output any more' },
+  unread: { code: 141, short: 'the output is no longer read' },
 } as const;

@@ -216,7 +216,7 @@ function parsed<T>(body: string, server: string): T {
   try {
     return (body === '' ? undefined : JSON.parse(body)) as T;
   } catch {
-    throw new Failure(`${server} answered with something that is no JSON. Is it the address of Davit's HTTP API?`);
+    throw new Failure(`${server} answered with something that is not JSON. Is it the address of Davit's HTTP API?`);
   }
 }
 
@@ -232,7 +232,7 @@ function sentenceOf({ status, body }: Answer, { server, namespace }: Pick<Connec
 
 /** For a caller who cannot know which of these it is. */
 export function unusableSentence(namespace: string): string {
-  return `Namespace ${namespace} is not there, is no tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.`;
+  return `Namespace ${namespace} does not exist, is not a tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.`;
 }
 
 /** What the answer calls by the names of HTTP. */

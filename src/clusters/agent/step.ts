@@ -264,7 +264,7 @@ export interface Outcome {
   readonly rejection?: Rejection | undefined;
   /** The cluster has no copy of a work that it rejects. */
   readonly absent?: boolean;
-  /** The cluster has nothing of it any more. */
+  /** Nothing of it is left in the cluster. */
   readonly gone?: boolean;
 }
 

@@ -148,7 +148,7 @@ async function remove(
     if (!(error instanceof Forbidden)) throw error;
     return {
       reason: 'NamespaceNotAllowed',
-      message: `The API server of the cluster does not let the agent delete what is in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). There: have listener.namespaces contain it, and see what its policies deny.`,
+      message: `The API server of the cluster does not let the agent delete what is in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). In that cluster, add it to listener.namespaces, and check which of its policies deny this.`,
     };
   }
 }

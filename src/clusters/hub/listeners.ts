@@ -134,7 +134,7 @@ function surplus(listener: Listener, perTenant: number): Contact {
   return disconnected(
     listener,
     'TooManyListeners',
-    `Namespace ${listener.metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or have settings.listeners.perTenant raised.`,
+    `Namespace ${listener.metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or ask the platform team to raise settings.listeners.perTenant.`,
   );
 }
 

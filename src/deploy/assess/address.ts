@@ -120,7 +120,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
     case 'not allowed':
       return stalled(
         'HostNotAllowed',
-        `This tenant may not claim ${outcome.host}. It may claim ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
+        `This tenant may not claim ${outcome.host}. It may claim ${outcome.allowed}. Change custom_url, or ask the platform team to add the host to the namespace's annotation.`,
       );
     case 'taken':
       return stalled(
@@ -142,7 +142,7 @@ function checkHeldAddress(observed: Observed, host: string, refusals: readonly A
   if (!object && observed.addressKindMissing)
     return stalled(
       'GatewayApiMissing',
-      `The cluster has no HTTPRoutes, which ${host} needs. Have the Gateway API installed.`,
+      `The cluster has no HTTPRoutes, which ${host} needs. Ask the platform team to install the Gateway API.`,
     );
   if (!object) return notObserved(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);

@@ -176,7 +176,7 @@ function noPlugin({ observed }: Seen): Entry | undefined {
 export function pluginMissing(what: string): Entry {
   return stalled(
     'ArchivePluginMissing',
-    `The deployment ${what}, and this platform has no kind ObjectStore of CloudNativePG's Barman Cloud plugin. Whoever runs the platform can have the plugin installed; it then goes on automatically.`,
+    `The deployment ${what}, and this platform has no kind ObjectStore of CloudNativePG's Barman Cloud plugin. The platform team can install the plugin; the deployment then continues automatically.`,
   );
 }
 

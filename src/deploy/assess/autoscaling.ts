@@ -42,7 +42,7 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
     if (active.status !== 'True')
       return fail(
         'MetricsMissing',
-        `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Have metrics-server installed, or run kubectl describe hpa ${name}.`,
+        `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Install metrics-server, or run kubectl describe hpa ${name}.`,
       );
   }
   if (asksForDepth && roles.includes('queue')) return checkDepth(observed, byDepth);
@@ -54,7 +54,7 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   if (!byDepth)
     return fail(
       'KedaMissing',
-      'The number of queue workers follows CPU and memory, if the cluster has metrics, because this platform has no KEDA for queue_depth. Whoever runs the platform can install KEDA; settings.keda.enabled must not be false.',
+      'The number of queue workers follows CPU and memory, if the cluster has metrics, because this platform has no KEDA for queue_depth. The platform team can install KEDA; settings.keda.enabled must not be false.',
     );
   const name = observed.names.queue;
   const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;

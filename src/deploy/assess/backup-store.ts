@@ -11,7 +11,7 @@ type Make = (reason: 'BackupStoreMissing' | 'BackupCredentialsMissing', message:
 /** `so`: what cannot be done. `then`: what follows, or what to do instead, with its punctuation. */
 export function storeMissing({ backupStore }: Observed, make: Make, so: string, then: string): Entry | undefined {
   if (backupStore !== undefined) return undefined;
-  const message = `This platform has no store for backups, so ${so}. Have settings.backups.store set${then}.`;
+  const message = `This platform has no store for backups, so ${so}. Ask the platform team to set settings.backups.store${then}.`;
   return make('BackupStoreMissing', message);
 }
 

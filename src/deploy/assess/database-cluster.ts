@@ -121,7 +121,7 @@ export function cloudNativePgMissing(observed: ObservedChildren): ActionFailure 
     reason: 'CloudNativePgMissing',
     ref: { kind: 'Cluster', name: observed.names.postgres },
     message:
-      'PostgreSQL of this deployment is a Cluster of CloudNativePG, and this platform has no CloudNativePG. Whoever runs the platform can install it (settings.database.cloudNativePg.enabled must not be false), and the deployment then continues automatically. If its database has never had data, driver pod needs no CloudNativePG: source_config.database.driver.',
+      'PostgreSQL of this deployment is a Cluster of CloudNativePG, and this platform has no CloudNativePG. The platform team can install it (settings.database.cloudNativePg.enabled must not be false), and the deployment then continues automatically. If its database has never had data, driver pod needs no CloudNativePG: source_config.database.driver.',
   };
 }
 

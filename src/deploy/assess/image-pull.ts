@@ -37,11 +37,11 @@ export function adviceOnProcessor(words: string): string | undefined {
 
 /** The first cause that fits. containerd says "not found" also of what it has found and cannot use. */
 const ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
-  [/no space left on device/, "The node's disk is full: have it freed. The pull is tried again automatically."],
+  [/no space left on device/, "The node's disk is full. Free space on it. The pull is tried again automatically."],
   [/no match(?:ing manifest)? for platform|no matching manifest/, OTHER_PROCESSOR],
   [
     /unexpected media type|failed to (?:extract|unpack)|failed size validation|unexpected commit digest|mismatched image rootfs|invalid (?:checksum|tar header|character)|unexpected end of JSON|cannot unmarshal|manifest.*(?:exceeds|too large)/,
-    'What the registry has is no image that the node can use: build and push it again.',
+    'The node cannot use the image from the registry. Build and push it again.',
   ],
   [
     /\b429 |toomanyrequests|\b50[0-4] [A-Z]/,

@@ -143,7 +143,7 @@ export function checkMigration(
   if (earlier)
     return fail(
       'Migrating',
-      `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows. To end it: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
+      `The migration of revision ${earlier.spec.id} is still running, and Davit waits for it to finish: ${follow(observed, earlier)}. The latest revision follows. To end it: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
     );
   if (migration.is === 'done' || migration.is === 'asleep') return undefined;
   const refused = failures.find(rollsNothing) ?? failureOfKind('Job', failures);
@@ -165,7 +165,7 @@ export function migrationLost(observed: ObservedRecord, { spec: { id } }: AppRev
   return {
     reason: 'MigrationFailed',
     ref: { kind: 'Job', name },
-    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then ask for a new revision, which migrates again. ${whatServes(observed)}`,
+    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then create a new revision, which migrates again. ${whatServes(observed)}`,
   };
 }
 

@@ -146,7 +146,7 @@ it.each([
     name: 'a tainted node',
     pods: [unscheduled('0/1 nodes are available: 1 node(s) had untolerated taint {gpu: }.')],
     reason: 'Unschedulable',
-    says: 'Have the taint removed or tolerated',
+    says: 'Remove the taint, tolerate it',
   },
   {
     name: 'a claim that is not bound',
@@ -207,15 +207,15 @@ const PULLS = [
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed to unpack image on snapshotter overlayfs: unexpected media type text/html for sha256:04a7: not found',
-    'What the registry has is no image that the node can use: build and push it again.',
+    'The node cannot use the image from the registry. Build and push it again.',
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed to extract layer sha256:04a7: invalid tar header',
-    'What the registry has is no image that the node can use: build and push it again.',
+    'The node cannot use the image from the registry. Build and push it again.',
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed commit on ref "layer-sha256:04a7": unexpected commit digest sha256:05, expected sha256:04a7: failed precondition',
-    'What the registry has is no image that the node can use: build and push it again.',
+    'The node cannot use the image from the registry. Build and push it again.',
   ],
   [
     'failed to extract layer sha256:04a7: write /var/lib/containerd/a: no space left on device',

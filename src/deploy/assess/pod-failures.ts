@@ -289,7 +289,7 @@ const PLACE_ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
     /were unschedulable|unschedulable:|node\.kubernetes\.io\/unschedulable/,
     'A node is cordoned: kubectl uncordon NODE, or add a node.',
   ],
-  [/untolerated taint|had taint/, 'Have the taint removed or tolerated (placement, tolerations), or add a node.'],
+  [/untolerated taint|had taint/, 'Remove the taint, tolerate it (placement, tolerations), or add a node.'],
   [
     /node affinity|node selector|topology spread/,
     'Correct the placement (node selector, affinity), or add a node that matches it.',

@@ -91,7 +91,7 @@ function templateNotFound({ observed, settings }: Seen): Entry | undefined {
   if (missing.length === 0) return undefined;
   return stalled(
     'TemplateNotFound',
-    `No template offers ${listed(missing)}. Choose one of kubectl get apptemplates -n ${settings.organizationNamespace}, or have it added; the deployment then continues automatically.`,
+    `No template offers ${listed(missing)}. Choose one of kubectl get apptemplates -n ${settings.organizationNamespace}, or ask the platform team to add it; the deployment then continues automatically.`,
   );
 }
 

@@ -240,7 +240,7 @@ describe('TasksReady', () => {
   const bad = { children: [job(1, FAILED)], pods: [podOf(1, 'Failed', exits(3, 'no such table'))] };
   const badLater = { children: [job(3, FAILED)], pods: [podOf(3, 'Failed', exits(3, 'no such table'))] };
   it.each<[reason: string, given: Given, says: RegExp]>([
-    ['nothing has run yet', {}, /^pass NoTaskFailed The last run of no task has failed\.$/],
+    ['nothing has run yet', {}, /^pass NoTaskFailed No task's last run failed\.$/],
     [
       'the last run failed',
       bad,

@@ -150,7 +150,7 @@ export function checkTasks({ record: { metadata }, names: of }: ObservedChildren
   const pending = tasks.find(({ state }) => state === 'Pending');
   if (pending) return unknown('NotObserved', `Task ${pending.name}: ${pending.message}`);
   const suspended = tasks.find(({ state }) => state === 'Suspended');
-  return pass('NoTaskFailed', `The last run of no task has failed.${suspended ? ` ${suspended.message}` : ''}`);
+  return pass('NoTaskFailed', `No task's last run failed.${suspended ? ` ${suspended.message}` : ''}`);
 }
 
 function newestJobFirst(a: Job, b: Job): number {

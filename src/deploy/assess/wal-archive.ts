@@ -81,7 +81,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   noPluginForArchive,
   ({ observed }) => storeMissing(observed, fail, 'nothing is archived', '; the archive then begins automatically'),
   archiveRefused,
-  ({ observed }) => keysMissing(observed, fail, 'nothing can be archived', '; the archive then goes on automatically'),
+  ({ observed }) => keysMissing(observed, fail, 'nothing can be archived', '; archiving then continues automatically'),
   pluginAway,
   notArchiving,
   baseBackupFailed,
@@ -110,7 +110,7 @@ function notArchivable({ observed, latest }: Seen): Entry | undefined {
   if (shown === undefined || shown.spec.resolved.postgres?.driver === 'cloudnative-pg') return undefined;
   return fail(
     'ArchiveNotPossible',
-    'The database is no Cluster of CloudNativePG, and Davit archives no other. Remove source_config.database.archive, or move the database: kubectl davit database move.',
+    'The database is not a Cluster of CloudNativePG, and Davit archives no other. Remove source_config.database.archive, or move the database: kubectl davit database move.',
   );
 }
 

@@ -110,13 +110,13 @@ describe('an error has its place', () => {
       'runtime:\n\tport: 80\n',
       ['2:1: A tab indents this line. YAML is indented with spaces: replace the tab.'],
     ],
-    ['a key twice', 'name: a\nname: b\n', ['2:1: This key stands twice. Remove one of them.']],
+    ['a key twice', 'name: a\nname: b\n', ['2:1: This key appears twice. Remove one of them.']],
     [
       'two keys twice, in one map',
       'name: a\nsource: b\nname: c\nsource: d\n',
-      ['3:1: This key stands twice. Remove one of them.', '4:1: This key stands twice. Remove one of them.'],
+      ['3:1: This key appears twice. Remove one of them.', '4:1: This key appears twice. Remove one of them.'],
     ],
-    ['a key that is no text', '? [a]\n: 1\n', ['1:3: This key is not a text. Write it as a plain word.']],
+    ['a key that is no text', '? [a]\n: 1\n', ['1:3: This key is not a string. Write it as a plain word.']],
     [
       'a second document',
       'name: a\n---\nname: b\n',
@@ -126,7 +126,7 @@ describe('an error has its place', () => {
       'a line of a shell before it',
       '# notes\n$ kubectl davit export shop\n# Written.\nname: shop\nsource: external_docker\nruntime:\n  port: 1\n',
       [
-        '2:1: This line is no field such as "name: shop". Remove it.',
+        '2:1: This line is not a field such as "name: shop". Remove it.',
         expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
       ],
     ],

@@ -81,7 +81,7 @@ function firstErrors(errors: readonly FieldError[], most: number): FieldError[] 
 function strayLine(text: string, { contents }: Document.Parsed): FileError | undefined {
   const [, before = '', line = ''] = /^((?:[^\S\n]*(?:#[^\n]*)?\n)*)([^\n]*)/.exec(text.replace(/^\ufeff/, ' ')) ?? [];
   if (isMap(contents) || line === '' || /^(?:[^\s#][^#]*:(?:\s|$)|---)/.test(line)) return undefined;
-  return { at: before.length, message: 'This line is no field such as "name: shop". Remove it.' };
+  return { at: before.length, message: 'This line is not a field such as "name: shop". Remove it.' };
 }
 
 /** Why it is not read, as a sentence without its subject. */
@@ -144,8 +144,8 @@ function syntaxErrors(document: Document.Parsed): FileError[] {
 /** By the parser's codes, where its own words do not say what to do. */
 const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   TAB_AS_INDENT: 'A tab indents this line. YAML is indented with spaces: replace the tab.',
-  DUPLICATE_KEY: 'This key stands twice. Remove one of them.',
-  NON_STRING_KEY: 'This key is not a text. Write it as a plain word.',
+  DUPLICATE_KEY: 'This key appears twice. Remove one of them.',
+  NON_STRING_KEY: 'This key is not a string. Write it as a plain word.',
   TAG_RESOLVE_FAILED: 'Tags that begin with ! are not read. Remove it.',
 };
 

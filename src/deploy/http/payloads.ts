@@ -502,9 +502,7 @@ export const Deployment = z
       ),
     databases_kept: z
       .array(response(DatabaseOfDeployment))
-      .describe(
-        'The databases that it does not use any more and that are kept, until action DeletePrevious deletes them.',
-      ),
+      .describe('The databases that it no longer uses and that are kept, until action DeletePrevious deletes them.'),
     tag_value_ids: Tags,
     created_at: time,
     updated_at: time,

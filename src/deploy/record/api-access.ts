@@ -6,8 +6,8 @@ import type { Settings } from '../../kinds/settings.ts';
 export function apiTokenProblem(isRemote: boolean, { oauth, http }: Settings): string | undefined {
   if (isRemote) return "pods in the cluster of a listener do not reach this platform's HTTP API: remove api_token";
   if (oauth.hosts.length === 0)
-    return 'this platform gives no tokens of people: have a host added to settings.oauth.hosts, or remove api_token';
+    return 'this platform gives no tokens of people: ask the platform team to add a host to settings.oauth.hosts, or remove api_token';
   if ((http.podUrl ?? http.publicUrl) === undefined)
-    return 'this platform has no address of its HTTP API for pods: have settings.http.podUrl set, or remove api_token';
+    return 'this platform has no address of its HTTP API for pods: ask the platform team to set settings.http.podUrl, or remove api_token';
   return undefined;
 }

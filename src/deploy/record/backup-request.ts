@@ -42,7 +42,7 @@ export function backupToMake(
   const refused = whyNothingToBackUp(record);
   if (refused !== undefined) return { refused };
   if (isArchive && !hasArchive)
-    return { refused: `No archive of ${name} is asked for (source_config.database.archive). Leave out --archive.` };
+    return { refused: `${name} has no archive (source_config.database.archive). Leave out --archive.` };
   const kind = isArchive || (hasArchive && !hasBackups) ? 'base' : 'dump';
   const hindrance = backupHindrance(status?.conditions, kind);
   if (hindrance !== undefined) return { refused: `No backup of ${name} can be made now. ${hindrance}` };

@@ -27,7 +27,7 @@ export function offeredVersion({ status }: AppDeployment, driver: DatabaseDriver
 const NOT_OFFERED: Readonly<Record<DatabaseDriver, string>> = {
   pod: 'This platform has no databases of driver pod.',
   'cloudnative-pg':
-    'This platform has no CloudNativePG. Whoever runs the platform can install it, if settings.database.cloudNativePg.enabled is not false. Other drivers: kubectl davit platform.',
+    'This platform has no CloudNativePG. The platform team can install it, if settings.database.cloudNativePg.enabled is not false. Other drivers: kubectl davit platform.',
 };
 
 /** Why no database can be moved there; undefined if one can. `from`: major version of the present one, undefined where it is not known. */

@@ -59,7 +59,7 @@ function startedAgain({ name, newest: { metadata, status }, state, is, active }:
   const isRolledOut = state === 'DEPLOY_FAILED' && status?.migration?.phase !== 'Failed';
   return isRolledOut && status?.failure === undefined
     ? `${is}: its pods start again, and ${active} stays active until they are ready. ${goBackTo(name, active)}`
-    : `${is}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, ask for a new revision (docs/deploy.md, "Asking for a revision").`;
+    : `${is}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, create a new revision (docs/deploy.md, "Asking for a revision").`;
 }
 
 function whyOf(name: string): string {

@@ -24,7 +24,7 @@ const HIDDEN = /\.env\[[^[\]]*\]\.value$|^secrets\./;
 /** Characters of a shown value. */
 const LONGEST_VALUE = 60;
 
-/** Ordered by field. The scale is no part of a revision, so it is not compared. */
+/** Ordered by field. The scale is not part of a revision, so it is not compared. */
 export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
   return changesBetween(fieldsOf(from), fieldsOf(to));
 }

@@ -43,6 +43,6 @@ export function listedBackup(list: DatabaseBackupsStatus | undefined, wanted: Wa
 function unfit({ name, postgresVersion: needs }: StoredBackup, { postgresVersion: has }: Wanted): Chosen | undefined {
   if (needs === undefined || has === undefined || needs <= has) return undefined;
   return {
-    refused: `Backup ${name} is of PostgreSQL ${needs}, and the new database would have version ${has}, which is older. Choose an older backup, or have the platform's image of PostgreSQL raised.`,
+    refused: `Backup ${name} is of PostgreSQL ${needs}, and the new database would have version ${has}, which is older. Choose an older backup, or ask the platform team for a newer image of PostgreSQL.`,
   };
 }

@@ -18,7 +18,7 @@ export function unknownPart(
   if (known.includes(component) || workerIn(spec.sourceConfig.runtime, component) !== undefined) return undefined;
   const own = partsByRecord(spec.sourceConfig);
   const similar = mostSimilar(component, [...own, ...known]);
-  return `"${component}" is no part of ${metadata.name}.${similar === undefined ? '' : ` Did you mean ${similar}?`} It has ${own.join(', ')}.`;
+  return `"${component}" is not a part of ${metadata.name}.${similar === undefined ? '' : ` Did you mean ${similar}?`} It has ${own.join(', ')}.`;
 }
 
 /** Scaled parts, workers, and stores of its own. */

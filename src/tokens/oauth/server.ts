@@ -152,7 +152,7 @@ export function checkedCallback(
   if (issuer !== undefined && iss !== issuer)
     throw new GrantFailed(
       'refused',
-      iss === null ? 'The answer has no issuer (iss).' : 'The answer has another issuer (iss) than the provider.',
+      iss === null ? 'The answer has no issuer (iss).' : 'The answer came from a different server than expected (iss).',
     );
   try {
     const [as, client] = registered(provider, undefined);

@@ -323,7 +323,7 @@ function madeTwice({ history, attempts }: FacadeRun): string | undefined {
   if (records > 1) return `${records} records were made`;
   const jobs = new Set(jobsOfTask(history)).size;
   if (jobs > 1) return `${jobs} Jobs were made for one run of a task`;
-  // A revision is asked for by each attempt that was carried out: that one is made again is the caller's wish.
+  // A revision is requested by each attempt that was carried out: that one is made again is the caller's wish.
   const asked = attempts.filter(({ what }) => /^(POST|PATCH|PUT) (?!.*\/tasks\/)/.test(what)).length;
   const revisions = uids('AppRevision').size;
   return revisions > asked ? `${revisions} revisions were made, ${asked} were asked for` : undefined;

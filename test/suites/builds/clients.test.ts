@@ -142,7 +142,7 @@ describe.skipIf(!machine.ok)('clients', { timeout: 2 * BUILT_WITHIN_MS }, () => 
       const { code, out } = await running.ended;
       expect(code, out).toBe(130);
       expect(out.trim().split('\n').at(-1)).toBe(
-        'The build goes on. To follow it: kubectl davit logs agent --build --follow',
+        'The build continues. To follow it: kubectl davit logs agent --build --follow',
       );
       const followed = await davit('logs', NAME, '--build', '--follow').ended;
       expect(followed).toMatchObject({ code: 0, out: expect.stringMatching(/^#\d+ [\d.]+ asleep$/m) });

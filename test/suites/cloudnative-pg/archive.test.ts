@@ -45,7 +45,7 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
   it('waits for the plugin, and begins without a restart of the application when it is there', async () => {
     await stage.apply(record('shop', { archive: { keepDays: 2 } }));
     expect(await stage.says('shop', 'ArchiveReady', 'False', 'ArchivePluginMissing')).toContain(
-      'can have the plugin installed',
+      'can install the plugin',
     );
     await stage.says('shop', 'Ready', 'True', 'Serving');
     const pods = await podUids('shop');
@@ -100,7 +100,7 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
       moment,
       '--namespace=team',
     ]);
-    expect(stdout).toContain(`Its data is the state of ${moment}, by the archive of shop.`);
+    expect(stdout).toContain(`It begins with the state of ${moment} in the archive of shop.`);
     say(await began('copy'));
     await stage.says('copy', 'Ready', 'True', 'Serving');
     say(`the clone is READY after ${((Date.now() - since) / 1000).toFixed(1)} s`);

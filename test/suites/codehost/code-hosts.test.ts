@@ -104,7 +104,7 @@ describe.each(KINDS)('%s', (kind) => {
     ['503 twice', (_request, response) => json(response, 503, {})],
   ] as [string, Fault][])('gets over %s', async (name, fault) => {
     many(2);
-    // An App's token is asked for by POST, which is asked once.
+    // An App's token is requested by POST, which is asked once.
     let posted = kind !== 'github app';
     failing(name.endsWith('twice') ? 2 : 1, (request, response) => {
       if (request.method === 'POST') posted = true;

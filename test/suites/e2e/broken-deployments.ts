@@ -441,7 +441,7 @@ export const GROUPS: readonly Group[] = [
         reason: 'HostNotAllowed',
         title: 'An address that the tenant may no longer claim',
         what: 'The host of `custom_url` was taken out of the annotation `davit.dev/hosts` of the namespace.',
-        says: /This tenant may not claim shop\.example\.com\..*Change custom_url, or have the host added/,
+        says: /This tenant may not claim shop\.example\.com\..*Change custom_url, or ask the platform team to add the host/,
         ...STALLED,
         break: async ({ kubectl, patch, namespace }) => {
           const annotate = (hosts: string): Promise<string> =>

@@ -74,7 +74,7 @@ describe('a revision', () => {
   });
 
   it('that failed names the line, and what to do', async () => {
-    const message = 'Line 4 of the Dockerfile failed: RUN make. Correct it, then ask for a new revision.';
+    const message = 'Line 4 of the Dockerfile failed: RUN make. Correct it, then create a new revision.';
     reported('BUILD_FAILED', { phase: 'Failed', reason: 'StepFailed', message, line: 4, instruction: 'RUN make' });
     expect((await facade.call('GET', path())).body).toMatchObject({ status: 'BUILD_FAILED', status_message: message });
   });

@@ -69,7 +69,7 @@ const ofTenants = routes.filter(({ path }) => !path.startsWith('/v2/auth/'));
 const NO_TENANT =
   "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use. If you have no role in its namespace, ask for davit-viewer or davit-editor there first.";
 const NOT_THAT_TENANT =
-  "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or, if you have no role in its namespace, ask for davit-viewer or davit-editor there.";
+  'X-Tenant-Id does not name a tenant that you may use. Send the id of a tenant or the name of its namespace, or ask for the role davit-viewer or davit-editor in that namespace.';
 const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
 
 let foreign: string;

@@ -180,7 +180,7 @@ it('has no escape sequences of terminals, unless they are asked for', async () =
 
 it('of a part that the deployment does not have is 404', async () => {
   const { status, body } = await call({ component: 'beta' });
-  expect([status, body.detail]).toEqual([404, '"beta" is no part of shop. It has server, postgres, redis.']);
+  expect([status, body.detail]).toEqual([404, '"beta" is not a part of shop. It has server, postgres, redis.']);
 });
 
 it('contains the log of a container that waits to be restarted once, for which the node gives it twice', async () => {

@@ -618,7 +618,7 @@ it('warns of a token endpoint to which the platform sends no requests', async ()
   facade = await makeFacade({ oauth: { ...defaultSettings().oauth, hosts: [{ host: 'idp.example', addresses: [] }] } });
   const warning = {
     loc: ['body', 'token_url'],
-    msg: 'This platform sends no requests to tracker.example (tokenUrl). Have it added to settings.oauth.hosts.',
+    msg: 'This platform sends no requests to tracker.example (tokenUrl). Ask the platform team to add it to settings.oauth.hosts.',
     type: 'value_error',
   };
   const made = await facade.call('POST', PATH, aPayload());

@@ -115,7 +115,7 @@ describe('a tenant with a page that confirms people', () => {
     expect((await confirm({ confirmation, user_id: 'victim' })).body).toEqual({
       status: 'wrong_person',
       url: null,
-      message: 'The agent asked for access for another person than "victim". Nothing was stored.',
+      message: 'The agent asked for somebody else\'s access, not "victim"\'s. Nothing was stored.',
     });
     expect([kept('token').length, server.grants]).toEqual([before, []]);
     expect((await call(tenant, 'GET', `/v2/auth/wait/${authId}?timeout=60`)).body.status).toBe('not_found');

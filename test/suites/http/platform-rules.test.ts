@@ -68,7 +68,7 @@ it('a token for the API only where pods can get and use one', async () => {
   const at = 'body.source_config.runtime.api_token: ';
   const without = await makeFacade();
   expect(why(await without.call('POST', '/v2/deployments', body(wants())))).toEqual([
-    `${at}this platform gives no tokens of people: have a host added to settings.oauth.hosts, or remove api_token`,
+    `${at}this platform gives no tokens of people: ask the platform team to add a host to settings.oauth.hosts, or remove api_token`,
   ]);
   const made = await without.call('POST', '/v2/deployments', body({}));
   expect(why(await without.call('PATCH', `/v2/deployments/${made.body.id}`, wants()))).toHaveLength(1);
@@ -76,7 +76,7 @@ it('a token for the API only where pods can get and use one', async () => {
   const { http, oauth } = Settings.parse({ oauth: { hosts: [{ host: 'idp.example' }] } });
   const noAddress = await makeFacade({ oauth, http });
   expect(why(await noAddress.call('POST', '/v2/deployments', body(wants())))).toEqual([
-    `${at}this platform has no address of its HTTP API for pods: have settings.http.podUrl set, or remove api_token`,
+    `${at}this platform has no address of its HTTP API for pods: ask the platform team to set settings.http.podUrl, or remove api_token`,
   ]);
 
   const facade = await makeFacade({ oauth, http: { ...http, podUrl: 'https://davit-api.davit-system.svc' } });

@@ -173,6 +173,6 @@ describe('the published CLI', () => {
   it('says that there is no right', async () => {
     facade.kube.allow(({ namespace }) => namespace !== OTHER_TENANT.namespace);
     const refused = await langgraph(['list'], { LANGSMITH_TENANT_ID: OTHER_TENANT.id });
-    expect(refused).toEqual({ code: 1, out: expect.stringContaining('X-Tenant-Id names no tenant') as string });
+    expect(refused).toEqual({ code: 1, out: expect.stringContaining('X-Tenant-Id does not name a tenant') as string });
   });
 });

@@ -309,7 +309,7 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
 
 it.each([
   ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
-  ['a part is unknown', ['scale', 'shop', 'web=3'], 1, /"web" is no part of shop with a scale\. It has server/],
+  ['a part is unknown', ['scale', 'shop', 'web=3'], 1, /"web" cannot be scaled\. Parts of shop that can: server/],
   ['a number is too large', ['scale', 'shop', 'server=1000'], 2, /must be at most 100\./],
   [
     'there is no such deployment',
@@ -331,12 +331,12 @@ it.each([
   [
     'is not there',
     () => ['-n', 'nowhere'],
-    /^Namespace nowhere is not there, is no tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
+    /^Namespace nowhere does not exist, is not a tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
   ],
   [
     'is none of the caller',
     () => ['-n', tenant.namespace, '--as', 'nobody@example.com'],
-    /^Namespace cli is not there, is no tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
+    /^Namespace cli does not exist, is not a tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
   ],
 ])('lists nothing of a namespace that %s, and says that once', async (_what, flags, words) => {
   expect(await plugin('status', ...flags())).toEqual({ code: 1, out: '', err: expect.stringMatching(words) });

@@ -131,10 +131,10 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'a namespace that is no tenant',
-    says: 'Namespace nowhere is not there, is no tenant, or you have no role there.',
+    says: 'Namespace nowhere does not exist, is not a tenant, or you have no role there.',
     args: ['env', 'door', 'list'],
     http: ['GET', '/v2/deployments'],
-    httpSays: 'X-Tenant-Id names no tenant that you may use',
+    httpSays: 'X-Tenant-Id does not name a tenant that you may use',
     kubectl: [['create', '-f', '-'], aManifest({ name: 'door', namespace: 'nowhere' })],
     kubectlSays: 'namespaces "nowhere" not found',
     as: () => ({ ...team, namespace: 'nowhere' }),
@@ -153,7 +153,7 @@ const ROWS: readonly Row[] = [
   named('a name that is too long', 'a'.repeat(41), NAME_LENGTH_MESSAGE),
   {
     name: 'a part that the deployment does not have',
-    says: '"beta" is no part of door. It has server, postgres, redis.',
+    says: '"beta" is not a part of door. It has server, postgres, redis.',
     args: ['logs', 'door', '-c', 'beta'],
     http: ['POST', 'deploy_logs', { component: 'beta' }],
   },

@@ -178,7 +178,7 @@ describe('rights', () => {
     const { body } = await davit.call(other, 'POST', '/v2/deployments', aPayload('theirs'));
     const spying = { ...tenant, id: other.id };
     expect((await davit.call(spying, 'GET', `/v2/deployments/${body.id}`)).body.detail).toContain(
-      'X-Tenant-Id names no tenant that you may use',
+      'X-Tenant-Id does not name a tenant that you may use',
     );
     expect(await davit.call(tenant, 'GET', `/v2/deployments/${body.id}`)).toMatchObject({
       status: 404,

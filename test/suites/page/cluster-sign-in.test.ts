@@ -338,7 +338,7 @@ async function inAnotherTab(user: string | undefined, button = 'Log in'): Promis
   if (user !== undefined) await tab.getByLabel('User').fill(user);
   await tab.getByRole('button', { name: button }).click();
   await Promise.race([
-    tab.getByRole('heading', { name: 'Go on in the other tab' }).waitFor(),
+    tab.getByRole('heading', { name: 'Continue in the other tab' }).waitFor(),
     tab.waitForEvent('close'),
   ]).catch(() => undefined);
   await tab.close();

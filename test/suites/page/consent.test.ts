@@ -112,9 +112,9 @@ it.skipIf('missing' in here)(`leads a person to the provider and back, and shows
   expect(await accessibilityFindings(page)).toEqual([]);
   // A reload counts for nothing, and the link has ended.
   await page.reload();
-  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  await page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
   await page.goto(link.url);
-  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  await page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
   expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
   await context.close();
 });
@@ -151,7 +151,7 @@ it.skipIf('missing' in here)(`says on every page what to do, to everybody${why}`
   await page.getByRole('heading', { name: 'Access was refused' }).waitFor();
   await isGood(page, 'refused');
   await page.goto(link.url);
-  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  await page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
   await isGood(page, 'ended');
   const { body: another } = await facade.call('POST', '/v2/auth/authenticate', body);
   await page.goto(another.url);

@@ -10,7 +10,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
-import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
+import { CodeHostFailed, Forbidden, Invalid, Unavailable } from '../../../src/runtime/errors.ts';
 import { JOBS, PODS, REPLICA_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { TENANT } from '../http/facade.ts';
@@ -462,6 +462,15 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByLabel('Build on every push to the branch').check();
       await page.getByLabel('Branch, tag or commit').fill('refs/tags/v1');
       await page.getByLabel('Configuration file or Dockerfile').fill('../Dockerfile');
+      // As the API server refuses it by the rules of the definition.
+      world.facade.kube.failOn(({ verb }) =>
+        verb === 'create'
+          ? new Invalid('x', [
+              ruled('spec.sourceConfig.buildOnPush', 'buildOnPush must be false for a tag, which does not change'),
+              ruled('spec.sourceRevisionConfig.workflowConfigPath', 'must stay inside the repository: remove ..'),
+            ])
+          : undefined,
+      );
       await page.getByRole('button', { name: 'Create' }).click();
       await page.locator('#new-push-failure').getByText('Build on every push').waitFor();
       await page
@@ -637,7 +646,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     world.deploy('shop', { conditions: { Ready: missing, ReferencesResolved: missing } });
     world.deploy('cart');
     const page = await enter();
-    const verdict = page.getByLabel('How it is');
+    const verdict = page.getByLabel('Status');
     await open(page, 'shop');
     expect(await verdict.innerText()).toMatch(
       /needs attention Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
@@ -839,7 +848,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await focused(page)).toBe('Scale');
       await page.keyboard.press('Enter');
-      await tabTo(page, 'Most pods');
+      await tabTo(page, 'Maximum pods');
       await page.keyboard.press('Control+A');
       await page.keyboard.type('9');
       await page.keyboard.press('Enter');
@@ -963,7 +972,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           : undefined,
       );
       await page.getByRole('button', { name: 'Scale' }).click();
-      await page.getByLabel('Most pods').fill('4');
+      await page.getByLabel('Maximum pods').fill('4');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
       await page.getByRole('dialog').getByText('You may only look.').waitFor();
       expect(await accessibilityFindings(page)).toEqual([]);
@@ -974,10 +983,10 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       await page.getByRole('button', { name: 'Scale' }).click();
-      await page.getByLabel('Fewest pods').fill('5');
-      await page.getByLabel('Most pods').fill('2');
+      await page.getByLabel('Minimum pods').fill('5');
+      await page.getByLabel('Maximum pods').fill('2');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
-      await page.getByRole('dialog').getByText('Fewest pods must not be more than most pods.').waitFor();
+      await page.getByRole('dialog').getByText('Minimum pods must not be more than maximum pods.').waitFor();
     });
 
     it('of what somebody else has changed meanwhile is refused', async ({ world, enter }) => {
@@ -995,7 +1004,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         await route.continue();
       });
       await page.getByRole('button', { name: 'Scale' }).click();
-      await page.getByLabel('Most pods').fill('4');
+      await page.getByLabel('Maximum pods').fill('4');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
       await page.getByRole('dialog').getByText('is no longer the version').waitFor();
     });
@@ -1042,7 +1051,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
       await page.getByRole('button', { name: 'Scale' }).click();
-      await dialog.getByLabel('Most queue workers pods').fill('7');
+      await dialog.getByLabel('Maximum queue workers pods').fill('7');
       await page.keyboard.press('Enter');
       await dialog.waitFor({ state: 'detached' });
       expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ queueMaxScale: 7, cpu: 0.5 });
@@ -1066,12 +1075,15 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–3 pods').waitFor();
       const dialog = page.getByRole('dialog');
       await page.getByRole('button', { name: 'Scale' }).click();
-      await dialog.getByRole('group', { name: 'mail' }).getByLabel('Most mail pods').fill('5');
-      await dialog.getByLabel('Most beat pods').fill('2');
+      await dialog.getByRole('group', { name: 'mail' }).getByLabel('Maximum mail pods').fill('5');
+      await dialog.getByLabel('Maximum beat pods').fill('2');
+      const single = ruled('spec.sourceConfig.runtime.workers[beat]', 'a singleton has one pod: remove minScale');
+      world.facade.kube.failOn(({ verb }) => (verb === 'patch' ? new Invalid('x', [single]) : undefined));
       await page.keyboard.press('Enter');
       await dialog.getByRole('alert').getByText('runtime.workers.beat').waitFor();
       expect(workers()).toEqual(before);
-      await dialog.getByLabel('Most beat pods').fill('1');
+      world.facade.kube.failOn(() => undefined);
+      await dialog.getByLabel('Maximum beat pods').fill('1');
       await page.keyboard.press('Enter');
       await dialog.waitFor({ state: 'detached' });
       expect(workers()).toEqual({ ...before, mail: { ...before.mail, maxScale: 5 } });
@@ -1332,7 +1344,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.getByRole('button', { name: 'Run now: reindex' }).click();
       const dialog = page.getByRole('dialog', { name: 'Run reindex now' });
-      await dialog.getByText('Its last run goes on.').waitFor();
+      await dialog.getByText('The last run has not ended.').waitFor();
       await dialog.getByRole('button', { name: 'Run now' }).click();
       await dialog.getByRole('alert').getByText(message).waitFor();
       expect(world.facade.kube.objects(JOBS)).toEqual([]);
@@ -1373,7 +1385,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     const newest = page.locator('.revisions tbody tr').first().locator('.message .sub');
     await newest.first().waitFor();
     expect(await newest.allInnerTexts()).toEqual([
-      'asked for by anna@example.com',
+      'requested by anna@example.com',
       'the commit says: Berta: Carts <b>keep</b> their order',
       'deploy/davit.yaml gave nothing; not taken: env.LOG_LEVEL',
     ]);
@@ -1624,4 +1636,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
 function byAge(a: string, b: string): number {
   const order = ['search', 'checkout', 'shop', 'agent', 'nightly-report', 'old-shop'];
   return order.indexOf(a) - order.indexOf(b);
+}
+
+/** A cause in the API server's refusal by a rule. */
+function ruled(field: string, message: string): Invalid['causes'][number] {
+  return { field, message, reason: 'FieldValueInvalid' };
 }

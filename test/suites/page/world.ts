@@ -454,7 +454,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
     revisions: [{ state: 'DEPLOYING', message: 'Waits for PostgreSQL.' }],
   });
   const failed =
-    'Line 4 of the Dockerfile failed: RUN pip install -r requirements.txt. Correct it, then ask for a new revision.';
+    'Line 4 of the Dockerfile failed: RUN pip install -r requirements.txt. Correct it, then create a new revision.';
   const agent = world.deploy('agent', {
     spec: {
       source: 'internal_source',

@@ -407,7 +407,7 @@ it.each<
   ['an empty repository, or a ref that is not there', refusedBy('missing', 'ref'), 'RefNotFound', /Set repo_ref/],
   [
     'a source that is gone',
-    ends('fetch', 'SourceGone: The uploaded source is not in the registry: upload it again.'),
+    ends('fetch', 'SourceGone: The uploaded source is no longer in the registry: upload it again.'),
     'SourceGone',
     /upload it again/,
   ],
@@ -454,7 +454,7 @@ it.each<
     'a base image that is not there',
     ends('build', solving(1, `FROM ${BASE}`, `${BASE}: failed to resolve source metadata for ${BASE}: not found`)),
     'BaseImageNotFound',
-    /Line 1 .*Correct the image of this FROM/,
+    /Line 1 .*Correct the image in this FROM/,
   ],
   [
     'a registry that is down',
@@ -467,7 +467,7 @@ it.each<
       ),
     ),
     'PushFailed',
-    /Have the registry and the credential that pushes checked/,
+    /Ask the platform team to check the registry and the push credential/,
   ],
   [
     'a registry that is down when the base image is asked for',
@@ -489,7 +489,7 @@ it.each<
       'error: failed to solve: failed to push registry.example.com/x: unexpected status from PUT request: 500 Internal Server Error: write /var/lib/registry/x: no space left on device',
     ),
     'PushFailed',
-    /Have the registry and the credential that pushes checked/,
+    /Ask the platform team to check the registry and the push credential/,
   ],
   [
     'a registry that refuses',
@@ -498,7 +498,7 @@ it.each<
       'error: failed to solve: failed to push registry.example.com/x: server message: insufficient_scope: authorization failed',
     ),
     'PushFailed',
-    /Have the registry and the credential that pushes checked/,
+    /Ask the platform team to check the registry and the push credential/,
   ],
   [
     'a RUN that fills the disk of the container',

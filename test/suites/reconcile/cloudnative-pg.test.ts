@@ -128,7 +128,7 @@ it('without CloudNativePG nothing of it is made, and it goes on when the kind is
     'False CloudNativePgMissing',
     'False CloudNativePgMissing',
   ]);
-  expect(conditionIn(kube, 'Stalled')?.message).toContain('Whoever runs the platform can install it');
+  expect(conditionIn(kube, 'Stalled')?.message).toContain('The platform team can install it');
   first.stop();
   isThere = true;
   const second = await aController(kube);

@@ -403,7 +403,7 @@ describe('the next revision', () => {
     await passes(controller);
     expect([running(kube), jobs(kube).map(({ metadata }) => metadata.name)]).toEqual([1, [jobOf(kube, 2)]]);
     expect([states(kube), says(kube, 'Ready')]).toEqual([['DEPLOYED', 'SKIPPED', 'DEPLOYING'], 'False Migrating']);
-    expect(message(kube)).toContain('is let finish');
+    expect(message(kube)).toContain('Davit waits for it to finish');
     await converge(controller);
     expect([running(kube), states(kube)]).toEqual([3, ['DEPLOYED', 'SKIPPED', 'DEPLOYED']]);
     expect(jobs(kube).map(({ metadata }) => metadata.name)).toEqual([jobOf(kube, 3)]);

@@ -363,7 +363,13 @@ describe('a restore that does not come about', () => {
   });
 
   it.each([
-    ['has no store', Settings.parse({}), asking(), 'BackupStoreMissing', /Have settings\.backups\.store set/],
+    [
+      'has no store',
+      Settings.parse({}),
+      asking(),
+      'BackupStoreMissing',
+      /Ask the platform team to set settings\.backups\.store/,
+    ],
     [
       'has a database of its own nowhere',
       SETTINGS,

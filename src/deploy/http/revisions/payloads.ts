@@ -137,7 +137,7 @@ export const RevisionDiff = z
   .object({
     from: id,
     to: id,
-    changes: FieldChanges.describe('Ordered by field. The scale is no part of a revision.'),
+    changes: FieldChanges.describe('Ordered by field. The scale is not part of a revision.'),
   })
   .meta({
     id: 'RevisionDiff',

@@ -30,7 +30,7 @@ export function registerConfirm(app: App, { auth, log }: TokenNeeds, access: Acc
         if (!(await oauth.flows.takeConfirmation(found))) throw notFound();
         await oauth.flows.drop(found.flow);
         log.warn({ tenant: found.subject.tenant, provider: found.subject.provider }, 'Another person has consented');
-        const message = `The agent asked for access for another person than "${user}". Nothing was stored.`;
+        const message = `The agent asked for somebody else's access, not "${user}"'s. Nothing was stored.`;
         return { status: 'wrong_person' as const, url: null, message: printable(message) };
       }
       const name = await oauth.flows.confirm(found);

@@ -76,7 +76,7 @@ async function finished(oauth: OAuth, { taken, parameters }: Returned): Promise<
     quirksOf(provider),
   );
   if (missing.length > 0) {
-    const text = `${provider.spec.name} is connected, but has not given: ${missing.join(', ')}. The agent gets no access until it has what it asked for. Ask it again, and allow all of it.`;
+    const text = `${provider.spec.name} did not grant: ${missing.join(', ')}. Ask the agent for a new link, and allow every permission.`;
     return { status: 200, title: 'Connected with fewer permissions', text };
   }
   const text = `${provider.spec.name} is connected. You may close this page.`;

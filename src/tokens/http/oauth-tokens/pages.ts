@@ -28,13 +28,13 @@ interface PageNeeds {
 
 const GONE: End = {
   status: 404,
-  title: 'This link has ended',
-  text: 'It was used already, or it is older than ten minutes. Ask the agent again for a new one.',
+  title: 'This link no longer works',
+  text: 'It has been used, or is more than ten minutes old. Ask the agent for a new one.',
 };
 const OTHER_BROWSER: End = {
   status: 403,
   title: 'This is another browser',
-  text: 'The sign-in began in another browser, or this one keeps no cookies. Nothing was stored. Open the link of the agent again in this browser.',
+  text: "The sign-in began in another browser, or this one keeps no cookies. Nothing was stored. Open the agent's link again in this browser.",
 };
 
 const LARGEST_FORM_KIB = 64;
