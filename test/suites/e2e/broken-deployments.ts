@@ -292,7 +292,8 @@ export const GROUPS: readonly Group[] = [
         title: 'A webhook that does not answer',
         what: 'A webhook that the API server has to ask does not answer.',
         says: /failed calling webhook.*Davit retries automatically\. If the failure persists, check the API server, or the webhook/,
-        ...PASSING,
+        isStalled: false,
+        alerts: ['DavitDeploymentDegraded'],
         break: async ({ kubectl, apply, namespace, patch }) => {
           await apply({
             apiVersion: 'admissionregistration.k8s.io/v1',
