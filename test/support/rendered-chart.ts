@@ -63,24 +63,27 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
       .map(parsed)
       .filter((manifest) => manifest !== null);
   }
+  /** A chart of the notes alone, as a manifest: Helm renders no other template for them. */
+  let notesAlone: Promise<string> | undefined;
+  async function makeNotesAlone(): Promise<string> {
+    const folder = join(home, 'notes/davit');
+    const isForNotes = (path: string): boolean => !/\/files$|\.json$|\/templates\/(tests|[^_].*\.yaml)$/.test(path);
+    await cp(chart, folder, { recursive: true, filter: isForNotes });
+    const templates = join(folder, 'templates');
+    const text = await readFile(join(templates, 'NOTES.txt'), 'utf8');
+    await writeFile(join(templates, '_notes.tpl'), `{{- define "notes" }}${text}{{ end }}`);
+    await writeFile(join(templates, 'notes.yaml'), 'text: {{ include "notes" . | quote }}\n');
+    return folder;
+  }
   return {
     home,
     helm,
     render: (...args) => renderFrom(chart, [...args, ...WITHOUT_DEFINITIONS]),
     renderWhole: (...args) => renderFrom(chart, args),
     async notes(set) {
-      const folder = join(await mkdtemp(join(home, 'notes-')), 'davit');
-      await cp(chart, folder, { recursive: true });
-      const templates = join(folder, 'templates');
-      const text = await readFile(join(templates, 'NOTES.txt'), 'utf8');
-      await writeFile(join(templates, '_notes.tpl'), `{{- define "notes" }}${text}{{ end }}`);
-      await writeFile(join(templates, 'notes.yaml'), 'text: {{ include "notes" . | quote }}\n');
-      const [notes] = await renderFrom(folder, [
-        '--show-only',
-        'templates/notes.yaml',
-        ...(set ? ['--set', set] : []),
-        ...WITHOUT_DEFINITIONS,
-      ]);
+      notesAlone ??= makeNotesAlone();
+      const more = set ? ['--set', set] : [];
+      const [notes] = await renderFrom(await notesAlone, more);
       return notes?.['text'] as string;
     },
     close: () => rm(home, { recursive: true, force: true }),
