@@ -101,7 +101,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-await prepare(projectsOf(asked), say);
+await prepare(
+  projectsOf(asked).flatMap((project) => needs[project]),
+  say,
+);
 const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
 /**
  * Davit's processes are started some hundred times, and reading its source takes half of a start. Kubernetes' take a fifth less

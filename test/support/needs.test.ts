@@ -6,13 +6,16 @@ import config from '../../vitest.config.ts';
 import { ensureImages } from '../cluster/images/build.ts';
 import { isPrepared, NotPreparedError, noteFailure, refuseWithinTests } from '../cluster/prepared.ts';
 import { ensureTools, moduleFolder } from '../cluster/tools.ts';
-import { needs } from './needs.ts';
+import { needs, needsOf } from './needs.ts';
 import { ensurePublishedClient } from './published-client.ts';
 
 const silent = (): void => undefined;
 
 it('tests know the needs of their project', () => {
-  expect(process.env['DAVIT_NEEDS']?.split(';')).toEqual(needs.unit.map(({ name }) => name));
+  expect(process.env['DAVIT_NEEDS']?.split(';')).toContain('lua');
+  const namesOf = (file: string): string[] => needsOf('unit', [file]).map(({ name }) => name);
+  expect(namesOf('/davit/test/suites/hygiene/chart.test.ts')).toEqual(['helm']);
+  expect(namesOf('/davit/src/deploy/status.test.ts')).toEqual([]);
 });
 
 describe('within tests', () => {

@@ -165,9 +165,22 @@ export const needs = {
 
 export type Project = keyof typeof needs;
 
-/** What the named projects need and this machine lacks. */
-export async function lacking(projects: readonly Project[]): Promise<readonly Need[]> {
-  const wanted = new Set<Need>(projects.flatMap((project) => needs[project]));
+/** Of the project `unit`, the only files that need a program: another one alone compiles nothing. */
+const UNIT_FILES: Readonly<Record<string, RegExp>> = {
+  [helm.name]: /\/(chart|chart-oauth|chart-registry|helm-test|proxy|scripts)\.test\.ts$/,
+  [lua.name]: /\/(argo-cd|needs)\.test\.ts$/,
+};
+
+/** What these files of a project need. */
+export function needsOf(project: Project, files: readonly string[]): readonly Need[] {
+  return needs[project].filter(({ name }) => {
+    const only = project === 'unit' ? UNIT_FILES[name] : undefined;
+    return only === undefined || files.some((file) => only.test(file));
+  });
+}
+
+/** What is needed and this machine lacks. */
+export async function lacking(wanted: ReadonlySet<Need>): Promise<readonly Need[]> {
   const mayRunPods = process.env['DAVIT_PODS'] !== 'off' && process.platform === 'linux' && process.getuid?.() === 0;
   const lacks: Need[] = [];
   for (const need of wanted) {
@@ -177,9 +190,9 @@ export async function lacking(projects: readonly Project[]): Promise<readonly Ne
   return lacks;
 }
 
-/** Makes what the projects need. What fails is told, and fails again, with the reason, in the tests that need it. */
-export async function prepare(projects: readonly Project[], say: Progress): Promise<void> {
-  const lacks = await lacking(projects);
+/** Makes what is needed. What fails is told, and fails again, with the reason, in the tests that need it. */
+export async function prepare(wanted: readonly Need[], say: Progress): Promise<void> {
+  const lacks = await lacking(new Set(wanted));
   if (lacks.length === 0) return;
   const minutes = Math.ceil(lacks.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
   const names = lacks.map(({ name }) => name).join('; ');

@@ -2,10 +2,10 @@
 
 import type { TestProject } from 'vitest/node';
 import { BETWEEN, NEEDS } from '../cluster/prepared.ts';
-import { needs, type Project, prepare } from './needs.ts';
+import { needsOf, type Project, prepare } from './needs.ts';
 
-export default async function setup({ name, config }: TestProject): Promise<void> {
-  const project = name as Project;
-  config.env = { ...config.env, [NEEDS]: needs[project].map((need) => need.name).join(BETWEEN) };
-  await prepare([project], (line) => process.stderr.write(`  ${line}\n`));
+export default async function setup({ name, config, vitest }: TestProject): Promise<void> {
+  const wanted = needsOf(name as Project, vitest.state.getPaths());
+  config.env = { ...config.env, [NEEDS]: wanted.map((need) => need.name).join(BETWEEN) };
+  await prepare(wanted, (line) => process.stderr.write(`  ${line}\n`));
 }
