@@ -1,6 +1,7 @@
 // One run: `vitest run` goes through all projects and prints them together.
 
 import { defineConfig } from 'vitest/config';
+import { isUsual, LEFT_TO_WHOLE } from './test/support/usual.ts';
 
 const integration = (name: string): string => `test/suites/integration/${name}.test.ts`;
 const OWN_CLUSTERS = ['kube-client'].map(integration);
@@ -23,6 +24,8 @@ const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/publi
 /** What is waited for comes in an instant, and many times that where the machine is busy with other work. By default it is a second. */
 const PATIENT = { poll: { timeout: 60_000 } };
 
+const LATER = isUsual ? Object.keys(LEFT_TO_WHOLE) : [];
+
 /** Makes what the tests of a project need, before they are given a limit. */
 const PREPARE = 'test/support/prepare-project.ts';
 
@@ -42,7 +45,7 @@ export default defineConfig({
             'test/suites/{codehost,http,hygiene,plan,reconcile,registry}/**/*.test.ts',
             'test/{release,support,harness}/**/*.test.ts',
           ],
-          exclude: [...PUBLISHED, ...SEARCHES],
+          exclude: [...PUBLISHED, ...SEARCHES, ...LATER],
           globalSetup: [PREPARE],
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],
@@ -93,7 +96,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/suites/integration/*.test.ts'],
-          exclude: [...OWN_CLUSTERS, ...LONG, ...PLATFORMS],
+          exclude: [...OWN_CLUSTERS, ...LONG, ...PLATFORMS, ...LATER],
           globalSetup: [PREPARE, 'test/suites/integration/setup.ts'],
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],
@@ -113,7 +116,7 @@ export default defineConfig({
             'test/{cluster,demo}/**/*.test.ts',
             'test/suites/integration/api-server/*.test.ts',
           ],
-          exclude: PLATFORMS,
+          exclude: [...PLATFORMS, ...LATER],
           globalSetup: [PREPARE],
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],
@@ -140,7 +143,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS, ...PLATFORMS],
+          exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS, ...PLATFORMS, ...LATER],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],

@@ -1,7 +1,7 @@
 // `npm test`: the tests of every part of Davit; alone on the last line, how many passed and failed. With `--whole`, also those that keep
-// the processors busy for minutes, and a sample of the fault plans, each counted as a test: it is what runs for a change before it lands.
-// With other arguments, which are vitest's, only the tests that they choose. What takes longer still, or an engine that few tests need, is
-// `npm run e2e`'s.
+// the processors busy for minutes (support/usual.ts lists some), and a sample of the fault plans, each counted as a test: it is what runs
+// for a change before it lands. With other arguments, which are vitest's, only the tests that they choose. What takes longer still, or an
+// engine that few tests need, is `npm run e2e`'s.
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 import { runAgainAlone, tellFailures } from './support/second-runs.ts';
+import { USUAL_TESTS } from './support/usual.ts';
 
 /**
  * What runs side by side. Those of clusters mostly wait, and have limits for what they wait for; what computes takes the rest of the
@@ -116,8 +117,7 @@ const env = {
   NODE_COMPILE_CACHE: compiled,
   GOGC: '800',
   GOMEMLIMIT: `${mebibytes}MiB`,
-  // The walk on a real API server: a third of the steps of `--whole`.
-  ...(asked.length === 0 && { DAVIT_WALKS: process.env['DAVIT_WALKS'] ?? '2' }),
+  ...(asked.length === 0 && { [USUAL_TESTS]: '' }),
 };
 const options = { say, children, isStopped: () => stopped, env };
 const tests = await runAgainAlone(await runLanes(lanes, options), options);

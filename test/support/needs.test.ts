@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -8,6 +8,7 @@ import { isPrepared, NotPreparedError, noteFailure, refuseWithinTests } from '..
 import { ensureTools, moduleFolder } from '../cluster/tools.ts';
 import { needs, needsOf } from './needs.ts';
 import { ensurePublishedClient } from './published-client.ts';
+import { LEFT_TO_WHOLE } from './usual.ts';
 
 const silent = (): void => undefined;
 
@@ -64,4 +65,9 @@ it('the tests of every project are prepared for', () => {
   );
   expect(new Set(projects.map((project) => project?.name))).toEqual(new Set(Object.keys(needs)));
   for (const project of projects) expect(project?.globalSetup?.[0]).toBe('test/support/prepare-project.ts');
+});
+
+it('what is left to --whole is there', async () => {
+  for (const file of Object.keys(LEFT_TO_WHOLE))
+    await expect(access(join(import.meta.dirname, '../..', file))).resolves.toBeUndefined();
 });

@@ -3,44 +3,19 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+import { makeShop, type Shop, WORKERS, watchService } from './shop.ts';
 
 const davit: Attached = attach(inject('davit'));
 // Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
 const withPods = describe.skipIf(davit.node !== 'real');
 
-const WORKERS = { queue_cpu: 0.1, queue_memory_mb: 128 };
-const SMALL = {
-  cpu: 0.2,
-  memory_mb: 256,
-  db_cpu: 0.2,
-  db_memory_mb: 256,
-  db_storage_gi: 1,
-  redis_cpu: 0.1,
-  redis_memory_mb: 64,
-};
 let tenant: Tenant;
+let shop: Shop;
 beforeAll(async () => {
-  if (davit.node === 'real') tenant = await davit.tenant('pods');
+  if (davit.node !== 'real') return;
+  tenant = await davit.tenant('pods');
+  shop = makeShop(davit, tenant);
 });
-
-function payload(name: string, more: object = {}, sizes: object = {}): object {
-  return {
-    name,
-    source: 'external_docker',
-    source_config: { resource_spec: { ...SMALL, ...sizes } },
-    source_revision_config: { image_uri: davit.images.sample },
-    secrets: [],
-    ...more,
-  };
-}
-
-async function ready(name: string): Promise<void> {
-  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=180s']);
-}
-
-async function urlOf(name: string): Promise<string> {
-  return `http://${(await davit.kubectl(['get', 'service', name, '-n', tenant.namespace, '-o', 'jsonpath={.spec.clusterIP}'])).trim()}`;
-}
 
 // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
 async function ask(url: string, body?: object): Promise<any> {
@@ -56,37 +31,6 @@ function license(key: string): object {
   return { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { key } };
 }
 
-/** Asks again and again, and keeps what was no 200. */
-function watchService(url: string): { readonly failures: string[]; stop(): Promise<void> } {
-  const failures: string[] = [];
-  let asking = true;
-  async function askAgain(): Promise<void> {
-    while (asking) {
-      const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5000) }).then(
-        ({ status }) => String(status),
-        (error: unknown) => String(error),
-      );
-      if (answer !== '200') failures.push(answer);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
-  const asked = askAgain();
-  return {
-    failures,
-    stop: () => {
-      asking = false;
-      return asked;
-    },
-  };
-}
-
-async function condition(name: string, type: string): Promise<{ reason: string; message: string } | undefined> {
-  const { status } = await davit.kubectlJson<{
-    status?: { conditions?: { type: string; reason: string; message: string }[] };
-  }>(['get', 'appd', name, '-n', tenant.namespace]);
-  return status?.conditions?.find((one) => one.type === type);
-}
-
 withPods('the sample with queue workers', () => {
   let url = '';
   let id = '';
@@ -96,7 +40,7 @@ withPods('the sample with queue workers', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload(
+      shop.payload(
         'shop',
         {
           secrets: [{ name: 'GREETING', value: 'hello' }],
@@ -108,8 +52,8 @@ withPods('the sample with queue workers', () => {
     expect(created.status).toBe(201);
     expect(created.body.status).toBe('AWAITING_DATABASE');
     id = created.body.id;
-    await ready('shop');
-    url = await urlOf('shop');
+    await shop.ready('shop');
+    url = await shop.urlOf('shop');
   });
 
   it('stores what it is sent in its PostgreSQL', async () => {
@@ -214,7 +158,7 @@ withPods('the sample with queue workers', () => {
       120_000,
       2000,
     );
-    await ready('shop');
+    await shop.ready('shop');
     await stop();
     expect(failures).toEqual([]);
     const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions`);
@@ -234,7 +178,7 @@ withPods('the sample with queue workers', () => {
         status_message: expect.stringMatching(/Container (server|queue) exited .*exit code 3.*the config is missing/),
       });
     }, 120_000);
-    expect(await condition('shop', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed' });
+    expect(await shop.condition('shop', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed' });
     expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
       status: 'READY',
       active_revision_id: before.active_revision_id,
@@ -254,7 +198,7 @@ withPods('the sample with queue workers', () => {
     ).toContainEqual(['server', expect.stringContaining('the config is missing')]);
 
     const { body: mended } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, { secrets: before.secrets });
-    await ready('shop');
+    await shop.ready('shop');
     await stop();
     expect(failures).toEqual([]);
     await eventually(async () =>
@@ -263,45 +207,6 @@ withPods('the sample with queue workers', () => {
         active_revision_id: mended.latest_revision_id,
       }),
     );
-  });
-
-  it('what its pods need is missing, or is more than any node has: in whose words, and the old pods serve on', async () => {
-    const { failures, stop } = watchService(`${url}/ok`);
-    const roll = async (parts: object): Promise<void> => {
-      // Fields are merged: what the roll before asked for is taken back.
-      const before = { volumes: null, volume_mounts: null, init_containers: null, sidecars: null, cpu_limit: null };
-      const body = { source_config: { resource_spec: { ...before, ...SMALL, ...WORKERS, ...parts } } };
-      expect((await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body)).status).toBe(200);
-    };
-    const says = (reason: string, words: RegExp): Promise<void> =>
-      eventually(
-        async () =>
-          expect(await condition('shop', 'WorkloadsReady')).toMatchObject({
-            reason,
-            message: expect.stringMatching(words),
-          }),
-        60_000,
-      );
-    const mounted = {
-      volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
-      volume_mounts: [{ name: 'settings', mountPath: '/settings' }],
-    };
-    await roll(mounted);
-    await says('VolumeNotMounted', /MountVolume.SetUp failed .*configmap "settings" not found/);
-    await davit.kubectl(['create', 'configmap', 'settings', '-n', tenant.namespace, '--from-literal=a=b']);
-    await ready('shop');
-
-    const variable = { name: 'MISSING', valueFrom: { configMapKeyRef: { name: 'settings', key: 'c' } } };
-    await roll({ init_containers: [{ name: 'prepare', image: davit.images.sample, env: [variable] }] });
-    await says('ContainerConfigInvalid', /Container prepare cannot be created: .*find key c in ConfigMap/);
-
-    await roll({ cpu: 60 });
-    await says('Unschedulable', /A pod of the server fits on no node: .*Insufficient cpu/);
-    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY');
-    await roll({});
-    await ready('shop');
-    await stop();
-    expect(failures).toEqual([]);
   });
 
   it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {
@@ -368,73 +273,6 @@ withPods('the sample with queue workers', () => {
       async () => expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'survives' }),
       60_000,
     );
-  });
-});
-
-withPods('what cannot start says why', () => {
-  it('an image that cannot be pulled', async () => {
-    await davit.call(
-      tenant,
-      'POST',
-      '/v2/deployments',
-      payload('no-image', { source_revision_config: { image_uri: 'registry.invalid/nothing:1' } }),
-    );
-    await eventually(
-      async () =>
-        expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({
-          reason: 'ImagePullFailed',
-          message: expect.stringContaining('registry.invalid/nothing:1'),
-        }),
-      90_000,
-    );
-    await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=180s']);
-  });
-
-  it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
-    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('too-large', {}, { db_cpu: 60 }));
-    await eventually(
-      async () =>
-        expect(await condition('too-large', 'DatabaseReady')).toMatchObject({
-          reason: 'Unschedulable',
-          message: expect.stringContaining('Insufficient cpu') as string,
-        }),
-      60_000,
-    );
-    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`);
-    expect(body.status).toBe('AWAITING_DATABASE');
-    await davit.kubectl(['delete', 'appd', 'too-large', '-n', tenant.namespace, '--timeout=180s']);
-  });
-
-  it('an external database that never answers: AWAITING_DATABASE, nothing of our own made', async () => {
-    await davit.kubectl([
-      'create',
-      'secret',
-      'generic',
-      'elsewhere',
-      '-n',
-      tenant.namespace,
-      '--from-literal=uri=postgresql://u:p@127.0.0.1:1/db',
-    ]);
-    const created = await davit.call(
-      tenant,
-      'POST',
-      '/v2/deployments',
-      payload('external', {
-        secret_references: [{ name: 'POSTGRES_URI_CUSTOM', secret_name: 'elsewhere', secret_key: 'uri' }],
-      }),
-    );
-    expect(created.status).toBe(201);
-    await eventually(
-      async () => expect(await condition('external', 'DatabaseReady')).toMatchObject({ reason: 'NotAnswering' }),
-      90_000,
-    );
-    expect((await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`)).body.status).toBe(
-      'AWAITING_DATABASE',
-    );
-    await expect(davit.kubectl(['get', 'statefulset', 'external--postgres', '-n', tenant.namespace])).rejects.toThrow(
-      /not found/,
-    );
-    await davit.kubectl(['delete', 'appd', 'external', '-n', tenant.namespace, '--timeout=180s']);
   });
 });
 

@@ -44,7 +44,7 @@ import {
   removePod,
 } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { crashed, gone as goneObject, putStoreCredentials, takeDown } from './harness.ts';
+import { crashed, crashPoints, gone as goneObject, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: {
@@ -397,7 +397,7 @@ describe('a database that is moved', () => {
   it.each(['failOn', 'failAfter'] as const)(
     'survives a controller that dies at any of its writes: %s',
     async (when) => {
-      for (let at = 1; at <= 80; at += 1) {
+      for (const at of crashPoints(80)) {
         const world = await rested();
         const { kube } = world;
         const before = firstData(kube);
@@ -513,7 +513,7 @@ describe('a database that is moved', () => {
   ] as const)(
     'leaves the choice of what it used last also where the controller dies at a write of the deletion: %s, every other one from %d',
     async (when, first) => {
-      for (let at: number = first; at <= 60; at += 2) {
+      for (const at of crashPoints(60, first, 2)) {
         const world = await rested();
         const { kube } = world;
         await moved(world, 'Restore');

@@ -9,6 +9,7 @@ import { aController, KEY, type MemoryController, type Result } from '../../kit/
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { isUsual } from '../../support/usual.ts';
 
 /** Reconciles until no record is left, at most this often. Returns the requested delays. */
 export async function takeDown(
@@ -32,6 +33,11 @@ export interface Crash {
   readonly keys?: readonly string[];
   /** Before each write, or once it was done, as `when` says. */
   onWrite?(): void;
+}
+
+/** The writes at which a controller dies, from the first to the last: each of them, of which `npm test` takes every fifth. */
+export function* crashPoints(last: number, first = 1, step = 1): Generator<number> {
+  for (let at = first; at <= last; at += step * (isUsual ? 5 : 1)) yield at;
 }
 
 const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'text']);

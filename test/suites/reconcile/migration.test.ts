@@ -14,7 +14,7 @@ import { aServer, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeReady } from '../../kit/memory/workloads.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, crashed } from './harness.ts';
+import { aConverged, converge, crashed, crashPoints } from './harness.ts';
 
 const MIGRATING: Partial<AppDeployment['spec']> = { sourceConfig: { runtime: { migrate: { command: ['up'] } } } };
 
@@ -494,7 +494,7 @@ describe('a crash', () => {
   it.each(['failOn', 'failAfter'] as const)(
     'at any write (%s) makes one Job a revision, and no rollout before its end',
     async (when) => {
-      for (let at = 1; at <= 40; at += 1) {
+      for (const at of crashPoints(40)) {
         const kube = aServer();
         putRecord(kube, MIGRATING);
         const writes = await untilCrash(kube, when, at);

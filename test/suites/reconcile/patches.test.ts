@@ -14,7 +14,7 @@ import { ask, operationIn, state } from '../../kit/memory/operations.ts';
 import { aServer, conditionIn, edit, newestRevision, putRecord, record } from '../../kit/memory/record.ts';
 import { endJobs, makeWorkloadsReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { gone } from './harness.ts';
+import { crashPoints, gone } from './harness.ts';
 
 const OLD = { postgres: 'postgres:17.5-trixie', redis: 'valkey:8.1.9-trixie' } as const;
 const NEW = { postgres: 'postgres:17.6-trixie', redis: 'valkey:8.1.10-trixie' } as const;
@@ -388,8 +388,7 @@ describe('a controller that dies at a write of a patch', () => {
   }
 
   it.each(['failOn', 'failAfter'] as const)('is followed by one that ends it: %s', async (when) => {
-    for (let at = 1; ; at += 1) {
-      if (at > 40) throw new Error('It writes more than expected.');
+    for (const at of crashPoints(40)) {
       const world = await behind();
       const { kube } = world;
       ask(kube, 'now', { ...PATCH.postgres, accept: ['NoBackup'] });
@@ -400,5 +399,6 @@ describe('a controller that dies at a write of a patch', () => {
       expect([imagesIn(kube), kube.objects(APP_REVISIONS).length]).toEqual([{ ...OLD, postgres: NEW.postgres }, 1]);
       if (writes < at) return;
     }
+    throw new Error('It writes more than expected.');
   });
 });

@@ -12,7 +12,7 @@ import { aController, type MemoryController } from '../../kit/memory/controller.
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeWorkloadsReady, putRestorePod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, crashed, putStoreCredentials, takeDown } from './harness.ts';
+import { aConverged, converge, crashed, crashPoints, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: {
@@ -255,7 +255,7 @@ describe('a record that begins with a backup', () => {
   });
 
   it('survives a controller that dies at any of its writes', async () => {
-    for (let at = 1; at <= 40; at += 1) {
+    for (const at of crashPoints(40)) {
       for (const when of ['failOn', 'failAfter'] as const) {
         const controller = await begun();
         const { kube } = controller;

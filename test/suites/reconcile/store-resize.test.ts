@@ -10,7 +10,7 @@ import { aController, type MemoryController } from '../../kit/memory/controller.
 import { conditionIn, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, crashed } from './harness.ts';
+import { aConverged, crashed, crashPoints } from './harness.ts';
 
 const SET = { namespace: 'team', name: 'shop--postgres' };
 const POD = { namespace: 'team', name: 'shop--postgres-0' };
@@ -324,7 +324,7 @@ it('belong to a paused record: nothing is done', async () => {
 // Each pass of a resize dies at each of its writes, before it is sent or once it was done.
 it.each(['failOn', 'failAfter'] as const)('survive a crash at every write (%s)', async (when) => {
   for (let pass = 0; pass < 5; pass += 1)
-    for (let at = 1; at < 12; at += 1) {
+    for (const at of crashPoints(11)) {
       const controller = await running();
       const { kube } = controller;
       const { uid } = runs(kube);
