@@ -101,6 +101,7 @@ export default defineConfig({
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],
           // They share a cluster, and some of them count what is written to it.
+          isolate: false,
           fileParallelism: false,
           // Many times what they take alone: the other lanes, and others, may keep the machine busy.
           testTimeout: 600_000,
@@ -120,6 +121,7 @@ export default defineConfig({
           globalSetup: [PREPARE],
           expect: PATIENT,
           setupFiles: [LEFT_PROCESSES],
+          isolate: false,
           fileParallelism: false,
           // Many times what they take alone: the other lanes, and others, may keep the machine busy.
           testTimeout: 600_000,
