@@ -48,7 +48,7 @@ async function bind(user: string, kind: 'Role' | 'ClusterRole', role: string): P
   if (status !== 201) throw new Error(message);
 }
 
-function release(...settings: string[]): Promise<string> {
+function release(...settings: string[]): Promise<void> {
   return releaseChart(cluster, { settings });
 }
 
