@@ -112,7 +112,7 @@ function troubleOf(
   if (now.getTime() - Date.parse(status?.startedAt ?? '') <= PATCHED_WITHIN_MS) return undefined;
   const seconds = PATCHED_WITHIN_MS / 1000;
   const late = `${STORE_NAMES[datastore]} does not run with image ${to} after ${seconds} s.`;
-  return { reason: 'TimedOut', message: condition?.status === 'False' ? `${late} ${message}` : late };
+  return { reason: 'TimedOut', message: reason === 'Answering' || message === '' ? late : `${late} ${message}` };
 }
 
 function goesBack(

@@ -6,6 +6,7 @@ import type { DatabaseDriver } from '../../kinds/database.ts';
 import { CNPG_CLUSTER_LABEL, CNPG_ROLE_LABEL, HIBERNATION_ANNOTATION } from '../../kinds/meta.ts';
 import { quoted } from '../../kinds/text.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
+import { isOwnedBy } from '../record/metadata.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import {
   type ActionFailure,
@@ -21,7 +22,7 @@ import {
   type PostgresClusterSeen,
   postgresClusterOf,
 } from './observed.ts';
-import { isReadyPod } from './pod-failures.ts';
+import { isReadyPod, living } from './pod-failures.ts';
 
 /** The Cluster of this record, undefined where there is none or it is somebody else's. */
 export function ownCluster(observed: ObservedChildren): PostgresClusterSeen | undefined {
@@ -49,13 +50,13 @@ export function driverThere(observed: ObservedChildren): DatabaseDriver | undefi
 
 /** Whether its primary is ready, which is where the Service leads. */
 export function clusterAnswers(observed: ObservedChildren): boolean {
-  return ownCluster(observed) !== undefined && instancesOf(observed).some((pod) => isPrimary(pod) && isReadyPod(pod));
+  return living(instancesOf(observed)).some((pod) => isPrimary(pod) && isReadyPod(pod));
 }
 
 /** How many of its instances are ready, and how many there should be. */
 export function readyInstances(observed: ObservedChildren): { readonly ready: number; readonly wanted: number } {
   const wanted = ownCluster(observed)?.spec?.instances ?? 0;
-  return { ready: Math.min(wanted, instancesOf(observed).filter(isReadyPod).length), wanted };
+  return { ready: Math.min(wanted, living(instancesOf(observed)).filter(isReadyPod).length), wanted };
 }
 
 /** What CloudNativePG says of it, for people; empty where it has said nothing. */
@@ -83,11 +84,6 @@ export function clustersToRest(observed: Observed): readonly PostgresClusterSeen
     const isLeft = number !== undefined && number !== names.databaseNumber && isOurs(child, observed);
     return child.kind === 'Cluster' && isLeft && !isHibernated(child) && child.metadata.deletionTimestamp === undefined;
   });
-}
-
-/** Pods that CloudNativePG made for an instance. Those of its Jobs have no role. */
-export function isInstance({ metadata }: Pick<Pod, 'metadata'>): boolean {
-  return metadata.labels?.[CNPG_ROLE_LABEL] !== undefined;
 }
 
 /** Whether CloudNativePG made it for a Cluster of this name. */
@@ -125,11 +121,10 @@ export function cloudNativePgMissing(observed: ObservedChildren): ActionFailure 
   };
 }
 
-/** Pods of the instances of its present Cluster. */
-export function instancesOf({ pods, names }: ObservedChildren): readonly Pod[] {
-  return pods.filter(
-    (pod) => isInstance(pod) && isOfCluster(pod, names.postgres) && pod.metadata.deletionTimestamp === undefined,
-  );
+/** Pods of the instances of its present Cluster. One that CloudNativePG has just made has no role yet. */
+export function instancesOf(observed: ObservedChildren): readonly Pod[] {
+  const uid = ownCluster(observed)?.metadata.uid;
+  return observed.pods.filter((pod) => isOwnedBy(pod, uid));
 }
 
 /** Whether the pod is the instance that takes writes. */

@@ -89,20 +89,24 @@ describe('the status of PostgreSQL', () => {
     function instance(role: string, image: string): Pod {
       const pod = server(image, { labels: { 'cnpg.io/instanceRole': role, 'cnpg.io/cluster': 'shop--postgres' } });
       const owner = { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', name: 'shop--postgres', uid: 'c' };
-      return { ...pod, metadata: { ...pod.metadata, ownerReferences: [{ ...owner, controller: true }] } };
+      return { ...pod, metadata: { ...pod.metadata, name: role, ownerReferences: [{ ...owner, controller: true }] } };
     }
-    const job = server('postgres:1', { labels: { 'cnpg.io/jobRole': 'join' } });
-    const observed = seen([instance('replica', NEW), instance('primary', OLD), job]);
-    expect(serverImages(observed, 'postgres')).toEqual([NEW, OLD]);
-    // One is being created again.
-    const { uid, name } = observed.record.metadata;
+    const job = {
+      ...server('postgres:1', { labels: { 'cnpg.io/jobRole': 'join' } }),
+      spec: { containers: [{ name: 'join', image: 'postgres:1' }] },
+    };
+    const alone = seen([instance('replica', NEW), instance('primary', OLD), job]);
+    const { uid, name } = alone.record.metadata;
+    const labels = { 'davit.dev/deployment-uid': uid ?? '' };
     const cluster = {
       apiVersion: 'postgresql.cnpg.io/v1',
       kind: 'Cluster',
-      metadata: { name: `${name}--postgres`, namespace: 'team', labels: { 'davit.dev/deployment-uid': uid ?? '' } },
+      metadata: { name: `${name}--postgres`, namespace: 'team', uid: 'c', labels },
       spec: { instances: 3 },
     };
-    expect(serverImages({ ...observed, children: [cluster] }, 'postgres')).toEqual([NEW, OLD, undefined]);
+    const observed = { ...alone, children: [cluster] };
+    // One is being created again.
+    expect(serverImages(observed, 'postgres')).toEqual([OLD, NEW, undefined]);
     expect(serversToAsk(observed).map(({ pod }) => pod.metadata.labels?.['cnpg.io/instanceRole'])).toEqual(['primary']);
   });
 });

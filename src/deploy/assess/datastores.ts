@@ -8,9 +8,9 @@ import { STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { isOlderImage, isSameLine } from '../record/image.ts';
 import { platformImage } from '../record/resolve.ts';
-import { instancesOf, isInstance, isPrimary, readyInstances } from './database-cluster.ts';
+import { isOfCluster, isPrimary, readyInstances } from './database-cluster.ts';
 import type { Observed, ObservedChildren, Pod } from './observed.ts';
-import { isReadyPod } from './pod-failures.ts';
+import { isReadyPod, living } from './pod-failures.ts';
 import { storePodsOf } from './stores.ts';
 
 /** The container of a server has the name of its part, also in the pods of CloudNativePG. */
@@ -32,9 +32,7 @@ export function serverImages(observed: ObservedChildren, part: StorePart): reado
 }
 
 function serverPods(observed: ObservedChildren, part: StorePart): readonly Pod[] {
-  const instances = part === 'postgres' ? instancesOf(observed) : [];
-  if (instances.length > 0) return instances;
-  return storePodsOf(observed, part).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return living(storePodsOf(observed, part)).filter((pod) => imageOfServer(pod, part) !== undefined);
 }
 
 function imageOfServer({ spec }: Pod, part: StorePart): string | undefined {
@@ -44,7 +42,10 @@ function imageOfServer({ spec }: Pod, part: StorePart): string | undefined {
 /** The server that answers, in a Cluster its primary. Undefined while none with this image does. */
 function serverOf(observed: ObservedChildren, part: StorePart, image: string): Server | undefined {
   const pod = serverPods(observed, part).find(
-    (one) => isReadyPod(one) && imageOfServer(one, part) === image && (!isInstance(one) || isPrimary(one)),
+    (one) =>
+      isReadyPod(one) &&
+      imageOfServer(one, part) === image &&
+      (!isOfCluster(one, observed.names.postgres) || isPrimary(one)),
   );
   const startedAt = pod?.status?.containerStatuses?.find(({ name }) => name === part)?.state?.running?.startedAt;
   return pod && startedAt !== undefined ? { part, pod, startedAt } : undefined;

@@ -19,7 +19,7 @@ import { isPart, isRole } from '../../kinds/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { messagesOnly } from './server-log.ts';
-import { howToGiveUp, isControlled, isOfStatefulSet } from './terminating-pods.ts';
+import { howToGiveUp, isControlled, isReplacedAfterItsEnd } from './terminating-pods.ts';
 
 export interface Trouble {
   readonly reason: Reason;
@@ -240,7 +240,7 @@ function nodeTrouble(pod: Pod): Trouble | undefined {
   const isCutOff = ready?.status === 'False' && ready.reason !== 'ReadinessGatesNotReady';
   if (!isCutOff || containers?.status !== 'True' || spec?.nodeName === undefined) return undefined;
   const { nodeName } = spec;
-  const then = isOfStatefulSet(pod)
+  const then = isReplacedAfterItsEnd(pod)
     ? `Kubernetes starts no other pod while this one may still run. ${howToGiveUp(nodeName, pod)}`
     : 'If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.';
   return {

@@ -24,7 +24,14 @@ import { externalReference } from '../record/resolve.ts';
 import { activeRevision, runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { isRestoringArchive } from './archive-restore.ts';
-import { cloudNativePgMissing, clusterAnswers, ownCluster, phaseOf, readyInstances } from './database-cluster.ts';
+import {
+  cloudNativePgMissing,
+  clusterAnswers,
+  instancesOf,
+  ownCluster,
+  phaseOf,
+  readyInstances,
+} from './database-cluster.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import {
@@ -41,7 +48,7 @@ import {
   statefulSetOf,
   type Workload,
 } from './observed.ts';
-import { podFailure, podsOf, VOLUME_FULL } from './pod-failures.ts';
+import { isUnended, podFailure, podsOf, VOLUME_FULL } from './pod-failures.ts';
 import { lastPass, lateAt, logsOf } from './pod-inits.ts';
 import { isResizing, resizeDeferred } from './resizing.ts';
 import { howToRelease } from './terminating-pods.ts';
@@ -281,10 +288,11 @@ function clusterReady({ observed, what }: Seen): Entry | undefined {
   if (!ownStoreAnswers('postgres', observed)) return undefined;
   const { ready, wanted } = readyInstances(observed);
   if (ready >= wanted) return pass('Answering', `${what} answers.`);
-  return pass(
-    'InstancesMissing',
-    `${what} answers, and ${ready} of ${wanted} instances are ready.${phaseOf(observed)}`,
-  );
+  const said = `${what} answers, and ${ready} of ${wanted} instances are ready.${phaseOf(observed)}`;
+  const pods = storePodsOf(observed, 'postgres').filter(isUnended);
+  const overdue = pods.find((pod) => pod.overdue);
+  const cause = overdue ? howToRelease(overdue) : podFailure(pods)?.message;
+  return pass('InstancesMissing', cause === undefined ? said : `${said} ${cause}`);
 }
 
 function clusterStopped({ observed, condition, what, name }: Seen): Entry | undefined {
@@ -325,13 +333,14 @@ function clusterFull({ observed, what }: Seen): Entry | undefined {
   return stalled('VolumeFull', `${what} does not run.${phaseOf(observed)} ${VOLUME_FULL}`);
 }
 
-/** Without those of a database that the record was moved from. */
+/** Without those of a database that the record was moved from. Jobs of CloudNativePG have pods as well. */
 export function storePodsOf(observed: ObservedChildren, part: StorePart): readonly Pod[] {
   const { record, names } = observed;
-  return podsOf(observed, part).filter(({ metadata }) => {
+  const own = podsOf(observed, part).filter(({ metadata }) => {
     const of = databaseNumberIn(record.metadata.name, metadata.name.replace(/-\d+$/, ''));
     return of === undefined || of === names.databaseNumber;
   });
+  return part === 'postgres' ? [...instancesOf(observed), ...own] : own;
 }
 
 function podStuck({ part, observed, what }: Seen): Entry | undefined {

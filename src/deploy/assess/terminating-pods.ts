@@ -8,12 +8,11 @@ const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', '
 
 /**
  * Whether a workload controls the pod. A copy that `kubectl debug --copy-to` made has the labels of its original and no
- * controller: it ends when somebody deletes it, and says nothing about the deployment.
+ * controller: it ends when somebody deletes it, and says nothing about the deployment. A Cluster is none: a teardown would wait for what
+ * an earlier record retained.
  */
-export function isControlled({ metadata }: Pod): boolean {
-  return (
-    metadata.ownerReferences?.some(({ controller, kind }) => controller === true && CONTROLLERS.has(kind)) === true
-  );
+export function isControlled(pod: Pod): boolean {
+  return CONTROLLERS.has(controllerKindOf(pod) ?? '');
 }
 
 /** These pods, those that should be gone by `now` marked. */
@@ -54,9 +53,11 @@ export function howToGiveUp(node: string, { metadata: { name, namespace } }: Pod
   return `If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod ${name} -n ${namespace} --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.`;
 }
 
-/** Whether Kubernetes makes another pod only when this one is known to have ended. */
-export function isOfStatefulSet({ metadata }: Pod): boolean {
-  return (
-    metadata.ownerReferences?.some(({ controller, kind }) => controller === true && kind === 'StatefulSet') === true
-  );
+/** Whether another pod is made only when this one is known to have ended. */
+export function isReplacedAfterItsEnd(pod: Pod): boolean {
+  return ['StatefulSet', 'Cluster'].includes(controllerKindOf(pod) ?? '');
+}
+
+function controllerKindOf({ metadata }: Pod): string | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.kind;
 }

@@ -9,12 +9,18 @@ import { archiveStatusOf, canMakeBaseBackups } from './wal-archive.ts';
 const record = aRecord();
 const uid = record.metadata.uid ?? '';
 
+const OWNER = { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', name: 'shop--postgres', uid: 'c' };
+const CLUSTER = {
+  ...OWNER,
+  metadata: { name: OWNER.name, uid: OWNER.uid, labels: { 'davit.dev/deployment-uid': uid } },
+} as KubeObject;
+
 function instance(role: string, container: string, ready: boolean): Pod {
   const labels = { 'cnpg.io/cluster': 'shop--postgres', 'cnpg.io/instanceRole': role };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'shop--postgres-1', labels },
+    metadata: { name: 'shop--postgres-1', labels, ownerReferences: [{ ...OWNER, controller: true }] },
     status: { initContainerStatuses: [{ name: container, ready }] },
   };
 }
@@ -26,7 +32,7 @@ const SCHEDULE = {
 } as KubeObject;
 
 const observing = (pods: readonly Pod[], children: readonly KubeObject[] = []): ObservedChildren =>
-  anObserved(record, { pods, children });
+  anObserved(record, { pods, children: [...children, CLUSTER] });
 
 it.each([
   ['the primary has the container', [instance('primary', 'plugin-barman-cloud', true)], [], true],

@@ -10,7 +10,7 @@ import { isArchiveOf, type ObjectStoreSeen, walArchiveName } from '../record/wal
 import { pluginMissing } from './archive-restore.ts';
 import { keysMissing, storeMissing } from './backup-store.ts';
 import { baseBackupsOf } from './base-backups.ts';
-import { isOfCluster, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
+import { instancesOf, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import {
   type ActionFailure,
@@ -58,7 +58,7 @@ function timed(
  */
 export function canMakeBaseBackups(observed: ObservedChildren): boolean {
   const hasSchedule = observed.children.some((child) => child.kind === 'ScheduledBackup' && isOurs(child, observed));
-  const primary = observed.pods.find((pod) => isOfCluster(pod, observed.names.postgres) && isPrimary(pod));
+  const primary = instancesOf(observed).find(isPrimary);
   const sidecar = primary?.status?.initContainerStatuses?.find(({ name }) => name === SIDECAR_CONTAINER);
   return hasSchedule || sidecar?.ready === true;
 }

@@ -164,6 +164,56 @@ it('says how many instances are ready, and what CloudNativePG says, while the pr
   expect(says(kube, 'DatabaseReady')).toBe('True Answering');
 });
 
+describe('an instance that does not start', () => {
+  /** Passes while instances that CloudNativePG has just made, which have no role yet, have this status, or are being deleted. */
+  async function saysOf(status: object, ready: 0 | 1, isOverdue = false): Promise<string> {
+    const controller = await rested();
+    const { kube, clock } = controller;
+    await rest(controller, ready);
+    for (const { name, ...pod } of podsOf(kube).slice(ready)) {
+      const { 'cnpg.io/instanceRole': _role, ...labels } = pod.labels ?? {};
+      kube.erase(PODS, { namespace: 'team', name });
+      const metadata = { ...pod, name, labels, finalizers: ['example.com/holds'] };
+      const { uid = '' } = kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject).metadata;
+      if (isOverdue) await kube.remove(PODS, { namespace: 'team', name }, { uid });
+    }
+    if (isOverdue) clock.ms += 600_000;
+    await controller.reconcile();
+    return `${says(kube, 'DatabaseReady')} ${conditionIn(kube, 'DatabaseReady')?.message}`;
+  }
+  const podsOf = (kube: FakeKube): KubeObject['metadata'][] =>
+    kube
+      .objects(PODS)
+      .map(({ metadata }) => metadata)
+      .filter(({ name }) => name.startsWith('shop--postgres-'))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const waiting = { reason: 'ImagePullBackOff', message: 'manifest unknown' };
+  const unpulled = {
+    phase: 'Pending',
+    containerStatuses: [{ name: 'postgres', image: 'pg:17.9', state: { waiting } }],
+  };
+  const message = 'pod has unbound immediate PersistentVolumeClaims';
+  const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }];
+  const unbound = { phase: 'Pending', conditions };
+  const running = { phase: 'Running' };
+
+  it.each([
+    ['cannot be pulled, beside one that answers', unpulled, 1, /^True InstancesMissing .* 1 of 2 .*pg:17\.9.*pulled/],
+    ['has no volume, beside one that answers', unbound, 1, /^True InstancesMissing .*A volume is not bound/],
+    ['cannot be pulled', unpulled, 0, /^False ImagePullFailed PostgreSQL: Image pg:17\.9/],
+    ['has no volume', unbound, 0, /^False VolumePending PostgreSQL: A volume is not bound yet/],
+  ] as const)('is what DatabaseReady says: %s', async (_what, status, ready, expected) => {
+    expect(await saysOf(status, ready)).toMatch(expected);
+  });
+
+  it.each([
+    [0, /^False PodStuckTerminating PostgreSQL: Pod shop--postgres-1 should have terminated by /],
+    [1, /^True InstancesMissing .* Pod shop--postgres-2 should have terminated by /],
+  ] as const)('and one that does not end: %i beside it answer', async (ready, expected) => {
+    expect(await saysOf(running, ready, true)).toMatch(expected);
+  });
+});
+
 it('says that the volume is full, in the words of CloudNativePG', async () => {
   const controller = await rested();
   const { kube } = controller;
