@@ -2,8 +2,9 @@
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
-import { API_VERSION, STORE_PARTS } from '../kinds/meta.ts';
+import { STORE_PARTS } from '../kinds/meta.ts';
 import { nextRunAt } from '../kinds/next-run.ts';
+import { anOperation } from '../kinds/operation-manifest.ts';
 import { isEnded } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { keyOf } from '../runtime/controller/keys.ts';
@@ -53,7 +54,10 @@ export function patchesIn(
     for (const datastore of STORE_PARTS) {
       if (counted + patches.length >= atOnce) return patches;
       if (busy.has(keyOf(namespace, name)) || record.status?.datastores?.[datastore]?.available === undefined) continue;
-      const operation = operationOf({ namespace, name, datastore, accept, openedAt });
+      const operation = anOperation(
+        { name: `${name}-${datastore}-${(openedAt / 60_000).toString(36)}`, namespace },
+        { deployment: name, action: 'Patch', patch: { datastore }, accept: [...accept] },
+      );
       if (made.has(keyOf(namespace, operation.metadata.name))) continue;
       if ('refused' in decidePatch(record, operation.spec, now)) continue;
       busy.add(keyOf(namespace, name));
@@ -61,25 +65,4 @@ export function patchesIn(
     }
   }
   return patches;
-}
-
-interface Asked extends Pick<Window, 'accept'> {
-  readonly namespace: string;
-  readonly name: string;
-  readonly datastore: (typeof STORE_PARTS)[number];
-  readonly openedAt: number;
-}
-
-function operationOf({ namespace, name, datastore, accept, openedAt }: Asked): DatastoreOperation {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'DatastoreOperation',
-    metadata: { name: `${name}-${datastore}-${(openedAt / 60_000).toString(36)}`, namespace },
-    spec: {
-      deployment: name,
-      action: 'Patch',
-      patch: { datastore },
-      ...(accept.length > 0 && { accept: [...accept] }),
-    },
-  };
 }

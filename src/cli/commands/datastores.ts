@@ -3,7 +3,8 @@
 import type { OperationResponse } from '../../databases/http/payloads.ts';
 import type { Deployment as Answer } from '../../deploy/http/payloads.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
-import { API_VERSION, STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
+import { STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
+import { anOperation } from '../../kinds/operation-manifest.ts';
 import { LOSSES, type Loss } from '../../kinds/operation-phases.ts';
 import { API_FLAGS, type Command, type Context, Misuse, OUTPUT, printList, tell } from '../line/command.ts';
 import { noDeployment } from '../line/not-found.ts';
@@ -121,12 +122,10 @@ async function findEverywhere({ kubectl }: Context): Promise<Found> {
       }),
     ),
     create: async ({ namespace, name, datastore }, accept) => {
-      const operation = {
-        apiVersion: API_VERSION,
-        kind: 'DatastoreOperation',
-        metadata: { generateName: `${name}-`, namespace },
-        spec: { deployment: name, action: 'Patch', patch: { datastore }, ...(accept.length > 0 && { accept }) },
-      };
+      const operation = anOperation(
+        { generateName: `${name}-`, namespace },
+        { deployment: name, action: 'Patch', patch: { datastore }, accept: [...accept] },
+      );
       return (
         await kubectl(['create', '--field-manager=kubectl-davit', '-o', 'name', '-f', '-'], JSON.stringify(operation))
       ).trim();

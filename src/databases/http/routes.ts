@@ -14,7 +14,8 @@ import { backupToMake } from '../../deploy/record/backup-request.ts';
 import { revisionsOf } from '../../deploy/record/revisions.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datastore-operation.ts';
-import { API_VERSION, FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
+import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
+import { anOperation } from '../../kinds/operation-manifest.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../runtime/errors.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { present } from '../../runtime/json-value.ts';
@@ -184,16 +185,10 @@ function asked(
   { action, backup, restore, delete_previous: deletePrevious, patch, accept }: CreateOperation,
   { key, suffix, by }: { readonly key: string | undefined; readonly suffix: string; readonly by: string | undefined },
 ): DatastoreOperation {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'DatastoreOperation',
-    metadata: { name: `${name}-${key === undefined ? suffix : keyDigits(key, KEY_DIGITS)}`, namespace },
-    spec: {
-      deployment: name,
-      action,
-      ...present({ backup, restore, deletePrevious, patch, accept, requestedBy: by, key }),
-    },
-  };
+  return anOperation(
+    { name: `${name}-${key === undefined ? suffix : keyDigits(key, KEY_DIGITS)}`, namespace },
+    { deployment: name, action, ...present({ backup, restore, deletePrevious, patch, accept, requestedBy: by, key }) },
+  );
 }
 
 /** Or finds the one that an earlier request with the same key has made. */
