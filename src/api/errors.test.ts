@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Invalid, Unavailable } from '../runtime/errors.ts';
+import { Forbidden, Invalid, Unavailable } from '../runtime/errors.ts';
 import { refusal, refusedFor } from './errors.ts';
 
 const CPU_LIMIT = 'spec.sourceConfig.resourceSpec.cpuLimit';
@@ -26,6 +26,11 @@ it.each<[string, Invalid['causes'][number], object]>([
       msg: 'source needs imageUri',
       type: 'missing',
     },
+  ],
+  [
+    'a policy of Davit, which names no field',
+    cause('', "ValidatingAdmissionPolicy 'davit-restore' with binding 'davit-restore' denied request: you may not", ''),
+    { loc: ['body'], msg: 'you may not' },
   ],
   [
     'the schema',
@@ -62,6 +67,18 @@ it.each<[string, Invalid['causes'][number], object]>([
 /** The words of the API are put in when the answer is sent. */
 function words(msg: string): string {
   return msg.replace('cpuLimit', 'cpu_limit');
+}
+
+it.each([
+  ['davit-restore', 'you may not'],
+  ['not-today', `datastoreoperations.davit.dev "a" is forbidden: ${denied('not-today')}`],
+])('a refusal by policy %s is told', (policy, detail) => {
+  const serverMessage = `datastoreoperations.davit.dev "a" is forbidden: ${denied(policy)}`;
+  expect(refusedFor(new Forbidden('x', { serverMessage }))).toMatchObject({ status: 403, detail });
+});
+
+function denied(policy: string): string {
+  return `ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: you may not`;
 }
 
 it('a finding is told once, and before those of the API server', async () => {

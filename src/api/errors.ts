@@ -80,7 +80,8 @@ export function refusedFor(error: unknown): HttpError {
 }
 
 function fromServer(error: ServerError): HttpError {
-  const words = error.serverMessage ?? 'The Kubernetes API server rejected the request without a message.';
+  const words =
+    error.serverMessage?.replace(POLICY, '') ?? 'The Kubernetes API server rejected the request without a message.';
   if (error instanceof Unauthorized)
     return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
   if (error instanceof Forbidden) return new HttpError(403, words);
@@ -142,9 +143,21 @@ function findingsOf(error: Invalid, words: string): FieldError[] {
     const loc = ['body', ...requestPath(AppDeploymentSpec, field === '<nil>' ? '' : field)];
     const type = TYPES[reason] ?? 'value_error';
     if (reason === 'FieldValueDuplicate') return { ...duplicate(loc, message), type };
-    return { loc, msg: message.replace(INTRODUCTION, '').replace(/^Required value$/, 'is required') || words, type };
+    return {
+      loc,
+      msg:
+        message
+          .replace(POLICY, '')
+          .replace(INTRODUCTION, '')
+          .replace(/^Required value$/, 'is required') || words,
+      type,
+    };
   });
 }
+
+/** How the API server introduces the sentence of a policy of Davit, which says what is wrong. Others may say nothing but their name. */
+const POLICY =
+  /^(?:\S+ "[^"]*" is forbidden: )?ValidatingAdmissionPolicy 'davit-[a-z-]+' with binding '[^']*' denied request: /;
 
 /** It follows from another cause, such as a field that is required. */
 const UNCHECKED = /some validation rules were not checked/;

@@ -164,7 +164,10 @@ export function findingsIn(schema: z.ZodType, value: unknown, loc: FieldError['l
 }
 
 function findingsOfError(error: z.ZodError, loc: FieldError['loc'], schema: z.ZodType): FieldError[] {
-  return error.issues.flatMap((issue) =>
+  const mistyped = new Set(error.issues.flatMap(({ code, path }) => (code === 'invalid_type' ? [String(path)] : [])));
+  // A string has a length as well.
+  const issues = error.issues.filter(({ code, path }) => !code.startsWith('too_') || !mistyped.has(String(path)));
+  return issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys' ? unknownParameters(issue.keys, schema, loc) : findingsOf(issue, loc),
   );
 }

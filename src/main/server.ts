@@ -126,7 +126,12 @@ function answerUnreadable(error: { readonly code?: string }, socket: Socket): vo
       ? ['431 Request Header Fields Too Large', 'The headers are larger than 16 KiB.']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', 'The request took too long to arrive.']
-        : ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
+        : /_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(error.code ?? '')
+          ? [
+              '400 Bad Request',
+              'The length of the body is not clear. Send one Content-Length, or Transfer-Encoding: chunked.',
+            ]
+          : ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
   const body = JSON.stringify({ detail });
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
@@ -490,5 +491,14 @@ describe('serving', () => {
     const answer = await fetch(`${serving.url}/livez`, { headers: { 'x-long': 'a'.repeat(20_000) } });
     expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    const { port } = serving;
+    const said = async (headers: string): Promise<string> => {
+      const socket = connect(port, '127.0.0.1');
+      socket.end(`POST /v2/deployments HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
+      return await text(socket);
+    };
+    expect(await said('Content-Length: 1\r\nContent-Length: 2')).toMatch(/^HTTP\/1\.1 400 .*Send one Content-Length/s);
+    expect(await said('Content-Length: one')).toMatch(/^HTTP\/1\.1 400 .*Send one Content-Length/s);
+    expect(await said('no header')).toMatch(/^HTTP\/1\.1 400 .*not an HTTP\/1\.1 request/s);
   });
 });

@@ -1,6 +1,6 @@
 // /v2/deployments/{id}/operations over an in-memory API server.
 
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { OperationList, OperationResponse } from '../../../src/databases/http/payloads.ts';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
@@ -150,6 +150,15 @@ it.each([
 });
 
 it.each([
+  ['accept', 'NoBackup'],
+  ['restore', []],
+])('%s of a wrong type is one error', async (member, value) => {
+  const { status, body } = await facade.call('POST', path, { action: 'Backup', [member]: value });
+  expect([status, body.detail]).toMatchObject([422, [{ loc: ['body', member] }]]);
+  expect(body.detail).toHaveLength(1);
+});
+
+it.each([
   [{ action: 'Restore', restore: { backup: '20260201T020000Z-0000000a' } }],
   [{ action: 'Move' }],
   [{ action: 'Upgrade' }],
@@ -159,6 +168,33 @@ it.each([
   const { status, body: answer } = await facade.call('POST', path, body);
   expect([status, JSON.stringify(answer)]).toEqual([409, expect.stringContaining('has no PostgreSQL that Davit made')]);
   expect(operations()).toEqual([]);
+});
+
+const LISTENER = { listenerId: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10' };
+describe.each([
+  ['is being deleted', { metadata: { deletionTimestamp: '2026-02-01T00:00:00Z' } }, /is being deleted/],
+  ['runs in the cluster of a listener', { spec: { sourceConfig: LISTENER } }, /the kubeconfig of that cluster/],
+])('of a deployment that %s', (_what, more, words) => {
+  it.each([
+    { action: 'Backup' },
+    { action: 'Restore', restore: { backup: '20260201T020000Z-0000000a' } },
+    { action: 'Move' },
+    { action: 'Upgrade' },
+    { action: 'Return' },
+    { action: 'DeletePrevious', delete_previous: { number: 1 } },
+    { action: 'Patch', patch: { datastore: 'postgres' } },
+  ])('$action is refused with 409', async (body) => {
+    const [record] = facade.records.list();
+    if (!record) throw new Error('There is no record.');
+    const [metadata, spec] = [
+      { ...record.metadata, ...('metadata' in more && more.metadata) },
+      { ...record.spec, ...('spec' in more && more.spec) },
+    ];
+    facade.records.put({ ...record, metadata, spec });
+    const { status, body: answer } = await facade.call('POST', path, body);
+    expect([status, answer.detail]).toEqual([409, expect.stringMatching(words)]);
+    expect(operations()).toEqual([]);
+  });
 });
 
 it('a patch is asked for with the losses that are accepted, and refused without them', async () => {
