@@ -72,7 +72,7 @@ function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined
   const { namespace } = record.metadata;
   return stalled(
     'NotATenant',
-    `Namespace ${namespace} is not a tenant. To make it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true.`,
+    `Namespace ${namespace} is not a tenant, so Davit changes and starts nothing in it. To make it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true.`,
   );
 }
 

@@ -394,6 +394,35 @@ describe('a database that is moved', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
+  it.each(['Stopping', 'Running', 'Loading'])(
+    'is taken back where the namespace is a tenant no longer (%s), and serves when it is one again',
+    async (phase) => {
+      const world = await rested();
+      const { kube } = world;
+      ask(kube, 'up', { action: 'Move' });
+      await until(world, 'up', phase);
+      const tenant = (label: string | null): Promise<unknown> =>
+        kube.mergePatch(
+          NAMESPACES,
+          { name: 'team' },
+          { metadata: { labels: { 'davit.dev/tenant': label } } },
+          { fieldManager: 'admin' },
+        );
+      await tenant(null);
+      for (let round = 0; round < 20; round += 1) await turn(world, 'up');
+      expect([says(kube, 'Ready'), conditionIn(kube, 'Stalled')?.status]).toEqual(['False NotATenant', 'True']);
+      expect(conditionIn(kube, 'Ready')?.message).toContain('starts nothing in it. To make it one: kubectl label');
+      await tenant('true');
+      await until(world, 'up', 'Succeeded');
+      await rest(world);
+      expect([says(kube, 'Ready'), uriIn(kube), firstData(kube).length]).toEqual([
+        'True Serving',
+        state(kube, 'up') === 'Failed NotATenant' ? 'shop--postgres' : 'shop---pg1',
+        2,
+      ]);
+    },
+  );
+
   it.each(['failOn', 'failAfter'] as const)(
     'survives a controller that dies at any of its writes: %s',
     async (when) => {
