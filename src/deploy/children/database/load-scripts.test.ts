@@ -102,6 +102,7 @@ chmod +x bin/psql; PATH=$PWD/bin:$PATH; ${LOAD}`,
       expect(answers('psql:<stdin>:9: ERROR:  42704: type "t" does not exist', 3)).toBe(REFUSED);
       expect(answers('psql:<stdin>:9: ERROR:  53100: could not extend file: No space left on device', 3)).toBe(3);
       expect(answers('psql:<stdin>:9: FATAL:  57P01: terminating connection', 2)).toBe(2);
+      expect(answers('psql:<stdin>:9: error: \\connect: FATAL:  53300: sorry, too many clients already', 3)).toBe(3);
       // Another try has loaded it: the next one finds that.
       expect(answers('psql:<stdin>:9: ERROR:  42P07: relation "t" already exists', 3, 'davit-restore u1 {}')).toBe(3);
     });

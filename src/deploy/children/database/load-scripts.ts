@@ -11,7 +11,7 @@ import { SUPERUSER } from '../../record/database-driver.ts';
 import { AWAIT_SERVER, BEGIN } from './await-server.ts';
 import { CONTENTS, PSQL } from './contents-script.ts';
 import { FIRST_OWN, FURTHER } from './dump-scripts.ts';
-import { COPY_WORDS, OWN_WORDS, WITH_CODES } from './own-words.ts';
+import { COPY_WORDS, WITH_CODES } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -79,8 +79,10 @@ const EACH_FURTHER = `for folder in further-*; do
   if [ ! -e "$folder/dump" ]; then continue; fi
 `;
 
-/** With what is set on the application's database, which is there already. */
-const LOAD_FURTHER = `${EACH_FURTHER}  pg_restore -w --create --exit-on-error -d ${SUPERUSER.database} "$folder/dump" 2> problem || own_words $?
+/** A pipe hides a failure of its first command. With what is set on the application's database, which is there already. */
+const LOAD_FURTHER = `${EACH_FURTHER}  { pg_restore --create -f - "$folder/dump" 2> pg-restore-problem || : > cut; } |
+    psql -X -w -q -v ON_ERROR_STOP=1 ${WITH_CODES} -d ${SUPERUSER.database} > /dev/null 2> problem || copy_words $?
+  if [ -e cut ]; then cat pg-restore-problem >&2; exit 1; fi
 done
 pg_restore --create --list dump | grep -E '^[0-9]+; [0-9]+ [0-9]+ (DATABASE PROPERTIES - |ACL - DATABASE )' > properties || :
 pg_restore --create -L properties -f - dump | sed '/^CREATE DATABASE /d' > properties.sql
@@ -106,7 +108,7 @@ fi
  * Without the dump's last line, which commits, nothing is left, and no comment. A pipe hides a failure of its first command, so what was loaded is
  * read from the database. \`fetched\` has no quotation marks of SQL.
  */
-export const LOAD = `${BEGIN}${HOW_FAR}${OWN_WORDS}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
+export const LOAD = `${BEGIN}${HOW_FAR}${COPY_WORDS}owner=$(sql -c 'select pg_get_userbyid(datdba) from pg_database where datname = current_database()')
 if [ ! -e loaded ]; then
 empty
 flags=

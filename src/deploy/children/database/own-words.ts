@@ -27,7 +27,7 @@ export const COPY_WORDS = `copy_words() {
   else
     sed -n -E -e 's/((ERROR|FATAL):  )[0-9A-Z]{5}: /\\1/p' -e '/^pg_restore: /p' -e '/^sh: /p' problem >&2
   fi
-  if [ "$1" = 3 ] && ! grep -q -E 'ERROR:  (08|40|53|55|57|58)' problem; then
+  if [ "$1" = 3 ] && grep -q 'ERROR:  ' problem && ! grep -q -E 'ERROR:  (08|40|53|55|57|58)' problem; then
     case $(comment 'current_database()') in
       "$mark"*) ;;
       *) exit ${REFUSED} ;;

@@ -7,6 +7,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeS3 } from '../../../../test/support/fake-s3.ts';
 import { type LocalPostgres, startLocalPostgres } from '../../../../test/support/local-postgres.ts';
 import { emptyServer, makeServer } from '../../../../test/support/whole-server.ts';
+import { REFUSED } from '../../../kinds/meta.ts';
 import { makeObjectStore } from '../../../runtime/outbound/object-store.ts';
 import { ArchiveManifest } from '../../archive/archive.ts';
 import { compareBackup } from '../../archive/compare.ts';
@@ -151,7 +152,7 @@ alter default privileges in schema evil grant select on tables to public; grant 
     await dumped();
     for (const from of [
       'select pg_terminate',
-      '  pg_restore -w --create',
+      '  { pg_restore --create',
       'pg_restore --create --list',
       'pg_restore -f - --sing',
     ]) {
@@ -208,6 +209,24 @@ alter database app set work_mem = '7MB'`,
       ).not.toMatch(/^davit-restore /);
     },
   );
+
+  it('is not tried again where PostgreSQL refuses a further database, and no row of it is shown', async () => {
+    sql(origin, 'create database reports');
+    const refused = `create table lim(n int); insert into lim values (100);
+create function okn(t text) returns boolean language sql as 'select length(t) < (select max(n) from lim)';
+create table users(card text, check (okn(card))); insert into users values ('4111-1111')`;
+    sql(origin, refused, 'reports');
+    await dumped();
+    const said = run(next, `(${LOAD}) 2>&1 || echo "code $?"`);
+    expect(said).toMatch(new RegExp(`^COPY failed for table "users": .*\ncode ${REFUSED}\n$`));
+  });
+
+  it('is tried again with a further database that was cut', async () => {
+    if (origin) makeServer(origin);
+    await dumped();
+    run(origin, 'for dump in further-*/dump; do head -c 2000 "$dump" > cut; mv cut "$dump"; done');
+    expect(run(next, `(${LOAD}) 2>&1 || echo "code $?"`)).toMatch(/^pg_restore: error[^]*\ncode 1\n$/);
+  });
 
   it('says which extension is missing, in the words of PostgreSQL', async () => {
     sql(origin, 'create extension hstore');
