@@ -4,7 +4,7 @@
 import type { AppRevision } from '../kinds/app-revision.ts';
 import { isBegun } from '../kinds/build.ts';
 import { REVISION_LABEL } from '../kinds/meta.ts';
-import { hasEnded } from './assess/jobs.ts';
+import { hasEnded, type PodTemplate } from './assess/jobs.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
 import { isUnended } from './assess/pod-failures.ts';
 import { differences } from './record/revision-diff.ts';
@@ -55,10 +55,8 @@ function waysBack(revisions: readonly AppRevision[]): ReadonlySet<AppRevision> {
   return ways;
 }
 
-type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
-
 /** None of a Job that has ended. */
-function templatesOf(child: Workload): Template[] {
+function templatesOf(child: Workload): PodTemplate[] {
   if (child.kind === 'Job' && hasEnded(child)) return [];
   return child.spec?.template ? [child.spec.template] : [];
 }

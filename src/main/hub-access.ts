@@ -4,7 +4,7 @@ import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../kinds/listener-na
 import { sleep, systemClock } from '../runtime/controller/clock.ts';
 import { Conflict } from '../runtime/errors.ts';
 import { SECRETS } from '../runtime/kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../runtime/kube/client.ts';
+import type { KubeClient, KubeObject, Resource, SecretObject } from '../runtime/kube/client.ts';
 import type { ClusterAccess } from '../runtime/kube/config.ts';
 import type { Logger } from '../runtime/logger.ts';
 
@@ -13,10 +13,6 @@ export interface HubAccess {
   readonly access: ClusterAccess & { readonly namespace: string };
   /** Uses another token from now on, also after a restart; unless the cluster was enrolled again meanwhile. */
   keep(token: string): Promise<void>;
-}
-
-interface HubSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 type Known = Readonly<Record<'server' | 'namespace' | 'token' | 'ca' | 'resourceVersion', string>>;
@@ -32,7 +28,7 @@ export async function openHubAccess(
   let known = first;
 
   async function read(): Promise<Known> {
-    const { data = {}, metadata } = await local.get<HubSecret>(SECRETS, place);
+    const { data = {}, metadata } = await local.get<SecretObject>(SECRETS, place);
     const text = (key: string): string =>
       Buffer.from(data[key] ?? '', 'base64')
         .toString('utf8')

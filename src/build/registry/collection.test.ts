@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../deploy/assess/observed.ts';
 import {
   ARGUMENT,
   arming,
@@ -9,7 +10,6 @@ import {
   collectionShown,
   dueAt,
   isCollectionDue,
-  type RegistryPod,
   stepOf,
   storedIn,
 } from './collection.ts';
@@ -28,8 +28,8 @@ const ARMED = aConfigMap((arming(undefined, 'old', at(0)) as { data: Record<stri
 /** The second attempt has begun. */
 const DISARMED = aConfigMap({ ...ARMED.data, [ARGUMENT]: '--help' });
 
-type Status = Omit<NonNullable<NonNullable<RegistryPod['status']>['initContainerStatuses']>[number], 'name'>;
-const pod = (collect: Status | undefined, uid = 'new'): RegistryPod => ({
+type Status = Omit<NonNullable<NonNullable<Pod['status']>['initContainerStatuses']>[number], 'name'>;
+const pod = (collect: Status | undefined, uid = 'new'): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'davit-registry-0', uid },
@@ -44,7 +44,7 @@ const running = { running: { startedAt: at(1).toISOString() } };
 const ended = (exitCode: number, message?: string): NonNullable<Status['state']> => ({
   terminated: { exitCode, ...(message !== undefined && { message }) },
 });
-const step = (configMap: CollectionConfigMap, of: RegistryPod | undefined, minutes = 5): CollectionStep =>
+const step = (configMap: CollectionConfigMap, of: Pod | undefined, minutes = 5): CollectionStep =>
   stepOf(storedIn(configMap), of, LIMIT, at(minutes));
 /** The ConfigMap after the step's patch. */
 function after(configMap: CollectionConfigMap, { patch }: CollectionStep): CollectionConfigMap {
@@ -58,7 +58,7 @@ describe('a collection that is armed', () => {
     expect(storedIn(ARMED)).toMatchObject({ isArmed: true, state: { phase: 'armed', replaced: 'old' } });
   });
 
-  it.each<[string, RegistryPod | undefined]>([
+  it.each<[string, Pod | undefined]>([
     ['there is no pod', undefined],
     ['the old pod ends, which started without', pod({ restartCount: 0, state: ended(0) }, 'old')],
     ['the new pod has no status yet', pod(undefined)],
@@ -125,7 +125,7 @@ describe('a collection that is armed', () => {
     expect(step(after(ARMED, late), pod({ restartCount: 0, state: ended(0) }, 'third'), 33)).toEqual({});
   });
 
-  it.each<[string, RegistryPod | undefined, string]>([
+  it.each<[string, Pod | undefined, string]>([
     ['no pod has begun', undefined, 'The pod of the registry did not begin to collect.'],
     ['the first attempt has failed', pod({ restartCount: 0, state: {}, lastState: ended(1, 'full\n') }), 'full'],
   ])('is given up at its time limit, if %s', (_what, of, reason) => {

@@ -4,7 +4,7 @@
 // the time limit.
 
 import { z } from 'zod';
-import type { ContainerState, ContainerStatus } from '../../deploy/assess/observed.ts';
+import type { ContainerState, Pod } from '../../deploy/assess/observed.ts';
 import { jsonOf } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 
@@ -25,11 +25,6 @@ const REQUESTED = 'davit.dev/collect';
 const LONGEST_REASON = 500;
 /** A second attempt often succeeds: the first has removed what it could not read. */
 const MOST_RESTARTS = 1;
-
-/** The used part of the registry's pod. */
-export interface RegistryPod extends KubeObject {
-  readonly status?: { readonly startTime?: string; readonly initContainerStatuses?: readonly ContainerStatus[] };
-}
 
 /** The ConfigMap `davit-registry-collection`, which the chart creates without data. */
 export interface CollectionConfigMap extends KubeObject {
@@ -96,7 +91,7 @@ export interface CollectionStep {
 /** `pod`: undefined if there is none at present. `limitMs`: how long the registry may be away for a collection. */
 export function stepOf(
   { state, isArmed }: StoredCollection,
-  pod: RegistryPod | undefined,
+  pod: Pod | undefined,
   limitMs: number,
   now: Date,
 ): CollectionStep {

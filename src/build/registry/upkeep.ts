@@ -1,6 +1,7 @@
 // Upkeep of the chart's registry, whose garbage collection deletes what has no tag. When a collection is due, every image that is named
 // gets a tag (keep.ts), and then the registry's pod is replaced by one that collects before it serves (collection.ts).
 
+import type { Pod } from '../../deploy/assess/observed.ts';
 import type { Caches } from '../../deploy/cluster/caches.ts';
 import { isBegun } from '../../kinds/build.ts';
 import { abortable } from '../../runtime/controller/clients/wrap-client.ts';
@@ -15,7 +16,6 @@ import {
   collectionShown,
   dueAt,
   isCollectionDue,
-  type RegistryPod,
   type StoredCollection,
   stepOf,
   storedIn,
@@ -55,11 +55,11 @@ export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
   let quietUntil = elapsed() + QUIET_MS;
   let stored: StoredCollection | undefined;
 
-  const replace = (kube: KubeClient, { metadata }: RegistryPod): Promise<unknown> =>
+  const replace = (kube: KubeClient, { metadata }: Pod): Promise<unknown> =>
     kube.remove(PODS, podRef, { uid: metadata.uid ?? '' }).catch(undefinedIfNotFound);
 
   /** Continues or ends a collection, also while Davit is paused. Returns whether one is armed. */
-  async function guard(kube: KubeClient, before: StoredCollection, pod: RegistryPod | undefined): Promise<boolean> {
+  async function guard(kube: KubeClient, before: StoredCollection, pod: Pod | undefined): Promise<boolean> {
     const { patch, ended, replacesPod } = stepOf(before, pod, upkeep.limitMinutes * 60_000, now());
     if (patch) await kube.mergePatch(CONFIG_MAPS, configMap, patch);
     // Only after that: the next pod must not collect.
@@ -69,7 +69,7 @@ export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
     return before.state?.phase === 'armed' && ended === undefined;
   }
 
-  async function tend(kube: KubeClient, pod: RegistryPod | undefined, signal: AbortSignal): Promise<void> {
+  async function tend(kube: KubeClient, pod: Pod | undefined, signal: AbortSignal): Promise<void> {
     if (upkeep.enabled && (await sweeper.sweep(signal))) {
       quietUntil = elapsed() + QUIET_MS;
       return;
@@ -108,7 +108,7 @@ export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
         ? await kube.get<CollectionConfigMap>(CONFIG_MAPS, configMap).catch(undefinedIfNotFound)
         : undefined;
       stored = found && storedIn(found);
-      const pod = await kube.get<RegistryPod>(PODS, podRef).catch(undefinedIfNotFound);
+      const pod = await kube.get<Pod>(PODS, podRef).catch(undefinedIfNotFound);
       if (stored && (await guard(kube, stored, pod))) return ARMED_MS;
       if (settings.paused || stored?.state?.phase === 'armed' || elapsed() < quietUntil) return IDLE_MS;
       try {

@@ -1,6 +1,7 @@
 // What is reported of the number of pods, and of fields that are not taken as they stand. None of it makes a record less
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
@@ -12,17 +13,14 @@ import {
 import { numberField } from '../../kinds/resource-spec.ts';
 import { doesWithout } from '../../kinds/runtime.ts';
 import { listed, quoted } from '../../kinds/text.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
+import type { Read } from '../../runtime/kube/client.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { autoscaledParts, followsDepth, raisedMinimums } from '../record/scale.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
 import { childOf, type Observed, type ObservedCondition } from './observed.ts';
 
-/** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
-interface Autoscaler extends KubeObject {
-  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
-}
+type Autoscaler = Read<IHorizontalPodAutoscaler>;
 
 /** Does every autoscaler know what it has to know? */
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {

@@ -1,18 +1,18 @@
 // The Jobs of a record, and how they ended. Source: Kubernetes, "Jobs: Terminal Job conditions".
 
+import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
+import type { IJobStatus } from 'kubernetes-models/batch/v1/JobStatus';
+import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import { COMPONENT_LABEL } from '../../kinds/meta.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
+import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import { isOwnedBy } from '../record/metadata.ts';
 import { isOurs, type ObservedChildren, type ObservedCondition } from './observed.ts';
 
-/** The used part of batch/v1 Job. */
+export type PodTemplate = AsSeen<IPodTemplateSpec>;
+
 export interface Job extends KubeObject {
-  readonly spec?: { readonly activeDeadlineSeconds?: number; readonly suspend?: boolean };
-  readonly status?: {
-    readonly startTime?: string;
-    readonly completionTime?: string;
-    readonly conditions?: readonly ObservedCondition[];
-  };
+  readonly spec?: AsSeen<IJobSpec>;
+  readonly status?: AsSeen<IJobStatus>;
 }
 
 /** The record's own Jobs of this component. */

@@ -1,6 +1,8 @@
 // The observed state of one record and its surroundings, as one plain value. Decisions are functions of it;
 // deploy/observe.ts fills it from the watch caches.
 
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { IPod } from 'kubernetes-models/v1/Pod';
 import type { AppDeployment, AppDeploymentStatus } from '../../kinds/app-deployment.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import type { AppTemplate } from '../../kinds/app-template.ts';
@@ -12,7 +14,7 @@ import type { Listener } from '../../kinds/listener.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../kinds/meta.ts';
 import type { TracingProject } from '../../kinds/tracing-project.ts';
 import { isWorker } from '../../kinds/worker-parts.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
+import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import type { Sourced } from '../record/backup-consent.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
@@ -69,11 +71,11 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   /** The namespace is being deleted. */
   readonly namespaceTerminating: boolean;
   readonly tracingProject: TracingProject | undefined;
-  /** The catalogue, for a record of source internal_template; otherwise empty. */
+  /** The catalogue. */
   readonly templates: readonly AppTemplate[];
   /** The listeners of the record's namespace, for a record that names one. */
   readonly listeners: readonly Listener[];
-  /** The organization's integrations, for a record of source codehost; otherwise empty. */
+  /** The organization's integrations. */
   readonly integrations: readonly CodeHostIntegration[];
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
@@ -112,57 +114,16 @@ export type SecretsRead =
   /** `digest` as deploy/children/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
   | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
 
-export interface ContainerState {
-  readonly waiting?: { readonly reason?: string; readonly message?: string };
-  readonly running?: { readonly startedAt?: string };
-  readonly terminated?: {
-    readonly exitCode: number;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly startedAt?: string;
-    readonly finishedAt?: string;
-  };
-}
-
-/** CPU and memory of a container, as quantities. */
-export interface Resources {
-  readonly requests?: Readonly<Record<string, string>>;
-  readonly limits?: Readonly<Record<string, string>>;
-}
-
-export interface ContainerStatus {
-  readonly name: string;
-  readonly image?: string;
-  /** What the container has now, as its kubelet reports it. */
-  readonly resources?: Resources;
-  readonly ready?: boolean;
-  readonly started?: boolean;
-  readonly restartCount?: number;
-  readonly state?: ContainerState;
-  readonly lastState?: ContainerState;
+type PodSpec = AsSeen<NonNullable<IPod['spec']>>;
+type PodStatus = AsSeen<NonNullable<IPod['status']>>;
+export type PodContainer = NonNullable<PodSpec['containers']>[number];
+export type ObservedCondition = NonNullable<PodStatus['conditions']>[number];
+export type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number] & {
   /** Not part of the status: it exited, and has not run for long enough since (pod-settling.ts). */
   readonly unsettled?: boolean;
-}
+};
+export type ContainerState = NonNullable<ContainerStatus['state']>;
 
-export interface ObservedCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-  /** The generation of the pod that it is about; only conditions of pods have it. */
-  readonly observedGeneration?: number;
-}
-
-export interface PodContainer {
-  readonly name: string;
-  readonly image?: string;
-  readonly resources?: Resources;
-  /** `Always` makes a sidecar of an init container. */
-  readonly restartPolicy?: string;
-}
-
-/** The used part of core/v1 Pod. */
 export interface Pod extends KubeObject {
   /** Not part of the Pod: the kubelet's event message about a volume that it cannot mount. */
   readonly failedMount?: string;
@@ -174,50 +135,20 @@ export interface Pod extends KubeObject {
   readonly longHeld?: boolean;
   /** Not part of the Pod: it is past its termination time (terminating-pods.ts). */
   readonly overdue?: boolean;
-  readonly spec?: {
-    readonly nodeName?: string;
+  readonly spec?: Omit<PodSpec, 'volumes'> & {
     readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName?: string } }[];
-    readonly containers?: readonly PodContainer[];
-    readonly initContainers?: readonly PodContainer[];
   };
-  readonly status?: {
-    readonly phase?: string;
-    /** The kubelet writes both on an eviction. */
-    readonly reason?: string;
-    readonly message?: string;
-    readonly observedGeneration?: number;
-    readonly conditions?: readonly ObservedCondition[];
+  readonly status?: Omit<PodStatus, 'initContainerStatuses' | 'containerStatuses'> & {
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
 }
 
-/** The used part of apps/v1 Deployment or StatefulSet. */
+/** A Deployment or StatefulSet. */
 export interface Workload extends KubeObject {
-  readonly spec?: {
-    readonly replicas?: number;
-    /** Deployments only: the rollout is paused (kubectl rollout pause). */
-    readonly paused?: boolean;
-    /** StatefulSets only. */
-    readonly updateStrategy?: { readonly type?: string; readonly rollingUpdate?: object };
-    readonly template?: {
-      readonly metadata?: {
-        readonly labels?: Readonly<Record<string, string>>;
-        readonly annotations?: Readonly<Record<string, string>>;
-      };
-    };
-  };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly replicas?: number;
-    readonly updatedReplicas?: number;
-    readonly readyReplicas?: number;
-    readonly availableReplicas?: number;
-    /** StatefulSets only: the current and the new template of its pods. */
-    readonly currentRevision?: string;
-    readonly updateRevision?: string;
-    readonly conditions?: readonly ObservedCondition[];
-  };
+  /** Deployments only have `paused`: somebody has paused the rollout (kubectl rollout pause). */
+  readonly spec?: AsSeen<NonNullable<IStatefulSet['spec']>> & { readonly paused?: boolean };
+  readonly status?: AsSeen<NonNullable<IStatefulSet['status']>>;
 }
 
 /** The used part of postgresql.cnpg.io/v1 Cluster. */

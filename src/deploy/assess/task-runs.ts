@@ -1,6 +1,8 @@
 // The tasks of the active revision as their CronJobs and Jobs show them. What is said of a run that has ended stays as it is while its
 // Job exists: its pod, with the last words, may go earlier.
 
+import type { ICronJobSpec } from 'kubernetes-models/batch/v1/CronJobSpec';
+import type { ICronJobStatus } from 'kubernetes-models/batch/v1/CronJobStatus';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import { JOB_NAME_LABEL, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../kinds/meta.ts';
 import { nextRunAt } from '../../kinds/next-run.ts';
@@ -15,7 +17,7 @@ import {
   type TaskStatus,
 } from '../../kinds/tasks.ts';
 import { listed, quoted, shortened } from '../../kinds/text.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
+import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
 import { hasEnded, type Job, jobEnd, runsOf } from './jobs.ts';
@@ -31,18 +33,9 @@ import {
 } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
 
-/** The labels of the pods that a Job makes. */
-export interface PodTemplate {
-  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
-}
-
-/** The used part of batch/v1 CronJob. */
 export interface CronJob extends KubeObject {
-  readonly spec?: {
-    readonly suspend?: boolean;
-    readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
-  };
-  readonly status?: { readonly lastScheduleTime?: string };
+  readonly spec?: AsSeen<ICronJobSpec>;
+  readonly status?: AsSeen<ICronJobStatus>;
 }
 
 /** Undefined where the active revision has no tasks. */

@@ -6,9 +6,9 @@ import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../kinds
 import type { TracingProject } from '../../kinds/tracing-project.ts';
 import { present } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import type { Job } from '../assess/jobs.ts';
+import type { Job, PodTemplate } from '../assess/jobs.ts';
 import type { ObservedCondition, Pod, PodContainer } from '../assess/observed.ts';
-import type { CronJob, PodTemplate } from '../assess/task-runs.ts';
+import type { CronJob } from '../assess/task-runs.ts';
 
 /** Prefixes of the labels and annotations that Davit reads. */
 const READ = ['davit.dev/', 'app.kubernetes.io/'];
@@ -92,13 +92,11 @@ function slimContainer({ name, image, resources, restartPolicy }: PodContainer):
   };
 }
 
-type WholeJob = Job & { readonly spec?: { readonly template?: PodTemplate } };
-
 /**
  * The used part of a Job (deploy/assess/jobs.ts), with the revision of its pods (revision-history.ts). Its fields are never compared
  * with wanted ones: Davit makes a Job once, and a Job's pods cannot be changed.
  */
-export function slimJob(job: WholeJob): WholeJob {
+export function slimJob(job: Job): Job {
   const { metadata, spec, status, ...rest } = job;
   const { activeDeadlineSeconds, suspend, template } = spec ?? {};
   return {
@@ -111,7 +109,7 @@ export function slimJob(job: WholeJob): WholeJob {
       },
     }),
     ...(status && { status: slimStatus(status) }),
-  } as WholeJob;
+  } as Job;
 }
 
 function slimStatus({ startTime, completionTime, conditions }: NonNullable<Job['status']>): NonNullable<Job['status']> {

@@ -12,6 +12,7 @@ import {
 } from '../../kinds/meta.ts';
 import { isWorker, workerNames } from '../../kinds/worker-parts.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
+import type { PodTemplate } from '../assess/jobs.ts';
 import {
   type ActionFailure,
   childOf,
@@ -24,7 +25,7 @@ import {
 } from '../assess/observed.ts';
 import { isUnended } from '../assess/pod-failures.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
-import type { CronJob, PodTemplate } from '../assess/task-runs.ts';
+import type { CronJob } from '../assess/task-runs.ts';
 import { isControlled } from '../assess/terminating-pods.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn } from '../record/names.ts';

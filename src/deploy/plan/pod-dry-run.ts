@@ -24,17 +24,6 @@ export interface PodToTry {
   readonly replaces: boolean;
 }
 
-interface Template {
-  readonly metadata?: {
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec?: object;
-}
-interface Rendered extends KubeObject {
-  readonly spec?: { readonly replicas?: number; readonly template?: Template };
-}
-
 const WITH_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 /** Time that a StatefulSet may take to create its pod. Kubernetes reports the failure only as an event. */
 const SLOWEST_POD_MS = 10_000;
@@ -57,7 +46,7 @@ export function podsToTry(
   }));
 }
 
-function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean {
+function hasNewTemplate(wanted: Workload, actual: Workload | undefined): boolean {
   if (!WITH_PODS.has(wanted.kind) || wanted.spec?.replicas === 0) return false;
   // Davit writes the template of a new PostgreSQL or Redis, and its pod replaces none: a missing pod is detected later.
   if (actual === undefined) return isOfPart(wanted);
@@ -107,7 +96,7 @@ export function withoutRefused(actions: readonly Action[], refusals: readonly Ac
 }
 
 /** Named after the workload, because no pod of a workload has that name. */
-function podFrom(workload: Rendered): KubeObject {
+function podFrom(workload: Workload): KubeObject {
   const { namespace, name } = workload.metadata;
   const { metadata, spec } = workload.spec?.template ?? {};
   return {

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/support/builders.ts';
-import type { Observed, ObservedCondition, Pod, Resources, Workload } from '../assess/observed.ts';
+import type { Observed, ObservedCondition, Pod, PodContainer, Workload } from '../assess/observed.ts';
 import { keepingResized, resizeSteps, untilGivenUpMs } from './store-resize.ts';
 
 const record = aRecord();
 const revision = aRevision(record);
 const DATABASE = aStore('postgres');
 const NOW = new Date('2026-01-01T00:01:30Z');
+
+type Resources = NonNullable<PodContainer['resources']>;
 
 function sizes(cpu: string, limit = '1Gi'): Resources {
   return { requests: { cpu, memory: '256Mi' }, limits: { cpu: '1', memory: limit } };

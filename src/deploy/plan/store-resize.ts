@@ -158,15 +158,7 @@ function named<T extends { readonly name: string }>(name: string, list: readonly
   return list?.find((one) => one.name === name);
 }
 
-interface Rendered extends KubeObject {
-  readonly spec?: { readonly template?: Template };
-}
-interface Template {
-  readonly metadata?: object;
-  readonly spec?: { readonly containers?: readonly Sized[] };
-}
-
-function sizesOf({ spec }: Rendered): readonly Sized[] {
+function sizesOf({ spec }: Workload): readonly Sized[] {
   return spec?.template?.spec?.containers ?? [];
 }
 
@@ -220,12 +212,12 @@ const DEFAULTED: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether the pods of both templates differ in nothing but CPU and memory: in doubt they do. */
-function sameButForSizes(wanted: Rendered, set: Rendered): boolean {
+function sameButForSizes(wanted: Workload, set: Workload): boolean {
   const [next, there] = [withoutSizes(wanted), withoutSizes(set)];
   return !hasDrifted(next, there) && addsOnlyDefaults(there?.spec, next?.spec);
 }
 
-function withoutSizes({ spec }: Rendered): Template | undefined {
+function withoutSizes({ spec }: Workload): NonNullable<Workload['spec']>['template'] {
   const { template } = spec ?? {};
   if (!template?.spec) return template;
   const containers = template.spec.containers?.map(({ resources: _sizes, ...container }) => container);

@@ -47,6 +47,22 @@ export type Manifest<Kind> = Omit<Kind, 'metadata'> & KubeObject;
 /** The same as the API server returns it. */
 export type Read<Kind> = Omit<Kind, keyof KubeObject> & KubeObject;
 
+/** What every element of a list has that is found by it. */
+type Always = 'name' | 'type' | 'status' | 'exitCode';
+
+/** A part of a kind of kubernetes-models of which any field may be absent: a cache keeps only some, and a controller has yet to write others. */
+export type AsSeen<Part> = Part extends string
+  ? string
+  : Part extends readonly (infer Element)[]
+    ? readonly AsSeen<Element>[]
+    : Part extends object
+      ? string extends keyof Part
+        ? Readonly<Record<string, AsSeen<Part[keyof Part]>>>
+        : { readonly [Field in keyof Part as Field extends Always ? Field : never]: AsSeen<Part[Field]> } & {
+            readonly [Field in keyof Part as Field extends Always ? never : Field]?: AsSeen<Part[Field]>;
+          }
+      : Part;
+
 /** A Secret. The values of `data` are in base64. */
 export interface SecretObject extends KubeObject {
   readonly type?: string;

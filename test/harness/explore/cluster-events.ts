@@ -218,7 +218,7 @@ export const passed = (name: string): ContainerStatus => ({ name, state: { termi
 const begun = (one: Container): ContainerStatus =>
   isSidecar(one) ? { name: one.name, ready: true, state: { running: {} } } : passed(one.name);
 const hasImage = (one: WithTemplate, word: string): boolean =>
-  one.spec.template.spec.containers.some(({ image }) => image.includes(word));
+  one.spec.template.spec.containers.some(({ image = '' }) => image.includes(word));
 const isBad = (one: WithTemplate): boolean => hasImage(one, 'bad');
 const exitsOf = (pod: Pod | undefined): number => pod?.status?.containerStatuses?.[0]?.restartCount ?? 0;
 /** More than the settings allow of a revision. */

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Pod, Resources, Workload } from '../../../src/deploy/assess/observed.ts';
+import type { Pod, PodContainer, Workload } from '../../../src/deploy/assess/observed.ts';
 import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/runtime/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
@@ -14,6 +14,8 @@ import { aConverged, crashed, crashPoints } from './harness.ts';
 
 const SET = { namespace: 'team', name: 'shop--postgres' };
 const POD = { namespace: 'team', name: 'shop--postgres-0' };
+
+type Resources = NonNullable<PodContainer['resources']>;
 
 interface Set extends Workload {
   readonly spec: NonNullable<Workload['spec']> & {
@@ -33,7 +35,7 @@ function podOf(kube: FakeKube): Pod | undefined {
   return kube.objects<Pod>(PODS).find(({ metadata }) => metadata.name === POD.name);
 }
 
-function runs(kube: FakeKube): { uid: string | undefined; cpu: string | undefined; memory: string | undefined } {
+function runs(kube: FakeKube): { uid: string | undefined; cpu: unknown; memory: unknown } {
   const { metadata, status } = podOf(kube) ?? {};
   const { requests, limits } = status?.containerStatuses?.[0]?.resources ?? {};
   return { uid: metadata?.uid, cpu: requests?.['cpu'], memory: limits?.['memory'] };
