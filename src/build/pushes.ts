@@ -78,9 +78,7 @@ function requeueAfter(ms: number): Result {
 }
 
 function asksForPushes({ spec, metadata }: AppDeployment): boolean {
-  return (
-    spec.source === 'codehost' && spec.sourceConfig.buildOnPush === true && metadata.deletionTimestamp === undefined
-  );
+  return spec.sourceConfig.buildOnPush === true && metadata.deletionTimestamp === undefined;
 }
 
 function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment): string {

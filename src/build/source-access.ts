@@ -7,6 +7,7 @@ import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { BuildReason } from '../kinds/build.ts';
 import type { CodeHostIntegration } from '../kinds/code-host-integration.ts';
 import type { Settings } from '../kinds/settings.ts';
+import { uses } from '../kinds/source-rules.ts';
 import { CodeHostFailed, undefinedIfNotFound } from '../runtime/errors.ts';
 import { SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeClient, SecretObject } from '../runtime/kube/client.ts';
@@ -100,7 +101,8 @@ export function makeSourceAccess(options: {
       ),
     file: (record, at) => withAccount(record, (account, repoUrl) => codeHosts.file(account, repoUrl, at)),
     async credential(record) {
-      if (record.spec.source !== 'codehost') return { token: '', ...authoritiesOf(record.spec.sourceConfig.repoUrl) };
+      if (!uses(record.spec.source, 'integration'))
+        return { token: '', ...authoritiesOf(record.spec.sourceConfig.repoUrl) };
       return withAccount(record, async (account, repoUrl, { spec }) => {
         const token = await codeHosts.token(account, repoUrl);
         return { token, ...authoritiesOf(spec.apiUrl) };

@@ -2,7 +2,7 @@
 // controller continues where the previous one stopped.
 
 import type { Job } from '../deploy/assess/jobs.ts';
-import { commitOf, commitWordsOf, isBuilt, sameBuild } from '../deploy/record/build-source.ts';
+import { commitOf, commitWordsOf, isBuilt, lacksCommit, sameBuild } from '../deploy/record/build-source.ts';
 import { buildName } from '../deploy/record/names.ts';
 import { interrupterOf } from '../deploy/record/requester.ts';
 import { imageOf } from '../deploy/record/revision-image.ts';
@@ -48,7 +48,7 @@ export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
 
 function firstStatus({ revision, record }: ObservedBuild, now: Date): BuildStatus {
   const { commit } = revision.spec;
-  const reason = record.spec.source === 'codehost' && commit === undefined ? 'ReadingCommit' : 'WaitingForTurn';
+  const reason = lacksCommit(record, revision) ? 'ReadingCommit' : 'WaitingForTurn';
   return {
     phase: 'Queued',
     reason,
@@ -88,8 +88,7 @@ function isUnwanted({ revision, siblings, settings, record }: ObservedBuild, { p
   if (newest === undefined || newest.spec.id === revision.spec.id) return false;
   if (phase === 'Building' && settings.finishSkipped) return false;
   if (!isBuilt(newest)) return true;
-  const isKnown = record.spec.source !== 'codehost' || commitOf(newest) !== undefined;
-  return isKnown && !sameBuild(newest, revision);
+  return !lacksCommit(record, newest) && !sameBuild(newest, revision);
 }
 
 function cancelled(build: BuildStatus, job: Job | undefined, now: Date): BuildStep {
@@ -116,7 +115,7 @@ function queued(
     return {
       status: ended(build, 'Skipped', 'Superseded', 'A newer revision took its place before the build began.', now),
     };
-  if (record.spec.source === 'codehost' && commitOf(revision) === undefined) return { act: 'resolve' };
+  if (lacksCommit(record, revision)) return { act: 'resolve' };
   const same = siblings.filter((other) => other.spec.id !== revision.spec.id && sameBuild(other, revision));
   const built = same.find((other) => imageOf(other) !== undefined);
   if (built) return { status: reused(build, built, now) };

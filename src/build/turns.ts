@@ -2,7 +2,7 @@
 // then those that have waited longest. What cannot begin takes no turn, and what has no pod and gets none takes no place.
 
 import type { Job } from '../deploy/assess/jobs.ts';
-import { commitOf, sameBuild } from '../deploy/record/build-source.ts';
+import { lacksCommit, sameBuild } from '../deploy/record/build-source.ts';
 import { imageOf } from '../deploy/record/revision-image.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { AppRevision } from '../kinds/app-revision.ts';
@@ -64,7 +64,7 @@ function couldBegin(revision: AppRevision, { record, siblings, isPaused }: Conte
   // It tries again at intervals, and then asks for its turn.
   if (isHindered(revision.status?.build)) return false;
   if (siblings[0]?.spec.id !== revision.spec.id) return false;
-  if (record.spec.source === 'codehost' && commitOf(revision) === undefined) return false;
+  if (lacksCommit(record, revision)) return false;
   return !siblings.some(
     (other) =>
       other.spec.id !== revision.spec.id &&

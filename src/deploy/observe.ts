@@ -86,8 +86,8 @@ export function observeCaches(
     pods: home.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
-    integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
-    templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
+    integrations: caches.integrations.list(),
+    templates: caches.templates.list(),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { BACKUPS_FOR_ANNOTATION, BACKUPS_OF_ANNOTATION, DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../kinds/meta.ts';
 import type { BackupSettings } from '../kinds/settings.ts';
+import { uses } from '../kinds/source-rules.ts';
 import { keyOf } from '../runtime/controller/keys.ts';
 import { type Change, endAll } from '../runtime/controller/store.ts';
 import type { WorkQueue } from '../runtime/controller/work-queue.ts';
@@ -33,7 +34,7 @@ export function enqueueOnChange(
       if (metadata.name === backups?.store?.credentialsSecret)
         wakeThose(metadata.namespace, ({ spec }) => spec.sourceConfig.database !== undefined);
     }),
-    caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
+    caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => uses(spec.source, 'catalogue'))),
     caches.integrations.onChange((change) => {
       if (isOfSpec(change)) wakeThose(undefined, ({ spec }) => integrationIn(spec) === change.object.metadata.uid);
     }),

@@ -46,11 +46,11 @@ import { RUNTIME_RULES, Runtime } from './runtime.ts';
 import {
   FIXED_FIELDS,
   type FixedField,
-  SOURCE_CONFIG_FIELDS,
-  SOURCE_REVISION_FIELDS,
+  SOURCE_FIELDS,
   SOURCE_RULES,
   SOURCES,
   type Source,
+  uses,
 } from './source-rules.ts';
 import { TaskStatuses, Tasks } from './tasks.ts';
 
@@ -174,33 +174,28 @@ export type SourceRevisionConfig = z.infer<typeof SourceRevisionConfig>;
 
 /** The CEL rules of one source: required and forbidden fields. */
 function sourceRules(source: Source): CelRule[] {
-  const allowed = SOURCE_RULES[source];
+  const { fields, required } = SOURCE_RULES[source];
   const when = `self.source != '${source}'`;
-  const missing: CelRule[] = [
-    ...allowed.requiredConfig.map((field) => ({ where: 'sourceConfig', field })),
-    ...allowed.requiredRevision.map((field) => ({ where: 'sourceRevisionConfig', field })),
-  ].map(({ where, field }) => ({
-    rule: `${when} || has(self.${where}.${field})`,
-    message: `source ${source} needs ${field}`,
-    fieldPath: `.${where}.${field}`,
-    reason: 'FieldValueRequired',
-  }));
-  const foreign: CelRule[] = [
-    ...SOURCE_CONFIG_FIELDS.filter((field) => !allowed.config.includes(field)).map((field) => ({
-      where: 'sourceConfig',
-      field,
-    })),
-    ...SOURCE_REVISION_FIELDS.filter((field) => !allowed.revision.includes(field)).map((field) => ({
-      where: 'sourceRevisionConfig',
-      field,
-    })),
-  ].map(({ where, field }) => ({
-    rule: `${when} || !has(self.${where}.${field})`,
-    message: `${field} does not apply to source ${source}`,
-    fieldPath: `.${where}.${field}`,
-    reason: 'FieldValueForbidden',
-  }));
-  return [...missing, ...foreign];
+  const missing = SOURCE_FIELDS.filter(({ field }) => required.includes(field));
+  const foreign = SOURCE_FIELDS.filter(({ field }) => !fields.includes(field));
+  return [
+    ...missing.map(
+      ({ where, field }): CelRule => ({
+        rule: `${when} || has(self.${where}.${field})`,
+        message: `source ${source} needs ${field}`,
+        fieldPath: `.${where}.${field}`,
+        reason: 'FieldValueRequired',
+      }),
+    ),
+    ...foreign.map(
+      ({ where, field }): CelRule => ({
+        rule: `${when} || !has(self.${where}.${field})`,
+        message: `${field} does not apply to source ${source}`,
+        fieldPath: `.${where}.${field}`,
+        reason: 'FieldValueForbidden',
+      }),
+    ),
+  ];
 }
 
 /** UUIDs are compared without regard to case. */
@@ -228,7 +223,8 @@ export const RESTORE_AT_CREATION_MESSAGE =
 export const EXTENSIONS_AT_CREATION_MESSAGE =
   "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/databases.md, 'Extensions')";
 
-export const REFERENCES_MESSAGE = 'secretReferences apply only to source external_docker';
+const SOURCES_OF_REFERENCES = SOURCES.filter((source) => uses(source, 'references'));
+export const REFERENCES_MESSAGE = `secretReferences apply only to source ${SOURCES_OF_REFERENCES.join(', ')}`;
 
 export const REBUILD_SERIAL_MESSAGE =
   'must not be above revisionSerial: to request a revision of the newest commit, set both to the same number';
@@ -271,7 +267,7 @@ export const AppDeploymentSpec = z
       ...SOURCES.flatMap(sourceRules),
       ...fixedRules(),
       {
-        rule: "self.source == 'external_docker' || !has(self.secretReferences) || self.secretReferences.size() == 0",
+        rule: `${SOURCES_OF_REFERENCES.map((source) => `self.source == '${source}'`).join(' || ')} || !has(self.secretReferences) || self.secretReferences.size() == 0`,
         message: REFERENCES_MESSAGE,
         fieldPath: '.secretReferences',
         reason: 'FieldValueForbidden',

@@ -11,7 +11,7 @@ export const SOURCES = [
 export type Source = (typeof SOURCES)[number];
 
 /** Fields of sourceConfig that depend on the source. resourceSpec, runtime, env, tasks, database, customUrl and deploymentType are allowed for all. */
-export const SOURCE_CONFIG_FIELDS = [
+const SOURCE_CONFIG_FIELDS = [
   'integrationId',
   'repoUrl',
   'buildOnPush',
@@ -20,75 +20,98 @@ export const SOURCE_CONFIG_FIELDS = [
   'installCommand',
   'buildCommand',
 ] as const;
-export const SOURCE_REVISION_FIELDS = [
-  'repoRef',
-  'workflowConfigPath',
-  'davitFile',
-  'imageUri',
-  'sourceTarballPath',
-] as const;
+const SOURCE_REVISION_FIELDS = ['repoRef', 'workflowConfigPath', 'davitFile', 'imageUri', 'sourceTarballPath'] as const;
 
+/** Fields that cannot change after creation, because they say what is deployed, or where. */
 export const FIXED_FIELDS = ['integrationId', 'repoUrl', 'listenerId', 'listenerConfig'] as const;
 export type FixedField = (typeof FIXED_FIELDS)[number];
 
+/** All of them, and where they stand in the spec. */
+export const SOURCE_FIELDS = [
+  ...SOURCE_CONFIG_FIELDS.map((field) => ({ where: 'sourceConfig', field }) as const),
+  ...SOURCE_REVISION_FIELDS.map((field) => ({ where: 'sourceRevisionConfig', field }) as const),
+];
+type SourceField = (typeof SOURCE_FIELDS)[number]['field'];
+
+/** What deployments of a source have to do with. */
+export type SourceUse =
+  /** The cluster of a Listener can run them. */
+  | 'listener'
+  /** Variables come from Secrets of the tenant. */
+  | 'references'
+  /** A CodeHostIntegration reads the repository, so the commit is known before the build. */
+  | 'integration'
+  /** Only what an AppTemplate offers is deployed. */
+  | 'catalogue'
+  /** People send the image or the source to Davit, for this deployment alone: no other one can have it. */
+  | 'push'
+  | 'upload';
+
+/** All that is particular to a source. Code that depends on the source asks this table, and names no source. */
 export interface SourceRule {
-  readonly config: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
-  readonly revision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
-  readonly requiredConfig: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
-  readonly requiredRevision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
-  /** Fields that cannot change after creation, because they say what is deployed, or where. */
-  readonly fixed: readonly FixedField[];
-  readonly secretReferences: boolean;
+  readonly fields: readonly SourceField[];
+  readonly required: readonly SourceField[];
+  /** There is nothing to deploy before one of these is set. An image is built from the others. */
+  readonly content: readonly ('imageUri' | 'repoUrl' | 'repoRef' | 'sourceTarballPath')[];
+  readonly uses: readonly SourceUse[];
   readonly hosting: 'self-hosted' | 'cloud';
 }
 
 export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
   external_docker: {
-    config: ['listenerId', 'listenerConfig'],
-    revision: ['imageUri'],
-    requiredConfig: [],
-    requiredRevision: ['imageUri'],
-    fixed: ['listenerId', 'listenerConfig'],
-    secretReferences: true,
+    fields: ['listenerId', 'listenerConfig', 'imageUri'],
+    required: ['imageUri'],
+    content: ['imageUri'],
+    uses: ['listener', 'references'],
     hosting: 'self-hosted',
   },
   codehost: {
-    config: ['integrationId', 'repoUrl', 'buildOnPush', 'installCommand', 'buildCommand'],
-    revision: ['repoRef', 'workflowConfigPath', 'davitFile'],
-    requiredConfig: ['integrationId', 'repoUrl'],
-    requiredRevision: ['repoRef', 'workflowConfigPath'],
-    fixed: ['integrationId', 'repoUrl'],
-    secretReferences: false,
+    fields: [
+      'integrationId',
+      'repoUrl',
+      'buildOnPush',
+      'installCommand',
+      'buildCommand',
+      'repoRef',
+      'workflowConfigPath',
+      'davitFile',
+    ],
+    required: ['integrationId', 'repoUrl', 'repoRef', 'workflowConfigPath'],
+    content: ['repoUrl', 'repoRef'],
+    uses: ['integration'],
     hosting: 'cloud',
   },
   internal_docker: {
-    config: [],
-    revision: ['imageUri'],
-    requiredConfig: [],
-    requiredRevision: [],
-    fixed: [],
-    secretReferences: false,
+    fields: ['imageUri'],
+    required: [],
+    content: ['imageUri'],
+    uses: ['push'],
     hosting: 'cloud',
   },
   internal_source: {
-    config: ['installCommand', 'buildCommand'],
-    revision: ['sourceTarballPath', 'workflowConfigPath'],
-    requiredConfig: [],
-    requiredRevision: [],
-    fixed: [],
-    secretReferences: false,
+    fields: ['installCommand', 'buildCommand', 'sourceTarballPath', 'workflowConfigPath'],
+    required: [],
+    content: ['sourceTarballPath'],
+    uses: ['upload'],
     hosting: 'cloud',
   },
   internal_template: {
-    config: ['repoUrl'],
-    revision: ['imageUri', 'repoRef', 'workflowConfigPath'],
-    requiredConfig: [],
-    requiredRevision: [],
-    fixed: ['repoUrl'],
-    secretReferences: false,
+    fields: ['repoUrl', 'imageUri', 'repoRef', 'workflowConfigPath'],
+    required: [],
+    content: ['imageUri', 'repoUrl'],
+    uses: ['catalogue'],
     hosting: 'cloud',
   },
 };
+
+export function uses(source: Source, what: SourceUse): boolean {
+  return SOURCE_RULES[source].uses.includes(what);
+}
+
+/** Whether an image of this source may be built here; one that names an image is not. */
+export function mayBeBuilt(source: Source): boolean {
+  return SOURCE_RULES[source].content.some((field) => field !== 'imageUri');
+}
 
 export const HOSTINGS = ['self-hosted', 'cloud', 'both'] as const;
 export type Hosting = (typeof HOSTINGS)[number];

@@ -57,7 +57,7 @@ import {
   PRE_STOP_MESSAGE,
   RESTART_MESSAGE,
 } from './runtime-part.ts';
-import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES } from './source-rules.ts';
+import { SOURCE_FIELDS, SOURCE_RULES, SOURCES, uses } from './source-rules.ts';
 import { PACE_OF_BACKUPS, scheduleBreaches } from './tasks.ts';
 import {
   asWorkers,
@@ -151,22 +151,16 @@ export function* restoreBreaches({ at, backup, archive, namespace }: Parts): Gen
 /** Fields that do not apply to the source, and paths that leave the repository. */
 function* sourceBreaches(spec: Parts): Generator<SpecBreach> {
   const source = SOURCES.find((one) => one === spec['source']);
-  const [config, revision] = [asObject(spec['sourceConfig']), asObject(spec['sourceRevisionConfig'])];
   for (const field of ['workflowConfigPath', 'davitFile']) {
-    const path = revision[field];
+    const path = asObject(spec['sourceRevisionConfig'])[field];
     if (typeof path === 'string' && path.split('/').includes('..'))
       yield { at: ['sourceRevisionConfig', field], message: INSIDE_REPOSITORY_MESSAGE };
   }
   if (source === undefined) return;
-  const rule = SOURCE_RULES[source];
-  const foreign = (field: string): string => `${field} does not apply to source ${source}`;
-  for (const field of SOURCE_CONFIG_FIELDS)
-    if (!rule.config.includes(field) && isSet(config[field]))
-      yield { at: ['sourceConfig', field], message: foreign(field) };
-  for (const field of SOURCE_REVISION_FIELDS)
-    if (!rule.revision.includes(field) && isSet(revision[field]))
-      yield { at: ['sourceRevisionConfig', field], message: foreign(field) };
-  if (!rule.secretReferences && asArray(spec['secretReferences']).length > 0)
+  for (const { where, field } of SOURCE_FIELDS)
+    if (!SOURCE_RULES[source].fields.includes(field) && isSet(asObject(spec[where])[field]))
+      yield { at: [where, field], message: `${field} does not apply to source ${source}` };
+  if (!uses(source, 'references') && asArray(spec['secretReferences']).length > 0)
     yield { at: ['secretReferences'], message: REFERENCES_MESSAGE };
 }
 

@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
+import { mayBeBuilt, SOURCE_RULES } from '../kinds/source-rules.ts';
 import { partsOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
@@ -50,9 +51,9 @@ function contentOf({
   source,
   source_revision_config: config,
 }: Deployment): { readonly field: 'image_uri' | 'repo_ref'; readonly label: string } | undefined {
-  if (config.image_uri !== null || source === 'external_docker' || source === 'internal_docker')
-    return { field: 'image_uri', label: 'Image' };
-  return source === 'internal_source' ? undefined : { field: 'repo_ref', label: 'Branch, tag or commit' };
+  if (config.image_uri !== null || !mayBeBuilt(source)) return { field: 'image_uri', label: 'Image' };
+  const isOfRepository = SOURCE_RULES[source].content.includes('repoUrl');
+  return isOfRepository ? { field: 'repo_ref', label: 'Branch, tag or commit' } : undefined;
 }
 
 function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {

@@ -72,8 +72,17 @@ export interface Choice {
   readonly blocked?: string;
 }
 
+/** In the order of the form. */
+const LABELS: Readonly<Record<Source, string>> = {
+  external_docker: 'An image of a registry',
+  codehost: 'A repository',
+  internal_template: 'A template',
+  internal_source: 'An upload of source code',
+  internal_docker: 'An image that you push',
+};
+
 /** What is asked for before the platform has said what it offers. */
-export const IMAGE: Choice = { source: 'external_docker', label: 'An image of a registry' };
+export const IMAGE: Choice = { source: 'external_docker', label: LABELS.external_docker };
 
 const NO_BUILDS = 'This platform builds nothing. Deploy an image, or have the platform team configure builds.';
 const NO_INTEGRATION =
@@ -82,27 +91,22 @@ const NO_REGISTRY =
   'This platform has no registry to push to. Deploy an image of another one, or ask the platform team to set builds.registry.';
 const NO_TEMPLATE = 'The catalogue has no template. The platform team adds one (AppTemplate).';
 
-/** The sources of the platform that this form can make a deployment of, in the order of the form. */
+/** The sources of the platform. */
 export function choicesOf({ sources, builds, integrations, templates }: Platform): Choice[] {
   const withoutBuilds = builds.available ? undefined : NO_BUILDS;
-  const choices: readonly (Omit<Choice, 'blocked'> & { readonly blocked?: string | undefined })[] = [
-    IMAGE,
-    {
-      source: 'codehost',
-      label: 'A repository',
-      blocked: withoutBuilds ?? (integrations.length === 0 ? NO_INTEGRATION : undefined),
-    },
-    { source: 'internal_template', label: 'A template', blocked: templates.length === 0 ? NO_TEMPLATE : undefined },
-    { source: 'internal_source', label: 'An upload of source code', blocked: withoutBuilds },
-    {
-      source: 'internal_docker',
-      label: 'An image that you push',
-      blocked: builds.registry === null ? NO_REGISTRY : undefined,
-    },
-  ];
-  return choices
-    .filter(({ source }) => sources.includes(source))
-    .map(({ source, label, blocked }) => ({ source, label, ...(blocked !== undefined && { blocked }) }));
+  const blocked: Readonly<Record<Source, string | undefined>> = {
+    external_docker: undefined,
+    codehost: withoutBuilds ?? (integrations.length === 0 ? NO_INTEGRATION : undefined),
+    internal_template: templates.length === 0 ? NO_TEMPLATE : undefined,
+    internal_source: withoutBuilds,
+    internal_docker: builds.registry === null ? NO_REGISTRY : undefined,
+  };
+  return (Object.keys(LABELS) as Source[])
+    .filter((source) => sources.includes(source))
+    .map((source) => {
+      const why = blocked[source];
+      return { source, label: LABELS[source], ...(why !== undefined && { blocked: why }) };
+    });
 }
 
 /** What stands in the fields, by their id; a checkbox that is not set is absent. */

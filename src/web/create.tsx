@@ -4,7 +4,7 @@
 import { type RefObject, render, type TargetedSubmitEvent, type VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
-import type { Source } from '../kinds/source-rules.ts';
+import { type Source, uses } from '../kinds/source-rules.ts';
 import * as requests from './create-api.ts';
 import { Asked, ConfigField } from './create-fields.tsx';
 import { RepositoryFields } from './create-repository.tsx';
@@ -97,7 +97,7 @@ function useCreation(
       // The person has perhaps gone elsewhere meanwhile.
       if (form.current === null) return;
       say(`${given['new-name']} is created.`);
-      go(source === 'internal_docker' ? linkOfPush(id) : linkOf(id));
+      go(uses(source, 'push') ? linkOfPush(id) : linkOf(id));
     } catch (error) {
       setIsAsking(false);
       const shown = shownFields(form.current);

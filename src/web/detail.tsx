@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { RevisionList } from '../deploy/http/revisions/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
+import { uses } from '../kinds/source-rules.ts';
 import { bytesText, shortened } from '../kinds/text.ts';
 import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
@@ -37,9 +38,6 @@ import { type LogState, linkOfPush, UUID } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 import type { Variable } from './variables.tsx';
-
-/** Sources whose images no other deployment may have. */
-const OWN_IMAGES: ReadonlySet<string> = new Set(['internal_source', 'internal_docker']);
 
 export interface DetailProps {
   readonly api: Api;
@@ -105,7 +103,7 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
         <Status status={found.status} phase={phaseOf(found)} tone={tone} />
         {!isLeaving && (
           <span class="actions">
-            {found.source === 'internal_docker' && (
+            {uses(found.source, 'push') && (
               <a class="button" href={linkOfPush(id)}>
                 Push an image
               </a>
@@ -119,7 +117,7 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
             <button type="button" onClick={() => setAsked({ action: 'sizes' })}>
               Sizes
             </button>
-            {!OWN_IMAGES.has(found.source) && (
+            {!uses(found.source, 'push') && !uses(found.source, 'upload') && (
               <button type="button" onClick={() => setAsked({ action: 'clone' })}>
                 Clone
               </button>

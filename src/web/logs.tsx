@@ -3,6 +3,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
+import { mayBeBuilt } from '../kinds/source-rules.ts';
 import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Api, LogSource, Written } from './api.ts';
 import { useFollowed } from './follow.ts';
@@ -26,8 +27,6 @@ export interface LogsProps {
   readonly state: LogState;
   readonly onState: (state: LogState) => void;
 }
-
-const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
 
 export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsProps): VNode {
   const { level, text, hasChecks } = state;
@@ -57,7 +56,7 @@ export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsPr
             </option>
           )}
           {revisions
-            .filter((revision) => BUILT.includes(revision.source))
+            .filter((revision) => mayBeBuilt(revision.source))
             .map((revision) => (
               <option key={revision.id} value={`build ${revision.id}`}>
                 build of {short(revision.id)}
@@ -113,7 +112,7 @@ export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsPr
 function chosenIn({ kind, revisionId }: LogState, latest: Revision | undefined): string {
   if (kind !== '') return revisionId === '' ? kind : `${kind} ${revisionId}`;
   const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
-  return isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods';
+  return isAboutBuild && mayBeBuilt(latest.source) ? `build ${latest.id}` : 'pods';
 }
 
 function choiceOf(chosen: string): Pick<LogState, 'kind' | 'revisionId'> {

@@ -1,4 +1,4 @@
-// How an image is pushed to a deployment of source internal_docker, and the form that deploys it. Part of create.js.
+// How an image is pushed to a deployment, and the form that deploys it. Part of create.js.
 
 import type { TargetedSubmitEvent, VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -6,6 +6,7 @@ import type { Deployment } from '../../deploy/http/payloads.ts';
 import type { Revision } from '../../deploy/http/revisions/payloads.ts';
 import type { RevisionState } from '../../kinds/app-revision.ts';
 import { REVISION_STATES } from '../../kinds/revision-states.ts';
+import { mayBeBuilt } from '../../kinds/source-rules.ts';
 import type { DeployLogs, LogLine } from '../../logs/payloads.ts';
 import { NoDeployment, noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
@@ -181,15 +182,12 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
   }
 }
 
-/** Sources whose images come from elsewhere. */
-const NOT_BUILT: readonly string[] = ['external_docker', 'internal_docker'];
-
 function noLogOf(
   { name, source }: Deployment,
   revision: string,
   { status, status_message: message }: Revision,
 ): string {
-  if (NOT_BUILT.includes(source))
+  if (!mayBeBuilt(source))
     return `${name} has no build: it runs an image that is made elsewhere (source ${source}). The logs of its pods: ${PROGRAM} logs ${name}`;
   return `Revision ${revision} of ${name} has no log of a build. It is ${status}. ${message ?? ''}`.trim();
 }

@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import type { Deployment } from '../../deploy/http/payloads.ts';
 import { changeLine } from '../../deploy/record/revision-diff.ts';
 import { DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
+import { uses } from '../../kinds/source-rules.ts';
 import { bytesText } from '../../kinds/text.ts';
 import { listSource, needFolder, pack, pathWithin, type Source } from '../folder/pack.ts';
 import { deploymentName } from '../folder/project.ts';
@@ -181,7 +182,7 @@ export async function followed(
   const called = await nameOfNewest(api, deployment, revision);
   progress.called = called;
   say(`Revision ${called}.`);
-  const builds = deployment.source === 'internal_source' && { builds: api };
+  const builds = uses(deployment.source, 'upload') && { builds: api };
   return untilReady(api, { id: deployment.id, revision, ...builds }, { ...options, before: deployment });
 }
 

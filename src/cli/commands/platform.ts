@@ -1,6 +1,7 @@
 // Prints what the platform offers to a tenant, from GET /v2/platform.
 
 import type { Platform } from '../../deploy/http/platform/payloads.ts';
+import { SOURCE_RULES, type Source, uses } from '../../kinds/source-rules.ts';
 import { API_FLAGS, type Command, OUTPUT, print } from '../line/command.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 
@@ -85,12 +86,10 @@ function databaseRows({ own, drivers, backups, archives }: Platform['stores']): 
 
 /** Sources that the hosting mode allows, by whether the platform has what they need. A template may have an image. */
 function sourcesOf({ sources, builds }: Platform): Readonly<Record<'usable' | 'unusable', readonly string[]>> {
-  const needs: Readonly<Record<string, boolean>> = {
-    codehost: builds.available,
-    internal_source: builds.available,
-    internal_docker: builds.registry !== null,
+  const isUsable = (source: Source): boolean => {
+    const { content } = SOURCE_RULES[source];
+    return uses(source, 'push') ? builds.registry !== null : builds.available || content.includes('imageUri');
   };
-  const isUsable = (source: string): boolean => needs[source] !== false;
   return { usable: sources.filter(isUsable), unusable: sources.filter((source) => !isUsable(source)) };
 }
 

@@ -19,6 +19,7 @@ import {
   PAUSED_ANNOTATION,
   TENANT_LABEL,
 } from '../../kinds/meta.ts';
+import { SOURCES, uses } from '../../kinds/source-rules.ts';
 import { quoted } from '../../kinds/text.ts';
 import { asObject } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
@@ -142,10 +143,11 @@ function consentMissing({ work: { spec }, namespace, listenerId }: AgentSeen): R
 function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
   // Nobody has validated it yet.
   const sourceConfig: Partial<SourceConfig> = deployment.sourceConfig ?? {};
-  if (deployment.source !== 'external_docker')
+  const taken = SOURCES.filter((source) => uses(source, 'listener'));
+  if (!taken.includes(deployment.source))
     return {
       reason: 'ApplyRefused',
-      message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only external_docker: build the image elsewhere, and name it.`,
+      message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only ${taken.join(', ')}: build the image elsewhere, and name it.`,
     };
   if (sourceConfig.listenerId === undefined) return undefined;
   return {

@@ -8,7 +8,7 @@ import { type ReachRules, reachBreaches } from '../../kinds/pod-reach.ts';
 import { foreignImageMessage, foreignImages } from '../../kinds/registry-images.ts';
 import { doesWithout, type Runtime } from '../../kinds/runtime.ts';
 import type { Settings } from '../../kinds/settings.ts';
-import { isSourceTaken, SOURCE_RULES } from '../../kinds/source-rules.ts';
+import { isSourceTaken, SOURCE_RULES, uses } from '../../kinds/source-rules.ts';
 import type { SpecBreach } from '../../kinds/spec-rules.ts';
 import { listed } from '../../kinds/text.ts';
 import { ownValue } from '../../runtime/json-value.ts';
@@ -242,7 +242,7 @@ function integrationMessage(
  * catalogue takes nothing away from what was made of it.
  */
 function notInCatalogue({ record, revisions, templates }: Observed): string[] {
-  if (record.spec.source !== 'internal_template') return [];
+  if (!uses(record.spec.source, 'catalogue')) return [];
   const wanted = templateFields(record.spec);
   const taken = (field: keyof Offered): boolean =>
     revisions.some(({ spec }) => field === 'repoUrl' || spec.requested.sourceRevisionConfig[field] === wanted[field]);

@@ -5,13 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type JsonSchema, simplify } from '../../api/json-schema.ts';
 import { SCHEMA_FILE_NAME } from '../../kinds/source-files.ts';
-import {
-  SOURCE_CONFIG_FIELDS,
-  SOURCE_REVISION_FIELDS,
-  SOURCE_RULES,
-  SOURCES,
-  type Source,
-} from '../../kinds/source-rules.ts';
+import { SOURCE_FIELDS, SOURCE_RULES, SOURCES, type Source, uses } from '../../kinds/source-rules.ts';
 import { snake } from '../../runtime/http/casing.ts';
 import { DEFAULT_SOURCE, DeploymentFile } from './deployment-file.ts';
 
@@ -36,11 +30,8 @@ const EMPTY_LIST = { type: ['array', 'null'], maxItems: 0 } as unknown as JsonSc
 
 /** Fields that a source does not have can only be null. */
 function fieldsOfSource(source: Source): JsonSchema {
-  const { config, revision, secretReferences } = SOURCE_RULES[source];
-  const foreign = [
-    ...SOURCE_CONFIG_FIELDS.filter((field) => !config.includes(field)),
-    ...SOURCE_REVISION_FIELDS.filter((field) => !revision.includes(field) && field !== 'sourceTarballPath'),
-  ];
+  const { fields } = SOURCE_RULES[source];
+  const foreign = SOURCE_FIELDS.filter(({ field }) => !fields.includes(field) && field !== 'sourceTarballPath');
   const isSource: JsonSchema =
     source === DEFAULT_SOURCE
       ? { properties: { source: { enum: [source, null] } } }
@@ -50,8 +41,8 @@ function fieldsOfSource(source: Source): JsonSchema {
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       properties: {
-        ...Object.fromEntries(foreign.map((field) => [snake(field), { type: 'null' }])),
-        ...(!secretReferences && { secret_references: EMPTY_LIST }),
+        ...Object.fromEntries(foreign.map(({ field }) => [snake(field), { type: 'null' }])),
+        ...(!uses(source, 'references') && { secret_references: EMPTY_LIST }),
       },
     },
   };

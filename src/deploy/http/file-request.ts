@@ -4,7 +4,7 @@ import { inApiWords } from '../../api/field-words.ts';
 import { readBody } from '../../api/validation.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import type { Settings } from '../../kinds/settings.ts';
-import type { Source } from '../../kinds/source-rules.ts';
+import { type Source, uses } from '../../kinds/source-rules.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
 import { asArray, asObject } from '../../runtime/json-value.ts';
 import { fieldSentence } from '../record/file-finding.ts';
@@ -76,7 +76,7 @@ export function asksOf(body: ApplyFile, { recordOf, settings, isDryRun }: Asking
   const there = recordOf(name);
   const source = file.source ?? body.source ?? there?.spec.source ?? DEFAULT_SOURCE;
   if (there !== undefined && there.spec.source !== source) throw refusedSource(there, source);
-  if (there === undefined && source === 'internal_source') needBuilds(settings.builds, name);
+  if (there === undefined && uses(source, 'upload')) needBuilds(settings.builds, name);
   const { source_config, source_revision_config, secret_references } = requestOf(file);
   const missingSecrets = missing.map(({ loc }) => file.secrets?.[Number(loc[1])] ?? '');
   // Where they are no error, the rest is judged as if they had values.

@@ -3,16 +3,16 @@
 
 import type { AppDeploymentSpec, SourceConfig } from '../../kinds/app-deployment.ts';
 import type { Listener } from '../../kinds/listener.ts';
-import { type Hosting, isSourceTaken } from '../../kinds/source-rules.ts';
+import { type Hosting, isSourceTaken, uses } from '../../kinds/source-rules.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
 import { listenerProblem, runsHere } from '../record/listener-assignment.ts';
 
 /** Throws 400 for a container image that would run on a platform of hosting mode cloud. */
 export function needListener({ source, sourceConfig }: AppDeploymentSpec, hosting: Hosting): void {
-  if (source !== 'external_docker' || isSourceTaken(source, hosting, !runsHere({ spec: { sourceConfig } }))) return;
+  if (!uses(source, 'listener') || isSourceTaken(source, hosting, !runsHere({ spec: { sourceConfig } }))) return;
   throw new HttpError(
     400,
-    `'listener_id' is required for source external_docker where hosting is ${hosting}: name a Listener, GET /v2/listeners lists them.`,
+    `'listener_id' is required for source ${source} where hosting is ${hosting}: name a Listener, GET /v2/listeners lists them.`,
   );
 }
 

@@ -6,6 +6,7 @@ import type { FacadeContext } from '../../api/collection.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppTemplate } from '../../kinds/app-template.ts';
 import { HOSTS_ANNOTATION } from '../../kinds/meta.ts';
+import { uses } from '../../kinds/source-rules.ts';
 import { snake } from '../../runtime/http/casing.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
 import { buildsAnew, codeHostProblem } from '../record/code-host.ts';
@@ -19,7 +20,7 @@ export interface Checking extends Pick<FacadeContext, 'caches' | 'settings'> {
   readonly registry: ImageRegistry | undefined;
 }
 
-/** The catalogue of internal_template. */
+/** The catalogue of templates. */
 export function catalogueOf({ caches }: Pick<Checking, 'caches'>): readonly AppTemplate[] {
   return synced(caches.templates, 'templates').list();
 }
@@ -64,7 +65,7 @@ export async function findingsOfChange(
 
 /** Its tenant must be allowed to use the integration, and the repository must be on the integration's host. */
 function codeHostFindings({ caches, settings }: Checking, { metadata, spec }: AppDeployment): FieldError[] {
-  if (spec.source !== 'codehost') return [];
+  if (!uses(spec.source, 'integration')) return [];
   const integrations = synced(caches.integrations, 'integrations').list(settings.organizationNamespace);
   const problem = codeHostProblem(spec, metadata.namespace ?? '', integrations);
   if (problem === undefined) return [];
@@ -100,7 +101,7 @@ function* catalogueFindings(
   after: AppDeploymentSpec,
   templates: () => readonly AppTemplate[],
 ): Generator<FieldError> {
-  if (after.source !== 'internal_template') return;
+  if (!uses(after.source, 'catalogue')) return;
   const [old, wanted] = [before && templateFields(before), templateFields(after)];
   const changed = (Object.keys(wanted) as (keyof Offered)[]).filter((field) => wanted[field] !== old?.[field]);
   if (changed.length === 0) return;

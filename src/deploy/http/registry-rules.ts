@@ -4,6 +4,7 @@
 import { type AppDeployment, AppDeploymentSpec, UPLOAD_MESSAGE } from '../../kinds/app-deployment.ts';
 import { foreignImageMessage, foreignImages, type NamedImage } from '../../kinds/registry-images.ts';
 import type { BuildSettings } from '../../kinds/settings.ts';
+import { uses } from '../../kinds/source-rules.ts';
 import { sentPath } from '../../runtime/http/casing.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
 import { ownImageDigest, ownImageProblem } from '../record/own-image.ts';
@@ -55,9 +56,9 @@ export async function registryFindings(
   }
 
   if (where !== undefined && own !== undefined) {
-    // The rule for internal_docker below is stricter, and says more.
+    // The rule for pushed images below is stricter, and says more.
     const isJudgedBelow = ({ at }: NamedImage): boolean =>
-      spec.source === 'internal_docker' && at[0] === 'sourceRevisionConfig';
+      uses(spec.source, 'push') && at[0] === 'sourceRevisionConfig';
     const named = [...foreignImages(spec, where, own, before)].filter((image) => !isJudgedBelow(image));
     const foreign = named.map(({ at, image }) => ({
       loc: ['body', ...sentPath(AppDeploymentSpec, at)],
@@ -66,11 +67,11 @@ export async function registryFindings(
     }));
     if (foreign.length > 0) return foreign;
   }
-  if (spec.source === 'internal_source' && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
+  if (uses(spec.source, 'upload') && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
     // An image of another deployment is not found, because each has its own repository.
     if (!(await isThere(uploadTag(sourceTarballPath)))) return [finding('source_tarball_path', UPLOAD_MESSAGE)];
   }
-  if (spec.source === 'internal_docker' && imageUri !== undefined && where !== undefined && isNew('imageUri')) {
+  if (uses(spec.source, 'push') && imageUri !== undefined && where !== undefined && isNew('imageUri')) {
     const problem = ownImageProblem(spec, metadata.name, tenant, where);
     if (problem !== undefined) return [finding('image_uri', problem)];
     const digest = ownImageDigest(imageUri, imageRepository(where, tenant, metadata.name)) ?? '';

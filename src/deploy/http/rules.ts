@@ -8,7 +8,7 @@ import { RESERVED_NAMES_MESSAGE } from '../../kinds/plain-variables.ts';
 import { podPolicyBreaches } from '../../kinds/pod-policy.ts';
 import { reachBreaches } from '../../kinds/pod-reach.ts';
 import type { Settings } from '../../kinds/settings.ts';
-import { isSourceTaken, SOURCES } from '../../kinds/source-rules.ts';
+import { isSourceTaken, SOURCES, uses } from '../../kinds/source-rules.ts';
 import { duplicates, elementBreaches, type SpecBreach } from '../../kinds/spec-rules.ts';
 import { sentPath } from '../../runtime/http/casing.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
@@ -58,8 +58,8 @@ function* hostingFindings(
   { source, sourceConfig }: AppDeploymentSpec,
   hosting: Settings['hosting'],
 ): Generator<FieldError> {
-  // external_docker is answered with 400 if nothing else is wrong (needListener).
-  if (source === 'external_docker' || isSourceTaken(source, hosting, sourceConfig.listenerId !== undefined)) return;
+  // What needs a listener is answered with 400 if nothing else is wrong (needListener).
+  if (uses(source, 'listener') || isSourceTaken(source, hosting, sourceConfig.listenerId !== undefined)) return;
   const allowed = SOURCES.filter((other) => isSourceTaken(other, hosting, false));
   yield wrongAt(
     ['source'],

@@ -1,10 +1,11 @@
 // What a revision is built from: whether it is built at all, and whether two revisions would be built from the same.
 
-import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppRevision, Requested } from '../../kinds/app-revision.ts';
 import type { CommitWords } from '../../kinds/build.ts';
 import { imagesOf } from '../../kinds/registry-images.ts';
 import type { Settings } from '../../kinds/settings.ts';
+import { mayBeBuilt, uses } from '../../kinds/source-rules.ts';
 import { imageIn, type RegistrySettings } from './registry-names.ts';
 
 /** Whether images are built here at all: there is a registry for them, and what builds them. */
@@ -20,8 +21,8 @@ export function isBuilt({ spec }: Pick<AppRevision, 'spec'>): boolean {
 /** Whether an image of the record is in the platform's registry: it is built or pushed there, or named there, such as one of `base/`. */
 export function usesRegistry(spec: Readonly<AppDeploymentSpec>, registry: Pick<RegistrySettings, 'host'>): boolean {
   const { source, sourceRevisionConfig } = spec;
-  if (source === 'internal_template' && sourceRevisionConfig.imageUri === undefined) return true;
-  if (source !== 'internal_template' && source !== 'external_docker') return true;
+  const isBuilt = sourceRevisionConfig.imageUri === undefined && mayBeBuilt(source);
+  if (isBuilt || uses(source, 'push')) return true;
   return Array.from(imagesOf(spec)).some(({ image }) => imageIn(registry, image) !== undefined);
 }
 
@@ -49,6 +50,11 @@ export function commitWordsOf({ spec, status }: Pick<AppRevision, 'spec' | 'stat
 /** The commit of a revision, as far as it is known. */
 export function commitOf({ spec, status }: Pick<AppRevision, 'spec' | 'status'>): string | undefined {
   return status?.build?.commit ?? spec.commit;
+}
+
+/** Whether the code host has to say which commit is built. */
+export function lacksCommit({ spec }: Pick<AppDeployment, 'spec'>, revision: AppRevision): boolean {
+  return uses(spec.source, 'integration') && commitOf(revision) === undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { conditionOf } from '../../kinds/conditions.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../kinds/database.ts';
 import { API_VERSION, EXTERNAL_VARIABLES, FINALIZER } from '../../kinds/meta.ts';
 import type { Condition } from '../../kinds/primitives.ts';
-import type { Source } from '../../kinds/source-rules.ts';
+import { SOURCE_RULES, type SourceUse, uses } from '../../kinds/source-rules.ts';
 import { commitOf } from './build-source.ts';
 import { offeredVersion } from './database-offers.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -24,25 +24,26 @@ export type Clone =
   /** `notes`: what people should know of it, a sentence each. */
   { readonly record: AppDeployment; readonly notes: readonly string[] } | { readonly refused: string };
 
-/** Sources whose images are in the repository of the record itself, which no other record may use, and what to do instead. */
-const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
-  internal_docker: 'Create one that begins with the backup (source_config.database.restore), and push the image to it.',
-  internal_source:
+/** What to do instead, where no other record may use the image. */
+const INSTEAD: Partial<Readonly<Record<SourceUse, string>>> = {
+  push: 'Create one that begins with the backup (source_config.database.restore), and push the image to it.',
+  upload:
     'Deploy its folder under another name (kubectl davit deploy FOLDER --name OTHER); to begin with a backup, davit.yaml has database: {restore: {from: NAME}}.',
 };
 
 /** `all`: revisions of the origin, in any order. */
 export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest, now: Date): Clone {
-  const way = OWN_IMAGES[origin.spec.source];
+  const { source } = origin.spec;
+  const [way] = SOURCE_RULES[source].uses.flatMap((what) => INSTEAD[what] ?? []);
   if (way !== undefined)
     return {
-      refused: `"${origin.metadata.name}" cannot be cloned: its image (source ${origin.spec.source}) cannot be shared. ${way}`,
+      refused: `"${origin.metadata.name}" cannot be cloned: its image (source ${source}) cannot be shared. ${way}`,
     };
   const { spec: serving, active } = servingSpec(origin, all);
   const asServing = { ...origin, spec: serving };
   const data = archiveOf(asServing, request, now) ?? dataOf(asServing, request);
   if ('refused' in data) return data;
-  const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
+  const commit = uses(source, 'integration') && active !== undefined ? commitOf(active) : undefined;
   const spec = specOf(serving, data.restore, { commit, driver: origin.status?.databaseDriver });
   return { record: recordOfClone(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
 }

@@ -54,12 +54,12 @@ it.each([
   ].map((repoUrl) => ({ name: repoUrl, has: cloud, repoUrl, want: { is: 'another host', host: 'github.com' } })),
 ])('$name', ({ has, repoUrl, want, ...more }) => {
   const integrationId = 'id' in more && typeof more.id === 'string' ? more.id : ID;
-  const spec = { source: 'codehost', sourceConfig: { integrationId, repoUrl } } as const;
+  const spec = { sourceConfig: { integrationId, repoUrl } };
   expect(codeHostProblem(spec, 'team', has ? [has] : [])).toEqual(want);
 });
 
 it('is no question of other sources', () => {
-  expect(codeHostProblem({ source: 'external_docker', sourceConfig: {} }, 'team', [])).toBeUndefined();
+  expect(codeHostProblem({ sourceConfig: {} }, 'team', [])).toBeUndefined();
 });
 
 it.each([

@@ -1,4 +1,4 @@
-// Whether a record of source codehost names an integration that its tenant may use, and a repository on the integration's
+// Whether a record names an integration that its tenant may use, and a repository on the integration's
 // host. Facade and controller share this check.
 
 import type { AppDeploymentSpec, SourceRevisionConfig } from '../../kinds/app-deployment.ts';
@@ -11,11 +11,11 @@ export type CodeHostProblem =
 
 /** `integrations` are all of the organization; `namespace` is the record's. Ids are compared without regard to case. */
 export function codeHostProblem(
-  { source, sourceConfig: { integrationId, repoUrl } }: Pick<AppDeploymentSpec, 'source' | 'sourceConfig'>,
+  { sourceConfig: { integrationId, repoUrl } }: Pick<AppDeploymentSpec, 'sourceConfig'>,
   namespace: string,
   integrations: readonly CodeHostIntegration[],
 ): CodeHostProblem | undefined {
-  if (source !== 'codehost' || integrationId === undefined) return undefined;
+  if (integrationId === undefined) return undefined;
   const found = integrations.find(({ metadata }) => metadata.uid === integrationId.toLowerCase());
   if (found === undefined || !found.spec.tenants.includes(namespace)) return { is: 'unknown' };
   const host = repositoryHost(found.spec);

@@ -1,7 +1,8 @@
-// Which image a deployment of source internal_docker may run: one of its own repository in the platform's registry, by digest. The
+// Which image a deployment may run whose images are pushed: one of its own repository in the platform's registry, by digest. The
 // HTTP API, the controller and the chart's policy davit-images have this rule.
 
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import { uses } from '../../kinds/source-rules.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from './registry-names.ts';
 
 /** The digest of the image in the deployment's own repository; undefined for any other image. */
@@ -17,7 +18,7 @@ export function ownImageProblem(
   tenant: TenantIdentity,
   registry: RegistrySettings | undefined,
 ): string | undefined {
-  if (source !== 'internal_docker' || imageUri === undefined || registry === undefined) return undefined;
+  if (!uses(source, 'push') || imageUri === undefined || registry === undefined) return undefined;
   const repository = imageRepository(registry, tenant, name);
   if (ownImageDigest(imageUri, repository) !== undefined) return undefined;
   return `${NOT_OWN_IMAGE}: ${repository}@sha256:…`;

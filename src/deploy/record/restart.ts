@@ -2,6 +2,7 @@
 
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../../kinds/app-revision.ts';
+import { SOURCE_RULES } from '../../kinds/source-rules.ts';
 import { isUnseen } from './revision-request.ts';
 import { activeRevision } from './revisions.ts';
 
@@ -9,9 +10,7 @@ const PLUGIN = 'kubectl davit';
 
 /** A new revision would build the newest commit, so the pods are restarted as they are. */
 export function keepsCommit({ source, sourceRevisionConfig }: AppDeploymentSpec): boolean {
-  const { imageUri, sourceTarballPath } = sourceRevisionConfig;
-  const isOfRepository = source === 'codehost' || source === 'internal_template';
-  return isOfRepository && imageUri === undefined && sourceTarballPath === undefined;
+  return SOURCE_RULES[source].content.includes('repoUrl') && sourceRevisionConfig.imageUri === undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-// Whether the catalogue of templates contains the image or repository of a record of source internal_template.
+// Whether the catalogue of templates contains the image or repository of a record.
 
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppTemplate, AppTemplateSpec } from '../../kinds/app-template.ts';

@@ -7,6 +7,7 @@ import type { DatabaseDriver } from '../../kinds/database.ts';
 import { MOST_NEVER_LOADED } from '../../kinds/database-names.ts';
 import type { Runtime } from '../../kinds/runtime.ts';
 import type { Settings } from '../../kinds/settings.ts';
+import { SOURCE_RULES } from '../../kinds/source-rules.ts';
 import { ownValue, present } from '../../runtime/json-value.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
@@ -78,18 +79,9 @@ export function sameRevision(a: Readonly<Requested>, b: Readonly<Requested>): bo
 
 /** Whether no image or source has been pushed yet, so that there is nothing to deploy. */
 export function awaitsSource(spec: Readonly<AppDeploymentSpec>): boolean {
-  const { imageUri, sourceTarballPath } = spec.sourceRevisionConfig;
-  switch (spec.source) {
-    case 'external_docker':
-    case 'internal_docker':
-      return imageUri === undefined;
-    case 'internal_source':
-      return sourceTarballPath === undefined;
-    case 'internal_template':
-      return imageUri === undefined && spec.sourceConfig.repoUrl === undefined;
-    case 'codehost':
-      return false;
-  }
+  const { repoUrl } = spec.sourceConfig;
+  const values = { ...spec.sourceRevisionConfig, repoUrl };
+  return SOURCE_RULES[spec.source].content.every((field) => values[field] === undefined);
 }
 
 /**
@@ -247,7 +239,7 @@ function fileFor(
   { id, requested, deploys: { commit }, file, settings }: FileWanted,
 ): CodeFile | { readonly needs: FileNeed } | undefined {
   const path = spec.sourceRevisionConfig.davitFile;
-  if (path === undefined || spec.source !== 'codehost') return undefined;
+  if (path === undefined) return undefined;
   const earlier = own.find((one) => commit && commitOf(one) === commit.commit && one.spec.file?.path === path);
   const known = fileIn(earlier?.spec.file);
   // Where it does not fit the record any more, the text says in which line.

@@ -7,7 +7,7 @@ import type { Deployments } from '../../../deploy/http/repository.ts';
 import { imageRepository, type RegistrySettings, repositoryOf } from '../../../deploy/record/registry-names.ts';
 import type { AppDeployment } from '../../../kinds/app-deployment.ts';
 import type { Settings } from '../../../kinds/settings.ts';
-import type { Source } from '../../../kinds/source-rules.ts';
+import { SOURCES, type SourceUse, uses } from '../../../kinds/source-rules.ts';
 import { HttpError } from '../../../runtime/http/http-error.ts';
 import type { PlatformRegistry } from '../../registry/platform-registry.ts';
 
@@ -54,20 +54,20 @@ export function placeOf(
 }
 
 /**
- * The deployment, after a dry run has checked the caller's right to change it. Throws HttpError 400 if its source is not `source`.
- * `what` names the feature that needs this source.
+ * The deployment, after a dry run has checked the caller's right to change it. Throws HttpError 400 if its source has no `use`.
+ * `what` names the feature that needs it.
  */
 export async function changeableOf(
   deployments: Deployments,
   admitted: RequestContext,
   id: string,
-  { source, what }: { readonly source: Source; readonly what: string },
+  { use, what }: { readonly use: SourceUse; readonly what: string },
 ): Promise<AppDeployment> {
   const found = await deployments.find(admitted, id);
-  if (found.spec.source !== source)
+  if (!uses(found.spec.source, use))
     throw new HttpError(
       400,
-      `${what} are only available for '${source}' source deployments; this one has source '${found.spec.source}'.`,
+      `${what} are only available for '${SOURCES.filter((source) => uses(source, use)).join("', '")}' source deployments; this one has source '${found.spec.source}'.`,
     );
   const { record } = await deployments.change(admitted, id, ({ spec }) => ({ spec, values: new Map() }));
   return record;

@@ -62,7 +62,7 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
     handler: async (request) => {
       const admitted = auth.admitted(request);
       const { tenant } = admitted;
-      const only = { source: 'internal_docker', what: 'Push tokens' } as const;
+      const only = { use: 'push', what: 'Push tokens' } as const;
       const record = await changeableOf(deployments, admitted, request.params.deployment_id, only);
       const { registry, settings, repository, image } = placeOf(platform, record, tenant.id);
       if (!settings.tokens)

@@ -69,7 +69,7 @@ export function registerUploads(app: App, context: BuildContext, prefix: string)
     },
     handler: async (request) => {
       const admitted = auth.admitted(request);
-      const only = { source: 'internal_source', what: 'Uploads' } as const;
+      const only = { use: 'upload', what: 'Uploads' } as const;
       const record = await changeableOf(deployments, admitted, request.params.deployment_id, only);
       const { registry } = placeOf(platform, record, admitted.tenant.id);
       const expires = Math.floor(now().getTime() / 1000) + UPLOAD_SECONDS;
