@@ -23,7 +23,7 @@ import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { type Asked, startRun } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
-import { makeChanges, makeWaiting } from './waiting.ts';
+import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions
   extends Pick<
@@ -73,8 +73,7 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
   const { records, revisions } = caches;
   const revisionsOfRecord = (record: AppDeployment): readonly AppRevision[] => cachedRevisions(options, record);
   const listing = makeListing({ records, revisions, revisionsOf: revisionsOfRecord });
-  const changes = makeChanges(records, revisions);
-  const waiting = makeWaiting(changes);
+  const waiting = makeWaiting(records, revisions);
 
   async function change(
     admitted: RequestContext,

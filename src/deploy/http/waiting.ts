@@ -6,6 +6,7 @@ import type { AppRevision } from '../../kinds/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../kinds/meta.ts';
 import type { WatchedStore } from '../../runtime/controller/store.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
+import type { ObjectMeta } from '../../runtime/kube/client.ts';
 
 /** Maximum number of requests that wait at the same time in one namespace. */
 export const MOST_WAITING = 64;
@@ -20,7 +21,7 @@ export interface Waiting {
   close(): void;
 }
 
-export function makeWaiting(changes: Changes): Waiting {
+export function makeWaiting(records: WatchedStore<AppDeployment>, revisions: WatchedStore<AppRevision>): Waiting {
   /** Functions that end the waits, by namespace. */
   const waiting = new Map<string, Set<() => void>>();
   let isClosed = false;
@@ -39,11 +40,15 @@ export function makeWaiting(changes: Changes): Waiting {
       const ofNamespace = waiting.get(namespace) ?? new Set();
       waiting.set(namespace, ofNamespace);
       await new Promise<void>((resolve) => {
-        const unfollow = changes.ofRecord(namespace, name, () => {
-          if (isOver()) end();
-        });
+        const look = (changed: ObjectMeta, of?: string): void => {
+          if (changed.namespace === metadata.namespace && of === name && isOver()) end();
+        };
+        const subscriptions = [
+          records.onChange(({ object: { metadata: changed } }) => look(changed, changed.name)),
+          revisions.onChange(({ object: { metadata: changed } }) => look(changed, changed.labels?.[DEPLOYMENT_LABEL])),
+        ];
         const end = (): void => {
-          unfollow();
+          for (const unfollow of subscriptions) unfollow();
           signal.removeEventListener('abort', end);
           ofNamespace.delete(end);
           if (ofNamespace.size === 0 && waiting.get(namespace) === ofNamespace) waiting.delete(namespace);
@@ -57,35 +62,5 @@ export function makeWaiting(changes: Changes): Waiting {
       isClosed = true;
       for (const ofNamespace of waiting.values()) for (const end of ofNamespace) end();
     },
-  };
-}
-
-type Listener = () => void;
-
-interface Changes {
-  /** Calls `listener` after each change of the record with this name or of one of its revisions, until the returned function is called. */
-  ofRecord(namespace: string, name: string, listener: Listener): () => void;
-}
-
-export function makeChanges(records: WatchedStore<AppDeployment>, revisions: WatchedStore<AppRevision>): Changes {
-  /** By `namespace/name`. */
-  const listeners = new Map<string, Set<Listener>>();
-
-  function add(key: string, listener: Listener): () => void {
-    const others = listeners.get(key) ?? new Set<Listener>();
-    listeners.set(key, others.add(listener));
-    return () => {
-      others.delete(listener);
-      if (others.size === 0 && listeners.get(key) === others) listeners.delete(key);
-    };
-  }
-  function tell(namespace = '', name = ''): void {
-    for (const listener of listeners.get(`${namespace}/${name}`) ?? []) listener();
-  }
-  records.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.name));
-  revisions.onChange(({ object: { metadata } }) => tell(metadata.namespace, metadata.labels?.[DEPLOYMENT_LABEL]));
-
-  return {
-    ofRecord: (namespace, name, listener) => add(`${namespace}/${name}`, listener),
   };
 }
