@@ -124,7 +124,7 @@ export interface AllowedPlan extends Plan {
  * those of the running revision: pods that cannot start would replace running ones.
  */
 export async function planAllowed(wanted: Wanted, { home, now, contracts }: PlanningOptions): Promise<AllowedPlan> {
-  const { observed, latest, isComplete, guard, digests, render, dryRuns } = wanted;
+  const { observed, latest, guard, digests, render, dryRuns } = wanted;
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render. Children of a newer version of Davit are not changed.
   const rendered = new Map<string, readonly KubeObject[]>();
@@ -136,13 +136,7 @@ export async function planAllowed(wanted: Wanted, { home, now, contracts }: Plan
     return children;
   };
   const held = (): readonly KubeObject[] | undefined => running && renderEarlier(running);
-  // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
-  const isBuilt = imageOf(latest) !== undefined;
-  const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;
-  const hasFailed = latest.status?.failure !== undefined;
-  const isBegun = isRestored(observed, latest);
-  const mayRoll = isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed;
-  const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
+  const { mayRoll, mayMigrateFirst, preparing } = stageOf(wanted, running);
   // The stores of a first revision may start meanwhile.
   const whole = mayRoll ? render(latest, digests) : undefined;
   const desired = whole
@@ -155,14 +149,15 @@ export async function planAllowed(wanted: Wanted, { home, now, contracts }: Plan
   const lost = await guard(stores);
   if (!mayStartPods(lost)) return { ...planned, lost };
   // All pods of the rollout are tried before the migration and before the server's are replaced: a rejected one would come too late.
-  const migrates =
-    isComplete && !isWaiting && isBegun && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
+  const migrates = mayMigrateFirst && !planned.actions.some(renewsStore);
   const next = migrates ? render(latest, digests) : (whole ?? desired);
   // Those of parts that wait for their server are tried with its own, once.
   const isWhole = migrates || podsToTry(planned, desired, observed, now()).length > 0;
   const tried = isWhole && next !== desired ? plan(next, observed, NOTHING_PRUNED) : planned;
   // The pods of the active revision were accepted before, and the pods of the failed one may have used up a quota.
-  const refusals = hasFailed ? [] : await dryRunPods(podsToTry(tried, next, observed, now()), home, dryRuns);
+  const refusals = latest.status?.failure
+    ? []
+    : await dryRunPods(podsToTry(tried, next, observed, now()), home, dryRuns);
   if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
   const kept = held() ?? [];
   const others = storesAmong(kept).filter((part) => !stores.includes(part));
@@ -173,6 +168,23 @@ export async function planAllowed(wanted: Wanted, { home, now, contracts }: Plan
     actions: withoutRefused(keeping.actions, keptRefused),
     refusals,
     lost: [...lost, ...(await guard(others))],
+  };
+}
+
+/** How far the latest revision may go now. `preparing`: the revision whose stores may start or change, if any may. */
+function stageOf(
+  { observed, latest, isComplete }: Wanted,
+  running: AppRevision | undefined,
+): { readonly mayRoll: boolean; readonly mayMigrateFirst: boolean; readonly preparing: AppRevision | undefined } {
+  const isBuilt = imageOf(latest) !== undefined;
+  // What serves keeps serving while the image of the latest revision is being built, and when that has failed.
+  const mayPrepare = isComplete && (isBuilt || (running ?? workloadOf(observed, 'server')) === undefined);
+  const isBegun = isRestored(observed, latest);
+  const hasFailed = latest.status?.failure !== undefined;
+  return {
+    mayRoll: isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed,
+    mayMigrateFirst: mayPrepare && isBegun && mayMigrate(observed, latest),
+    preparing: mayPrepare ? (migratingBefore(observed, latest) ?? latest) : undefined,
   };
 }
 

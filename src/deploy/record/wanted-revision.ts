@@ -146,20 +146,7 @@ export function wantedRevision(
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
-  const before = newest?.spec.resolved.movedDatabase;
-  const moved = move ? movedTo(move, before, data) : (before ?? numbered(data));
-  const today = (): Resolved =>
-    resolve(
-      onDriver(specWith(record.spec, whole), driverInForce(own, move)),
-      withDriverOf(own, data, settings),
-      contract,
-    );
-  const resolved = keepDatabase(
-    keepRedis(withMoved(isTaken ? withDatabase(moved, rollback.of, record, settings, today) : today(), moved), newest),
-    { ...data, ...madeOfDatabase(own, moved) },
-    isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
-  );
-  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
+  const { image: named, ...values } = resolvedFor(record, own, { whole, rollback, settings, data, contract, move });
   const commit = deploys.commit ?? used?.commit;
   // Nothing is deployed of a file that is wrong.
   const runs = used?.failure ? undefined : (named ?? deploys.image);
@@ -187,6 +174,36 @@ export function wantedRevision(
     },
     ...(rollback.is === 'ignored' && { ignoredRollback: rollback.why }),
   };
+}
+
+interface ToResolve {
+  /** What the revision asks for, that of its file included. */
+  readonly whole: Requested;
+  readonly rollback: Rollback;
+  readonly settings: Settings;
+  readonly data: DataThere;
+  readonly contract: number;
+  readonly move: MoveRequest | undefined;
+}
+
+/** The values of a new revision: those of today or of the one that it goes back to, on the datastores that there are. */
+function resolvedFor(
+  record: AppDeployment,
+  own: readonly AppRevision[],
+  { whole, rollback, settings, data, contract, move }: ToResolve,
+): Resolved {
+  const [newest] = own;
+  const before = newest?.spec.resolved.movedDatabase;
+  const moved = move ? movedTo(move, before, data) : (before ?? numbered(data));
+  const spec = onDriver(specWith(record.spec, whole), driverInForce(own, move));
+  const today = (): Resolved => resolve(spec, withDriverOf(own, data, settings), contract);
+  const old = rollback.is === 'taken' ? rollback.of : undefined;
+  const chosen = old ? withDatabase(moved, old, record, settings, today) : today();
+  const smallestGi = old ? (data.storageGi ?? 0) : smallestSize(whole, newest, data);
+  const there = { ...data, ...madeOfDatabase(own, moved) };
+  const resolved = keepDatabase(keepRedis(withMoved(chosen, moved), newest), there, smallestGi);
+  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, ...values } = resolved;
+  return values;
 }
 
 /** What a revision deploys, as far as that does not follow from its values. */
@@ -219,16 +236,15 @@ function deployed(
   if (!keepsBuild(requested, from, moves)) return { migrated: isKept };
   // A correction of a file that was wrong is in a newer commit.
   if (from.spec.file?.failure) return { migrated: isKept };
-  const commit = image === undefined && rollback.of === undefined ? specCommitOf(from.spec) : knownCommitOf(from);
+  const commit = knownCommitOf(image === undefined && rollback.of === undefined ? { spec: from.spec } : from);
   return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
 }
 
-interface FileWanted {
+interface FileWanted extends Pick<FoundElsewhere, 'file'> {
   readonly id: string;
   /** What the record itself asks for. */
   readonly requested: Requested;
   readonly deploys: Deployed;
-  readonly file: CodeFile | undefined;
   readonly settings: Settings;
 }
 
@@ -255,15 +271,10 @@ function storedFile({ spec }: AppRevision): CodeFile | undefined {
   return fileIn(file) ?? (file?.failure && { path: file.path, failure: file.failure });
 }
 
-/** The commit of a revision with what it says of itself. */
-function knownCommitOf(revision: AppRevision): Commit | undefined {
+/** The commit of a revision with what it says of itself. Without the status, that for which it was made: a build may have found one since. */
+function knownCommitOf(revision: Pick<AppRevision, 'spec' | 'status'>): Commit | undefined {
   const commit = commitOf(revision);
   return commit === undefined ? undefined : { commit, ...commitWordsOf(revision) };
-}
-
-/** The same of what the revision was made for: a build may have found the commit since. */
-function specCommitOf(spec: AppRevisionSpec): Commit | undefined {
-  return spec.commit === undefined ? undefined : { commit: spec.commit, ...commitWordsOf({ spec }) };
 }
 
 /** Whether a migration that has run for one of them has nothing to do for the other, which has other sizes or tasks. Somebody who changes nothing asks for it again. */

@@ -19,8 +19,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a revision without an image rolls': bug(
     'builds',
     'src/deploy/plan-children.ts',
-    "const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;",
-    'const isWaiting = false; if (!isBuilt) return { ...plan(render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
+    'const { mayRoll, mayMigrateFirst, preparing } = stageOf(wanted, running);',
+    'const { mayRoll, mayMigrateFirst, preparing } = stageOf(wanted, running); if (imageOf(latest) === undefined) return { ...plan(render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
   ),
   'a commit gets the values of the file of an earlier one': bug(
     'files',

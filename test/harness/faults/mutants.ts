@@ -156,8 +156,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a rollout before the migration': bug(
     'src/deploy/plan-children.ts',
-    'const mayRoll = isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed;',
-    'const mayRoll = isComplete && isBuilt && !hasFailed;',
+    'mayRoll: isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed,',
+    'mayRoll: isComplete && isBuilt && !hasFailed,',
     'migrated',
   ),
   'a migration that failed is ignored': bug(
