@@ -1,5 +1,5 @@
 // Workspaces with a configuration file, as they are found: what the published CLI and `davit plan` make of each is
-// compared. `differs` names the parts that do, by the rows of docs/builds.md that explain why.
+// compared. `differs` names the parts that do, by the rows of README.md that explain why.
 
 export interface Sample {
   readonly name: string;
