@@ -63,8 +63,7 @@ async function scale(context: Context): Promise<number> {
   if (scales.size === 0) return show(context, api, name);
   const { before, after } = await changeDeployment(api, name, (now) => {
     checkParts(now, scales);
-    const source_config = configOf(scales);
-    return hasAll(now.source_config, source_config) ? undefined : { source_config };
+    return { source_config: configOf(scales) };
   });
   say(withFlags(saysScale(name, scales), context.suggested));
   const changed = changesOfParts(partsIn(before), partsIn(after));
@@ -126,15 +125,6 @@ function saysScale(name: string, scales: Scales): string {
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
   const shown = inOrder(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
   return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
-}
-
-/** Whether `object` has all values of `part` already. */
-function hasAll(object: unknown, part: unknown): boolean {
-  if (typeof part !== 'object' || part === null) return object === part;
-  if (typeof object !== 'object' || object === null) return false;
-  return Object.entries(part).every(
-    ([key, value]) => Object.hasOwn(object, key) && hasAll((object as Record<string, unknown>)[key], value),
-  );
 }
 
 /** The parts that Davit knows come first. */
