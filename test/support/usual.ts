@@ -17,8 +17,10 @@ export const LEFT_TO_WHOLE = {
   'test/support/options.test.ts': 'its programs are started by npm run alone',
   'test/suites/e2e/failures.test.ts':
     'src/deploy/assess/pod-failures.test.ts; a revision that crashes: lifecycle.test.ts',
+  [`${api}/backup-consent.test.ts`]: 'test/suites/reconcile/database-moves.test.ts',
   [`${api}/cli-doors.test.ts`]:
     'src/cli/commands, test/suites/http/deploy-command.test.ts; the built file: cli.test.ts',
+  [`${api}/code-host-repositories.test.ts`]: 'test/suites/http/code-host-repositories.test.ts',
   [`${api}/data.test.ts`]: 'test/suites/reconcile/database-deletion.test.ts',
   [`${api}/documents.test.ts`]: 'test/suites/hygiene/documents.test.ts parses the commands',
   [`${api}/http-together.test.ts`]: 'test/suites/http/preconditions.test.ts',
