@@ -25,7 +25,7 @@ export interface PushedFile {
 export function judgeCodeFile(
   spec: Readonly<AppDeploymentSpec>,
   { path, commit, content }: PushedFile,
-  settings: Pick<Settings, 'limits'>,
+  settings: Pick<Settings, 'limits' | 'placement'>,
 ): CodeFile {
   const failed = (message: string): CodeFile => {
     const reason: BuildReason = 'FileInvalid';

@@ -55,7 +55,7 @@ function reportedBefore({ metadata, status }: AppDeployment): string | undefined
   return reason === 'FileUnread' && observedGeneration === metadata.generation ? message : undefined;
 }
 
-export function makeCodeFiles(settings: Pick<Settings, 'limits'>): CodeFiles {
+export function makeCodeFiles(settings: Pick<Settings, 'limits' | 'placement'>): CodeFiles {
   const wanted = new LruMap<Wanted>(MOST_ANSWERS);
   const answers = new LruMap<Answered>(MOST_ANSWERS);
   return {
@@ -92,7 +92,7 @@ function judgedFile(
   { spec }: AppDeployment,
   { path }: FileNeed,
   found: Answered['found'],
-  settings: Pick<Settings, 'limits'>,
+  settings: Pick<Settings, 'limits' | 'placement'>,
 ): CodeFile {
   if (!isHindrance(found)) return judgeCodeFile(spec, { path, ...found }, settings);
   const { reason, message } = found;

@@ -404,11 +404,18 @@ export const REASONS = {
     meaning: 'A value in resource_spec exceeds a limit of the platform.',
     todo: 'Lower the values that the message names.',
   },
+  PlacementNotAllowed: {
+    meaning: "A part's placement names a label, taint, runtime class or resource that the platform does not list.",
+    todo: 'Use values that the platform lists, or have yours added to settings.placement.allowed or settings.limits.resources. Existing revisions continue.',
+  },
   PodPolicyViolated: {
     meaning: 'A field of resource_spec violates the pod policy.',
     todo: 'Remove the fields that the message names.',
   },
-  Routed: { meaning: 'The address is routed to the main service.', todo: 'Nothing.' },
+  Routed: {
+    meaning: 'The address is routed to the main service. Without access.lock, everybody who reaches it is let in.',
+    todo: 'Nothing, or put a lock in front of it (docs/deploy.md).',
+  },
   AddressPending: {
     meaning: 'The address was created, and no ingress controller or Gateway has accepted it yet.',
     todo: 'If it persists, check that the ingress class or Gateway in the settings exists. If the ingress controller reports no status, this reason stays. It does not prevent Ready.',

@@ -89,6 +89,21 @@ const SecretReferences = listOf(SecretReference, 100).meta({
   ...celRules([{ rule: `self.all(s, !(s.name in ${celNames(PLATFORM_VARIABLES)}))`, message: RESERVED_NAMES_MESSAGE }]),
 });
 
+export const NO_LOCK_MESSAGE = 'no sidecar has this name: add it to sidecars of resourceSpec';
+
+export const Access = z
+  .object({
+    from: listOf(matching(DNS_LABEL_PATTERN, 63, 1), 50)
+      .describe(
+        "Namespaces whose pods may reach the main service, beside the deployment's own; empty: none. Absent: as the platform has it. There is an address only if the ingress controller's namespace is one of them.",
+      )
+      .optional(),
+    lock: matching(DNS_LABEL_PATTERN, 63, 1)
+      .describe('Sidecar that takes the port and asks callers for a key (docs/deploy.md).')
+      .optional(),
+  })
+  .describe('Who reaches the main service. A change creates no revision.');
+
 export const SourceConfig = z.object({
   integrationId: Uuid.describe('uid of the code host integration (codehost).').optional(),
   repoUrl: matching(REPOSITORY_URL_PATTERN, 2048)
@@ -101,6 +116,7 @@ export const SourceConfig = z.object({
   customUrl: matching(HOST_URL_PATTERN, 261)
     .describe('Address: https://host or a bare host. A change creates no revision.')
     .optional(),
+  access: Access.optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
   runtime: Runtime.describe('How the image is run: port, health path, commands, names of variables.').optional(),
   env: PlainVariables.describe(
@@ -311,6 +327,11 @@ export const AppDeploymentSpec = z
         rule: '!has(self.sourceConfig.database) || !has(self.sourceConfig.database.extensions) || (has(oldSelf.sourceConfig.database) && has(oldSelf.sourceConfig.database.extensions) && self.sourceConfig.database.extensions == oldSelf.sourceConfig.database.extensions)',
         message: EXTENSIONS_AT_CREATION_MESSAGE,
         fieldPath: '.sourceConfig.database.extensions',
+      },
+      {
+        rule: '!has(self.sourceConfig.access) || !has(self.sourceConfig.access.lock) || (has(self.sourceConfig.resourceSpec) && has(self.sourceConfig.resourceSpec.sidecars) && self.sourceConfig.resourceSpec.sidecars.exists(s, s.name == self.sourceConfig.access.lock))',
+        message: NO_LOCK_MESSAGE,
+        fieldPath: '.sourceConfig.access.lock',
       },
       ...RUNTIME_RULES,
       ...PLAIN_VARIABLE_RULES,

@@ -34,6 +34,8 @@ export const OPERATION_FINALIZER = 'davit.dev/operation';
 
 /** On a namespace: marks it as a tenant. */
 export const TENANT_LABEL = 'davit.dev/tenant';
+/** Kubernetes sets it on every namespace. */
+export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 /** On a child: the record's name. The caches index children by this label. */
 export const DEPLOYMENT_LABEL = 'davit.dev/deployment';
 /** On a child: the record's uid. It distinguishes children of an earlier record of the same name. */

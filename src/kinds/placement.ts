@@ -1,9 +1,10 @@
-// Where the pods of a part may run. The platform's settings decide it, and each revision stores the decision.
+// Where the pods of a part may run. The platform's settings decide it, and each revision stores the decision. A record may choose among what
+// the settings list.
 
 import { z } from 'zod';
 import { COMPONENTS, type Component } from './meta.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
-import { integer, listOf, matching, oneOf, text } from './primitives.ts';
+import { celRules, integer, listOf, matching, ObjectName, oneOf, Quantity, text } from './primitives.ts';
 
 const key = z.string().min(1).max(317);
 const word = text(63);
@@ -50,6 +51,39 @@ export const PlacementSetting = z.strictObject({
   )
     .describe('How the pods of the part are spread.')
     .optional(),
+});
+
+export const SIZED_RESOURCE_MESSAGE = 'cpu and memory are sizes of the part: remove them here';
+
+/** What a record may choose for the pods of a part. */
+export const ChosenPlacement = z
+  .object({
+    nodeSelector: Placement.shape.nodeSelector,
+    tolerations: listOf(z.object({ ...Toleration.shape, key: key.describe('Key of the taint.') }), 20)
+      .describe('Tolerated taints, as in a pod.')
+      .optional(),
+    runtimeClassName: ObjectName.describe('RuntimeClass of the pods, such as gvisor.').optional(),
+    hostUsers: z.literal(false).describe('false: the pods have a user namespace of their own.').optional(),
+    resources: z
+      .record(key, Quantity)
+      .meta({
+        maxProperties: 10,
+        ...celRules([{ rule: "!('cpu' in self) && !('memory' in self)", message: SIZED_RESOURCE_MESSAGE }]),
+      })
+      .describe('Other resources of the main container, such as nvidia.com/gpu or ephemeral-storage.')
+      .optional(),
+  })
+  .describe('Where the pods of this part run, among what settings.placement.allowed lists.');
+export type ChosenPlacement = z.infer<typeof ChosenPlacement>;
+
+/** What records may choose; other resources are in settings.limits.resources. */
+export const AllowedPlacement = z.strictObject({
+  nodeSelector: z
+    .record(key, listOf(word, 100))
+    .default({})
+    .describe('Labels of nodes that records may select, each with its values.'),
+  tolerations: listOf(key, 100).default([]).describe('Keys of the taints that records may tolerate.'),
+  runtimeClasses: listOf(ObjectName, 20).default([]).describe('RuntimeClasses that records may name.'),
 });
 
 /** An optional entry for each part. */

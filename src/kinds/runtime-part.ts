@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { asInPods } from '../runtime/http/casing.ts';
+import { ChosenPlacement } from './placement.ts';
 import { type CelRule, celRules, integer, text } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
@@ -132,6 +133,7 @@ export const RuntimePart = z
     preStop: PreStop.describe(
       `What happens in the container before it gets SIGTERM. If absent, a server waits ${SERVER_DRAIN_SECONDS} s and the other parts do not wait.`,
     ).optional(),
+    placement: ChosenPlacement.optional(),
   })
   .meta(celRules(PART_RULES));
 export type RuntimePart = z.infer<typeof RuntimePart>;

@@ -5,10 +5,11 @@ import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { DATA_DURABILITIES, Instances } from './database.ts';
 import { DATABASE_DRIVERS, DELETION_POLICIES } from './database-names.ts';
+import { NAMESPACE_NAME_LABEL } from './meta.ts';
 import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 import { nextRunAt } from './next-run.ts';
 import { LOSSES } from './operation-phases.ts';
-import { PlacementSetting, perPart } from './placement.ts';
+import { AllowedPlacement, PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
 import {
@@ -494,7 +495,7 @@ export const Settings = z.strictObject({
       instances: Instances.default(2).describe('Instances of driver cloudnative-pg for records that do not say.'),
       operatorNamespaceLabels: z
         .record(text(317), text(63))
-        .default({ 'kubernetes.io/metadata.name': 'cnpg-system' })
+        .default({ [NAMESPACE_NAME_LABEL]: 'cnpg-system' })
         .describe("Labels of the namespace of CloudNativePG's operator, which must reach the instances."),
       cloudNativePg: z
         .strictObject({
@@ -548,7 +549,10 @@ export const Settings = z.strictObject({
     .prefault({})
     .describe('Limits for records. A lowered limit applies to new revisions; existing ones continue.'),
   placement: z
-    .strictObject(perPart(PlacementSetting))
+    .strictObject({
+      ...perPart(PlacementSetting),
+      allowed: AllowedPlacement.optional().describe('What records may choose for their parts. Absent: nothing.'),
+    })
     .prefault({})
     .describe('Where the pods of each part may run. Applies to new revisions.'),
   revisions: z
@@ -580,7 +584,7 @@ export const Settings = z.strictObject({
       ),
       namespaceLabels: z
         .record(text(317), text(63))
-        .default({ 'kubernetes.io/metadata.name': 'keda' })
+        .default({ [NAMESPACE_NAME_LABEL]: 'keda' })
         .describe("Labels of the namespace of KEDA's operator, which may connect to the databases of such records."),
     })
     .prefault({}),

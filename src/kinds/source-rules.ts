@@ -10,7 +10,7 @@ export const SOURCES = [
 ] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** Fields of sourceConfig that depend on the source. resourceSpec, runtime, env, tasks, database, customUrl and deploymentType are allowed for all. */
+/** Fields of sourceConfig that depend on the source. access, resourceSpec, runtime, env, tasks, database, customUrl and deploymentType are allowed for all. */
 const SOURCE_CONFIG_FIELDS = [
   'integrationId',
   'repoUrl',

@@ -2,7 +2,7 @@
 // davit.yaml is judged by all of them, because no API server reads it. The HTTP API judges only what the API server's answer cannot name.
 
 import { asArray, asObject, isSet } from '../runtime/json-value.ts';
-import { AppDeploymentSpec, INSIDE_REPOSITORY_MESSAGE, REFERENCES_MESSAGE } from './app-deployment.ts';
+import { AppDeploymentSpec, INSIDE_REPOSITORY_MESSAGE, NO_LOCK_MESSAGE, REFERENCES_MESSAGE } from './app-deployment.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
   ARCHIVE_ELSEWHERE_MESSAGE,
@@ -21,6 +21,7 @@ import {
   STORE_PARTS,
 } from './meta.ts';
 import { NO_COMMAND_MESSAGE } from './migrate.ts';
+import { SIZED_RESOURCE_MESSAGE } from './placement.ts';
 import {
   LARGEST_PLAIN_VALUES,
   PLAIN_AND_NAMED_MESSAGE,
@@ -257,6 +258,9 @@ function* breachesOfPart(at: Path, part: Parts): Generator<SpecBreach> {
   if (isSet(part['healthPath']) && isSet(part['healthCommand']))
     yield { at: [...at, 'healthCommand'], message: HEALTH_MESSAGE };
   yield* heartbeatBreaches(at, part);
+  const { resources } = asObject(part['placement']);
+  if (['cpu', 'memory'].some((name) => Object.hasOwn(asObject(resources), name)))
+    yield { at: [...at, 'placement', 'resources'], message: SIZED_RESOURCE_MESSAGE };
   const hook = part['preStop'];
   if (!isSet(hook)) return;
   const { sleep, exec } = asObject(hook);
@@ -288,8 +292,11 @@ export function* elementBreaches(spec: Parts): Generator<SpecBreach> {
 
 /** All other rules. The API server's answer names the field. */
 function* fieldBreaches(spec: Parts): Generator<SpecBreach> {
-  const { resourceSpec, runtime, env, tasks, database } = asObject(spec['sourceConfig']);
+  const { access, resourceSpec, runtime, env, tasks, database } = asObject(spec['sourceConfig']);
   yield* sourceBreaches(spec);
+  const { lock } = asObject(access);
+  if (isSet(lock) && !asArray(asObject(resourceSpec)['sidecars']).some((one) => asObject(one)['name'] === lock))
+    yield { at: ['sourceConfig', 'access', 'lock'], message: NO_LOCK_MESSAGE };
   yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
   yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
   yield* below('runtime', runtimeBreaches(asObject(runtime), variablesOf(spec)));

@@ -30,6 +30,15 @@ export const RUNTIME_EXAMPLES: readonly SourceConfig[] = [
       healthFailureThreshold: 5,
       terminationGracePeriodSeconds: 600,
       preStop: { sleep: { seconds: 20 } },
+      placement: {
+        nodeSelector: { pool: 'gpu' },
+        tolerations: [
+          { key: 'nvidia.com/gpu', operator: 'Equal', value: 'a', effect: 'NoExecute', tolerationSeconds: 60 },
+        ],
+        runtimeClassName: 'nvidia',
+        hostUsers: false,
+        resources: { 'nvidia.com/gpu': 1 },
+      },
     },
     { minScale: 2, maxScale: 4, cpu: 0.5, cpuLimit: 3, memoryMb: 300, memoryLimitMb: 3000 },
   ),

@@ -201,6 +201,10 @@ const SOURCE_WORDS: Readonly<Record<Deployment['source'], string>> = {
   internal_template: 'a template',
 };
 
+function lockOf(access: Deployment['source_config']['access']): string {
+  return access?.lock ? `sidecar ${access.lock} asks for a key` : 'open to everybody who reaches it';
+}
+
 function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   const { source_config: config, source_revision_config: revision, database_archive: archive } = deployment;
   const verifiedAt = deployment.database_verification?.verified_at ?? null;
@@ -208,7 +212,14 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Runs', <code>{plain(originOf(deployment))}</code>],
     ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
     ['Its file', revision.davit_file && <code>{plain(revision.davit_file)}</code>],
-    ['Address', config.custom_url && <Address url={config.custom_url} />],
+    [
+      'Address',
+      config.custom_url && (
+        <>
+          <Address url={config.custom_url} /> {lockOf(config.access)}
+        </>
+      ),
+    ],
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods without stores', scaleOf(deployment)],
     ['Source', SOURCE_WORDS[deployment.source]],

@@ -3,7 +3,7 @@
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
 import { cpuQuantity, memoryQuantity } from '../../deploy/children/quantity.ts';
-import { BUILD_LABEL, TENANT_LABEL } from '../../kinds/meta.ts';
+import { BUILD_LABEL, NAMESPACE_NAME_LABEL, TENANT_LABEL } from '../../kinds/meta.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import type { KubeObject, Manifest } from '../../runtime/kube/client.ts';
 
@@ -16,7 +16,7 @@ const NO_TENANTS = { matchExpressions: [{ key: TENANT_LABEL, operator: 'DoesNotE
 /** The cluster's DNS, under the labels that every distribution of CoreDNS keeps, and caches on the node itself. */
 const DNS = [
   {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
+    namespaceSelector: { matchLabels: { [NAMESPACE_NAME_LABEL]: 'kube-system' } },
     podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
   },
   { ipBlock: { cidr: '169.254.0.0/16' } },

@@ -141,6 +141,18 @@ describe('the condition', () => {
     expect(`${is} ${reason}`).toBe(want);
   });
 
+  it('says that everybody is let in, or which sidecar asks for a key', () => {
+    const served = seen(ingress({ ingress: [{ ip: '192.0.2.1' }] }));
+    expect(checkAddress(served, HELD, []).message).toBe(
+      `${HOST} is routed to the main service. It is open to everybody who reaches its address.`,
+    );
+    const { record } = served;
+    const locked = { ...record, spec: { ...record.spec, sourceConfig: { access: { lock: 'door' } } } };
+    expect(checkAddress({ ...served, record: locked }, HELD, []).message).toBe(
+      `${HOST} is routed to the main service. Sidecar door asks for a key.`,
+    );
+  });
+
   it("quotes the Gateway's words, and names another deployment only of the same tenant", () => {
     const refused = seen(route(says('Accepted', 'False', 'NotAllowedByListeners')));
     expect(checkAddress(refused, HELD, []).message).toContain('NotAllowedByListeners: in its words');

@@ -111,7 +111,12 @@ export function reportedAddress(
 export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Entry {
   switch (outcome.is) {
     case 'unwanted':
-      return pass('NotNeeded', 'No address is requested.');
+      return pass(
+        'NotNeeded',
+        observed.record.spec.sourceConfig.access?.from === undefined
+          ? 'No address is requested.'
+          : "No address is requested, or access.from does not list the ingress controller's namespace.",
+      );
     case 'unconfigured':
       return fail(
         'NoAddressConfigured',
@@ -145,22 +150,23 @@ function checkHeldAddress(observed: Observed, host: string, refusals: readonly A
       `The cluster has no HTTPRoutes, which ${host} needs. Ask the platform team to install the Gateway API.`,
     );
   if (!object) return notObserved(host);
-  return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
+  const { lock } = observed.record.spec.sourceConfig.access ?? {};
+  return object.kind === 'Ingress' ? checkIngress(object, host, lock) : checkRoute(object, host, lock);
 }
 
-function checkIngress(ingress: Ingress, host: string): Entry {
+function checkIngress(ingress: Ingress, host: string, lock: string | undefined): Entry {
   const taken = (ingress.status?.loadBalancer?.ingress ?? []).length > 0;
-  return taken ? routed(host) : pending(`No ingress controller has reported that it serves ${host}.`);
+  return taken ? routed(host, lock) : pending(`No ingress controller has reported that it serves ${host}.`);
 }
 
-function checkRoute(route: HttpRoute, host: string): Entry {
+function checkRoute(route: HttpRoute, host: string, lock: string | undefined): Entry {
   const generation = route.metadata.generation ?? 1;
   const parents = route.status?.parents ?? [];
   const current = parents.map(({ conditions = [] }) =>
     conditions.filter(({ observedGeneration }) => (observedGeneration ?? generation) >= generation),
   );
   const accepted = current.some((conditions) => isTrue(conditions, 'Accepted') && isTrue(conditions, 'ResolvedRefs'));
-  if (accepted) return routed(host);
+  if (accepted) return routed(host, lock);
   const refused = current
     .flat()
     .find(({ type, status }) => (type === 'Accepted' || type === 'ResolvedRefs') && status === 'False');
@@ -176,8 +182,10 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
   return conditions.some((condition) => condition.type === type && condition.status === 'True');
 }
 
-function routed(host: string): Entry {
-  return pass('Routed', `${host} is routed to the main service.`);
+function routed(host: string, lock: string | undefined): Entry {
+  const to =
+    lock === undefined ? 'It is open to everybody who reaches its address.' : `Sidecar ${lock} asks for a key.`;
+  return pass('Routed', `${host} is routed to the main service. ${to}`);
 }
 
 function pending(message: string): Entry {

@@ -138,6 +138,17 @@ it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; sett
     want: 'stalled LimitExceeded',
   },
   {
+    name: 'a pool of nodes that the platform does not list',
+    spec: { sourceConfig: { runtime: { queue: { placement: { nodeSelector: { pool: 'gpu' } } } } } },
+    want: 'stalled PlacementNotAllowed',
+  },
+  {
+    name: 'a pool of nodes that the platform lists',
+    spec: { sourceConfig: { runtime: { queue: { placement: { nodeSelector: { pool: 'gpu' } } } } } },
+    settings: { placement: { allowed: { nodeSelector: { pool: ['gpu'] } } } },
+    want: 'pass Accepted',
+  },
+  {
     name: 'a privileged sidecar',
     spec: {
       sourceConfig: {

@@ -15,7 +15,7 @@ import { ownValue } from '../../runtime/json-value.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { limitViolations, missingExternal } from '../record/limits.ts';
+import { limitViolations, missingExternal, placementBreaches } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
 import { ownImageProblem } from '../record/own-image.ts';
 import { tenantRepositories } from '../record/registry-names.ts';
@@ -48,6 +48,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,
+  placementNotAllowed,
   podPolicyViolated,
   foreignImageNamed,
   // Holds nothing up, so whatever does comes before.
@@ -172,6 +173,11 @@ function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry |
       `${worker === undefined ? '' : `${worker}: `}${field}${of === undefined ? '' : `: ${of}`} at most ${most}`,
   );
   return stalled('LimitExceeded', `${where} exceeds the limits of this platform: ${listed(words)}.`);
+}
+
+function placementNotAllowed({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
+  const breaches = isNew ? Array.from(placementBreaches(record.spec.sourceConfig, settings), sentence) : [];
+  return breaches.length === 0 ? undefined : stalled('PlacementNotAllowed', `${listed(breaches, '; ')}.`);
 }
 
 /** What a record asks for whose revision is made: its own, but the scale, which may have changed since, as it was reported last. */

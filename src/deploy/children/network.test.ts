@@ -135,6 +135,21 @@ it.each([
   expect(reaches(makeNetworkPolicies(inputs(settings)), { pod: {}, namespace: from }, of('server'), port)).toBe(want);
 });
 
+it.each([
+  { from: undefined, settings: GUARDED, reached: ['team', 'ingress'] },
+  { from: undefined, settings: {}, reached: ['team', 'ingress', 'elsewhere'] },
+  { from: [], settings: GUARDED, reached: ['team'] },
+  { from: [], settings: {}, reached: ['team'] },
+  { from: ['elsewhere'], settings: GUARDED, reached: ['team', 'elsewhere'] },
+  { from: ['elsewhere', 'ingress'], settings: {}, reached: ['team', 'ingress', 'elsewhere'] },
+])('access from $from: $reached', ({ from, settings, reached }) => {
+  const policies = makeNetworkPolicies(inputs(settings, { sourceConfig: { ...(from && { access: { from } }) } }));
+  const places = ['team', 'ingress', 'elsewhere'] as const;
+  expect(places.filter((namespace) => reaches(policies, { pod: {}, namespace }, of('server'), PORTS.http))).toEqual(
+    reached,
+  );
+});
+
 it('nothing that pods send is held back: DNS, external databases, the world', () => {
   const policies = makeNetworkPolicies(inputs(GUARDED));
   expect(policies.map(({ spec }) => [spec?.policyTypes, spec?.egress])).toEqual(

@@ -1,5 +1,5 @@
-// NetworkPolicies: only the pods with this record's image can reach PostgreSQL and Redis. If the platform names the source of
-// external traffic, only that source and the record's namespace can reach the server.
+// NetworkPolicies: only the pods with this record's image can reach PostgreSQL and Redis. If the record says who reaches the server, or
+// the platform names the source of external traffic, only those and the record's namespace can.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import {
@@ -8,6 +8,7 @@ import {
   DATABASE_JOBS,
   DEPLOYMENT_LABEL,
   MIGRATION,
+  NAMESPACE_NAME_LABEL,
   ROLES,
   TASK,
 } from '../../kinds/meta.ts';
@@ -41,10 +42,13 @@ export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
   ];
 }
 
-// A policy denies all sources that it does not allow, so without the setting there is no policy.
+// A policy denies all sources that it does not allow, so without a record's list or the setting there is no policy.
 function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
-  const { controllerNamespaceLabels: matchLabels, kind } = settings.address;
-  if (matchLabels === undefined || kind === 'none') return [];
+  const { controllerNamespaceLabels: controller, kind } = settings.address;
+  const listed = record.spec.sourceConfig.access?.from?.map((name) => ({ [NAMESPACE_NAME_LABEL]: name }));
+  const allowed = listed ?? (controller === undefined || kind === 'none' ? undefined : [controller]);
+  if (allowed === undefined) return [];
+  const from = allowed.map((matchLabels) => ({ namespaceSelector: { matchLabels } }));
   const { name } = record.metadata;
   return [
     {
@@ -55,7 +59,8 @@ function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
         podSelector: { matchLabels: selectorLabels(name, 'server') },
         policyTypes: ['Ingress'],
         ingress: [
-          { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'http', protocol: 'TCP' }] },
+          // A rule without sources would allow all of them.
+          ...(from.length > 0 ? [{ from, ports: [{ port: 'http', protocol: 'TCP' as const }] }] : []),
           { from: [{ podSelector: {} }] },
         ],
       },

@@ -4,6 +4,7 @@ import { aRecord, TENANT } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import { AppRevisionSpec } from '../../kinds/app-revision.ts';
 import { COMPONENTS } from '../../kinds/meta.ts';
+import type { ChosenPlacement } from '../../kinds/placement.ts';
 import { Settings } from '../../kinds/settings.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
@@ -37,8 +38,8 @@ const PLACED = Settings.parse({
 const PLAIN = Settings.parse({});
 
 /** The pods of each part, of a revision made under `then` by a controller of the settings `now`. */
-function pods(then: Settings, now: Settings): Map<string, IPodSpec> {
-  const record = aRecord(ALL_PARTS);
+function pods(then: Settings, now: Settings, spec = ALL_PARTS): Map<string, IPodSpec> {
+  const record = aRecord(spec);
   const wanted = wantedRevision(record, [], then);
   if (!('create' in wanted)) throw new Error('no revision');
   // As the API server keeps it: what the schema does not know would be dropped.
@@ -73,6 +74,56 @@ it('every part is placed as the platform says', () => {
     });
 });
 
+const CHOSEN: ChosenPlacement = {
+  nodeSelector: { pool: 'gpu' },
+  tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }],
+  runtimeClassName: 'nvidia',
+  hostUsers: false,
+  resources: { 'nvidia.com/gpu': 1, 'ephemeral-storage': '10Gi' },
+};
+
+it('a part has what its record chooses, beside the platform, and no other part does', () => {
+  const runtime = { queue: { placement: CHOSEN }, workers: { embed: { command: ['embed'], placement: CHOSEN } } };
+  const made = pods(PLACED, PLACED, { sourceConfig: { ...ALL_PARTS.sourceConfig, runtime } });
+  for (const part of ['queue', 'embed'])
+    expect(made.get(part)).toMatchObject({
+      nodeSelector: { pool: 'gpu' },
+      tolerations: [
+        { key: 'dedicated', operator: 'Equal', value: 'queue', effect: 'NoSchedule' },
+        { key: 'nvidia.com/gpu', operator: 'Exists' },
+      ],
+      runtimeClassName: 'nvidia',
+      hostUsers: false,
+      containers: [
+        {
+          resources: {
+            requests: { 'nvidia.com/gpu': 1, 'ephemeral-storage': '10Gi', cpu: expect.any(String) },
+            limits: { 'nvidia.com/gpu': 1, 'ephemeral-storage': '10Gi', memory: expect.any(String) },
+          },
+        },
+      ],
+    });
+  const before = pods(PLACED, PLACED);
+  for (const part of ['server', 'orchestrator', 'executor', 'redis', 'postgres'])
+    expect(spread(made.get(part))).toEqual(spread(before.get(part)));
+});
+
+/** Without what names the revision. */
+function spread({
+  nodeSelector,
+  tolerations,
+  runtimeClassName,
+  hostUsers,
+  containers,
+}: Partial<IPodSpec> = {}): object {
+  return { nodeSelector, tolerations, runtimeClassName, hostUsers, resources: containers?.map((one) => one.resources) };
+}
+
+it('what records may choose is no placement of the platform', () => {
+  const allowed = Settings.parse({ placement: { allowed: { runtimeClasses: ['gvisor'] } } });
+  expect(pods(allowed, allowed)).toEqual(pods(PLAIN, PLAIN));
+});
+
 it("the platform's images come from its registry, the record's from where it says; pull secrets are those of both, once", () => {
   const made = pods(PLACED, PLACED);
   const images = (part: string): unknown => [
@@ -97,6 +148,8 @@ it('a changed setting changes no pod of a revision that there is, in either dire
 it.each([
   { placement: { server: { nodeSelectors: {} } } },
   { placement: { servers: {} } },
+  { placement: { allowed: { nodeSelectors: {} } } },
+  { placement: { allowed: { runtimeClasses: ['No Class'] } } },
   { placement: { redis: { tolerations: [{ keys: 'a' }] } } },
   { placement: { redis: { priorityClassName: 'No Class' } } },
   { images: { registry: 'https://mirror.example' } },

@@ -15,7 +15,7 @@ import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
-import { placementFor, pullSecretsFor } from './placement.ts';
+import { placementFor, pullSecretsFor, withChosen, withResources } from './placement.ts';
 
 export function podTemplateFor(
   inputs: Inputs,
@@ -31,7 +31,7 @@ export function podTemplateFor(
   const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
   // Empty lists would be fields that Davit owns. The API server validates free-form parts when the workload is applied.
   const { volumes = [], volumeMounts = [] } = spec;
-  const { command, args } = runtimeOf(requested.runtime, role) ?? {};
+  const { command, args, placement } = runtimeOf(requested.runtime, role) ?? {};
   const initContainers = initContainersFor(inputs, parts.waitScripts);
   const { terminationGracePeriodSeconds, preStop } = drainingOf(role, runtimeOf(requested.runtime, role));
   return {
@@ -44,7 +44,7 @@ export function podTemplateFor(
       automountServiceAccountToken: spec.serviceAccountName !== undefined,
       enableServiceLinks: false,
       ...pullSecretsFor(resolved, spec.imagePullSecrets),
-      ...placementFor(resolved, role, record.metadata.name),
+      ...withChosen(placementFor(resolved, role, record.metadata.name), placement),
       terminationGracePeriodSeconds,
       securityContext: appPodSecurity(resolved.podPolicy),
       ...(initContainers.length > 0 && { initContainers }),
@@ -59,7 +59,7 @@ export function podTemplateFor(
           env: parts.env(inputs, role),
           ...parts.probes(revision.spec, role),
           ...(preStop && { lifecycle: { preStop } }),
-          resources: resourcesFor(size),
+          resources: withResources(resourcesFor(size), placement),
           securityContext: APP_SECURITY,
           terminationMessagePolicy: 'FallbackToLogsOnError',
           ...(volumeMounts.length > 0 && { volumeMounts: volumeMounts as IVolumeMount[] }),

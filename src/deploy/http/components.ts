@@ -1,6 +1,7 @@
 // The schemas of requests and answers that follow from the record's schema, and how the OpenAPI document describes their objects.
 
 import type { z } from 'zod';
+import { Access } from '../../kinds/app-deployment.ts';
 import {
   Database,
   DatabaseArchive,
@@ -14,6 +15,7 @@ import {
   DatastoreStatus,
 } from '../../kinds/database.ts';
 import { Migrate } from '../../kinds/migrate.ts';
+import { ChosenPlacement } from '../../kinds/placement.ts';
 import { QueueDepth } from '../../kinds/queue-depth.ts';
 import { ResourceSpec } from '../../kinds/resource-spec.ts';
 import { Runtime } from '../../kinds/runtime.ts';
@@ -33,6 +35,8 @@ const COMPONENTS: readonly Component[] = [
     'How the image is run. Every field may be left out (docs/porting.md)',
     'In a PATCH merged field by field, and each part likewise: what is left out stays as it is, null sets a field back to its default. A list or a map takes the place of the one before; an empty one takes it away.',
   ],
+  [Access, 'Access', 'Who reaches the main service', MERGED],
+  [ChosenPlacement, 'PartPlacement', 'Where the pods of a part run', MERGED],
   [RuntimePart, 'RuntimePart', 'How one part is run', MERGED],
   [RuntimeWorker, 'RuntimeWorker', 'A named worker', `${MERGED} null instead of the worker removes it.`],
   [Migrate, 'Migrate', 'What runs before a rollout', MERGED],

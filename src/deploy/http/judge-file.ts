@@ -33,7 +33,7 @@ interface ByCaller {
 interface ByPush {
   readonly by: 'push';
   readonly spec: Readonly<AppDeploymentSpec>;
-  readonly settings: Pick<Settings, 'limits'>;
+  readonly settings: Pick<Settings, 'limits' | 'placement'>;
 }
 
 type Unread = Extract<ReadText, { readonly findings: unknown }>;

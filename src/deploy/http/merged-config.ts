@@ -6,8 +6,8 @@ import type { CreateDeployment, PatchDeployment } from './payloads.ts';
 
 type Sent = CreateDeployment['source_config'] | NonNullable<PatchDeployment['source_config']>;
 
-/** An empty object asks for it with all defaults. */
-const ASK_WHEN_EMPTY: ReadonlySet<string> = new Set(['backup', 'archive', 'extensions']);
+/** An empty object asks for it with all defaults, and an empty list of namespaces for none. */
+const ASK_WHEN_EMPTY: ReadonlySet<string> = new Set(['backup', 'archive', 'extensions', 'from']);
 
 /** What is not sent stays, and an empty text, list or map removes a field. */
 export function mergedConfig(before: SourceConfig, sent: Sent): SourceConfig {

@@ -14,7 +14,7 @@ import { sentPath } from '../../runtime/http/casing.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
 import { asArray, asObject, isSet } from '../../runtime/json-value.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
-import { limitViolations, missingExternal } from '../record/limits.ts';
+import { limitViolations, missingExternal, placementBreaches } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
@@ -85,6 +85,7 @@ function* settingsFindings(
     const at = worker === undefined ? ['resourceSpec', field] : ['runtime', 'workers', worker, field];
     yield wrongAt(['sourceConfig', ...at], most(of, number), 'less_than_equal');
   }
+  for (const { at, message } of placementBreaches(spec.sourceConfig, settings, old)) yield wrongAt(at, message);
   for (const { at, message } of reachBreaches(resourceSpec, pods, old.resourceSpec ?? {}))
     yield wrongAt(['sourceConfig', 'resourceSpec', ...at], message);
   const isMissing = (one: AppDeploymentSpec): ReturnType<typeof missingExternal> =>

@@ -259,7 +259,7 @@ describe('a file and a record', () => {
       record,
       requestedOf(record),
       { values: given, secrets },
-      { limits: { ...SETTINGS.limits, ...limits } },
+      { limits: { ...SETTINGS.limits, ...limits }, placement: SETTINGS.placement },
     ).map(({ at, message }) => `${at.join('.')}: ${message}`);
 
   it.each<[string, AppDeploymentSpec, FileValues, RegExp[]]>([
@@ -281,6 +281,12 @@ describe('a file and a record', () => {
       spec({}, { secrets: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 's', secretKey: 'k' }] }),
       { runtime: { postgresUriScheme: 'postgres' } },
       [/postgresUriScheme/],
+    ],
+    [
+      'with nodes that the platform does not list',
+      spec(),
+      { runtime: { server: { placement: { nodeSelector: { pool: 'gpu' } } } } },
+      [/^sourceConfig\.runtime\.server\.placement\.nodeSelector\.pool: must be absent on this platform/],
     ],
   ])('%s', (_what, record, given, want) => {
     const found = judge(record, given);

@@ -10,7 +10,7 @@ import { asArray, asObject, present } from '../../runtime/json-value.ts';
 import type { Commit } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { type FileValues, withFile } from './file-values.ts';
-import { limitViolations } from './limits.ts';
+import { limitViolations, placementBreaches } from './limits.ts';
 import { SCALE_FIELDS } from './requested-scale.ts';
 
 /** A file that a revision needs before it can be made. */
@@ -101,7 +101,7 @@ export function fileBreaches(
   spec: Readonly<AppDeploymentSpec>,
   own: Requested,
   { values = {}, secrets = [] }: Pick<CodeFile, 'values' | 'secrets'>,
-  { limits }: Pick<Settings, 'limits'>,
+  settings: Pick<Settings, 'limits' | 'placement'>,
 ): SpecBreach[] {
   const there = [...own.secrets, ...own.secretReferences].map(({ name }) => name);
   const missing = missingSecrets(secrets, there);
@@ -109,7 +109,7 @@ export function fileBreaches(
   if (fields.length === 0) return missing;
   const whole = specWith(spec, requested);
   const before = new Set([...specBreaches(spec)].map(({ message }) => message));
-  const excesses = limitViolations({ resourceSpec: requested.resourceSpec }, limits, own);
+  const excesses = limitViolations({ resourceSpec: requested.resourceSpec }, settings.limits, own);
   return [
     ...missing,
     ...[...specBreaches(whole)].filter(({ message }) => !before.has(message)),
@@ -117,6 +117,7 @@ export function fileBreaches(
       at: ['sourceConfig', 'resourceSpec', field],
       message: `${of === undefined ? '' : `${of} `}must be at most ${most} on this platform`,
     })),
+    ...placementBreaches(whole.sourceConfig, settings, own),
   ];
 }
 

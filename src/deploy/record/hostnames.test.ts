@@ -66,6 +66,18 @@ describe('the host that a record asks for', () => {
     { name: 'that of the base domain', config: {}, settings: HYPHEN, want: 'shop-team.apps.example' },
     { name: 'none where none are made', config: {}, settings: address({ kind: 'none' }), want: undefined },
     {
+      name: 'none where the ingress controller is not let in',
+      config: { access: { from: ['front'] }, customUrl: 'shop.example.com' },
+      settings: address({ controllerNamespaceLabels: { 'kubernetes.io/metadata.name': 'ingress' } }),
+      want: undefined,
+    },
+    {
+      name: 'its own where the ingress controller is let in, or the platform does not name it',
+      config: { access: { from: ['ingress'] } },
+      settings: address({ controllerNamespaceLabels: { 'kubernetes.io/metadata.name': 'ingress' } }),
+      want: 'shop-team.apps.example',
+    },
+    {
       name: 'none where a listener looks after it',
       config: { customUrl: 'shop.example.com', listenerId: '0f8fad5b-d9cb-469f-a165-70867728950e' },
       settings: HYPHEN,

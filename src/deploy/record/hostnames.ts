@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import { NAMESPACE_NAME_LABEL } from '../../kinds/meta.ts';
 import type { AddressSettings } from '../../kinds/settings.ts';
 import { listed } from '../../kinds/text.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -30,8 +31,18 @@ export function wantedHost(
 ): string | undefined {
   if (!runsHere({ spec })) return undefined;
   const { customUrl } = spec.sourceConfig;
+  if (!isReached(spec, address)) return undefined;
   if (customUrl !== undefined) return hostOf(customUrl);
   return address.kind === 'none' ? undefined : defaultHost(place, address);
+}
+
+/** Whether the record lets the ingress controller in, as far as the platform names its namespace. */
+export function isReached(
+  { sourceConfig: { access } }: Pick<AppDeploymentSpec, 'sourceConfig'>,
+  { controllerNamespaceLabels = {} }: AddressSettings,
+): boolean {
+  const controller = controllerNamespaceLabels[NAMESPACE_NAME_LABEL];
+  return access?.from === undefined || controller === undefined || access.from.includes(controller);
 }
 
 /** The default host of a record; no two records have the same. Undefined without a base domain. */

@@ -1,13 +1,18 @@
 // The platform's limits for records, in addition to the bounds of the schema. The chart's policy davit-limits has the same rules
-// for kubectl, by charts/davit/files/admission-rules.json.
+// for kubectl, by charts/davit/files/admission-rules.json; those of placement are in a condition.
 
+import type { SourceConfig } from '../../kinds/app-deployment.ts';
 import { EXTERNAL_VARIABLES, ROLES, STORE_PARTS, type StorePart } from '../../kinds/meta.ts';
+import type { ChosenPlacement } from '../../kinds/placement.ts';
 import { quantity } from '../../kinds/quantity.ts';
 import { type Measure, NUMBER_FIELDS } from '../../kinds/resource-spec.ts';
 import { doesWithout, type Runtime } from '../../kinds/runtime.ts';
 import type { Settings } from '../../kinds/settings.ts';
+import type { SpecBreach } from '../../kinds/spec-rules.ts';
+import { workerNames } from '../../kinds/worker-parts.ts';
 import { asWorkers } from '../../kinds/workers.ts';
-import { asArray, asObject, ownValue } from '../../runtime/json-value.ts';
+import { asArray, asObject, canonicalJson, ownValue } from '../../runtime/json-value.ts';
+import { runtimeOf } from './parts.ts';
 
 type Limits = Settings['limits'];
 type Parts = Readonly<Record<string, unknown>>;
@@ -164,6 +169,83 @@ function resourcesIn(spec: Parts): ReadonlySet<string> {
     },
   );
   return new Set(names.filter((name) => name !== 'cpu' && name !== 'memory'));
+}
+
+type Config = Readonly<Pick<SourceConfig, 'runtime' | 'resourceSpec'>>;
+type Rules = Pick<Settings, 'placement' | 'limits'>;
+type Allowed = NonNullable<Rules['placement']['allowed']>;
+const NOTHING: Allowed = { nodeSelector: {}, tolerations: [], runtimeClasses: [] };
+const LISTS = 'settings.placement.allowed';
+
+/** What `asked` chooses beyond the list and `before` did not: a narrowed list leaves alone what a record has. */
+export function* placementBreaches(
+  asked: Config,
+  { placement: { allowed = NOTHING }, limits }: Rules,
+  before: Config = {},
+): Generator<SpecBreach> {
+  for (const part of [...ROLES, ...workerNames(asked.runtime)]) {
+    const chosen = runtimeOf(asked.runtime, part)?.placement;
+    const had = runtimeOf(before.runtime, part)?.placement ?? {};
+    if (chosen === undefined) continue;
+    const within = ROLES.some((role) => role === part) ? [part] : ['workers', part];
+    const beyond = [...beyondList(chosen, allowed), ...beyondLimits(chosen, asked, limits)];
+    for (const { field, of, message } of beyond)
+      if (canonicalJson(valueAt(had, field, of)) !== canonicalJson(valueAt(chosen, field, of)))
+        yield { at: ['sourceConfig', 'runtime', ...within, 'placement', field, ...(of === '' ? [] : [of])], message };
+  }
+}
+
+interface Beyond {
+  readonly field: keyof ChosenPlacement;
+  /** Key or index in the field, or empty. */
+  readonly of: string | number;
+  readonly message: string;
+}
+
+/** A toleration is compared as a whole, wherever it stands in the list. */
+function valueAt(placement: ChosenPlacement, field: Beyond['field'], of: Beyond['of']): unknown {
+  const value = placement[field];
+  return typeof value === 'object' && !Array.isArray(value) ? ownValue<unknown>(value, String(of)) : value;
+}
+
+function* beyondList(chosen: ChosenPlacement, allowed: Allowed): Generator<Beyond> {
+  for (const [label, value] of Object.entries(chosen.nodeSelector ?? {})) {
+    const values = ownValue(allowed.nodeSelector, label) ?? [];
+    if (!values.includes(value))
+      yield {
+        field: 'nodeSelector',
+        of: label,
+        message: `must be ${values.length > 0 ? `one of ${values.join(', ')}` : 'absent'} on this platform (${LISTS})`,
+      };
+  }
+  for (const [index, { key }] of (chosen.tolerations ?? []).entries())
+    if (!allowed.tolerations.includes(key))
+      yield {
+        field: 'tolerations',
+        of: index,
+        message: `taint ${key} may not be tolerated on this platform (${LISTS})`,
+      };
+  const { runtimeClassName: name } = chosen;
+  if (name !== undefined && !allowed.runtimeClasses.includes(name))
+    yield {
+      field: 'runtimeClassName',
+      of: '',
+      message: `${name} is not a runtime class that this platform lists (${LISTS})`,
+    };
+}
+
+/** Together with the sidecars, which run beside the main container. */
+function* beyondLimits({ resources = {} }: ChosenPlacement, asked: Config, limits: Rules['limits']): Generator<Beyond> {
+  if (limits.resources === undefined) return;
+  for (const [name, value] of Object.entries(resources)) {
+    const most = ownValue(limits.resources, name) ?? 0;
+    if (amount(value) + beside(asked.resourceSpec ?? {}, 'limits', name) > amount(most))
+      yield {
+        field: 'resources',
+        of: name,
+        message: `must be at most ${most} on this platform, sidecars included (settings.limits.resources)`,
+      };
+  }
 }
 
 /**

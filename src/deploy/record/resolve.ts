@@ -38,6 +38,7 @@ export function resolve(
   const sizes = settings.sizes[type ?? 'plain'];
   const image = spec.sourceRevisionConfig.imageUri;
   const { limits } = settings;
+  const { allowed: _, ...placement } = settings.placement;
   const scaledPart = (part: Component): Scaled => {
     const asked = of(given, part);
     return within(bent(asked, sizes.server), asked, limits);
@@ -79,7 +80,7 @@ export function resolve(
       redis: { ...within(redisSized(redis, sizes.redis), redis, limits), image: images.redis },
     }),
     ...(pullSecrets.length > 0 && { pullSecrets }),
-    ...(Object.keys(settings.placement).length > 0 && { placement: settings.placement }),
+    ...(Object.keys(placement).length > 0 && { placement }),
     autoscaling: settings.autoscaling,
     waitImages: images,
   };

@@ -71,6 +71,8 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'secretReferences[]': reference(['LICENSE', 'MAIL', 'POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM']),
   imageUri: ['registry.example/shop:1', 'registry.example/shop:2', `registry.example/shop@sha256:${'ab'.repeat(32)}`],
   customUrl: ['https://shop.example', 'store.example'],
+  access: [{ from: [] }, { from: ['front'] }, { from: ['front', 'back'] }],
+  placement: [{ hostUsers: false }, { resources: { 'ephemeral-storage': '1Gi' } }],
   revisionSerial: [0],
   'labels{}': ['blue', 'green', ''],
   'annotations{}': ['hello', 'good\nbye', ''],

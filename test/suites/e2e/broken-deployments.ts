@@ -508,6 +508,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   ApiTokenNotOffered: 'src/deploy/assess/policy.test.ts',
   InstancesNotOffered: 'src/deploy/assess/policy.test.ts',
   LimitExceeded: 'src/deploy/assess/policy.test.ts',
+  PlacementNotAllowed: 'src/deploy/assess/policy.test.ts',
   PodPolicyViolated: 'src/deploy/assess/policy.test.ts',
   NoAddressConfigured: 'test/suites/reconcile/address.test.ts',
   HostTaken: 'test/suites/integration/address.test.ts',

@@ -42,6 +42,54 @@ it("the platform's limits: each field, on POST and on PATCH", async () => {
   ]);
 });
 
+it('placement: each value that the platform does not list, on POST and on PATCH, and what is there stays', async () => {
+  const { placement, limits } = Settings.parse({
+    placement: {
+      allowed: { nodeSelector: { pool: ['gpu', 'cpu'] }, tolerations: ['dedicated'], runtimeClasses: ['gvisor'] },
+    },
+    limits: { resources: { 'nvidia.com/gpu': 2 } },
+  });
+  const facade = await makeFacade({ placement, limits });
+  const placed = (server: object, workers: object = {}): object => ({
+    source_config: { runtime: { server: { placement: server }, workers } },
+  });
+  const refused = await facade.call(
+    'POST',
+    '/v2/deployments',
+    body(
+      placed(
+        { node_selector: { pool: 'big', zone: 'a' }, tolerations: [{ key: 'dedicated' }, { key: 'other' }] },
+        { embed: { command: ['e'], placement: { runtime_class_name: 'kata', resources: { 'nvidia.com/gpu': 3 } } } },
+      ),
+    ),
+  );
+  const at = 'body.source_config.runtime';
+  expect(findings(refused)).toEqual([
+    '422',
+    `${at}.server.placement.node_selector.pool: must be one of gpu, cpu on this platform (settings.placement.allowed)`,
+    `${at}.server.placement.node_selector.zone: must be absent on this platform (settings.placement.allowed)`,
+    `${at}.server.placement.tolerations.1: taint other may not be tolerated on this platform (settings.placement.allowed)`,
+    `${at}.workers.embed.placement.runtime_class_name: kata is not a runtime class that this platform lists (settings.placement.allowed)`,
+    `${at}.workers.embed.placement.resources.nvidia.com/gpu: must be at most 2 on this platform, sidecars included (settings.limits.resources)`,
+  ]);
+  const listed = {
+    node_selector: { pool: 'gpu' },
+    tolerations: [{ key: 'dedicated', toleration_seconds: 5 }],
+    runtime_class_name: 'gvisor',
+    host_users: false,
+    resources: { 'nvidia.com/gpu': 2 },
+  };
+  const made = await facade.call('POST', '/v2/deployments', body(placed(listed)));
+  expect(made.status).toBe(201);
+  expect(made.body).toMatchObject({ source_config: { runtime: { server: { placement: listed } } } });
+  const patched = await facade.call(
+    'PATCH',
+    `/v2/deployments/${made.body.id}`,
+    placed({ ...listed, host_users: true }),
+  );
+  expect(patched.status).toBe(422);
+});
+
 it('a platform without databases: a deployment must name both stores, and keep them', async () => {
   const facade = await makeFacade({ database: { ...Settings.parse({}).database, own: false } });
   const external = (...names: string[]): object => ({

@@ -1,5 +1,6 @@
 // What a platform says of placement, as a real API server takes it: nothing of it is dropped, neither by the schema of
-// revisions nor by that of workloads. Dry runs: the platform of these tests says nothing of placement.
+// revisions nor by that of workloads. Dry runs: the platform of these tests says nothing of placement, and lists nothing that records may
+// choose.
 
 import { beforeAll, expect, inject, it } from 'vitest';
 import { makeRevision } from '../../../src/deploy/children/app-revision.ts';
@@ -57,6 +58,20 @@ it.each<[name: string, runtime: Runtime]>([
       envNames: { DATABASE_URL: 'postgres_uri' },
     },
   ],
+  [
+    'a choice of placement',
+    {
+      queue: {
+        placement: {
+          nodeSelector: { pool: 'gpu' },
+          tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists', effect: 'NoSchedule' }],
+          hostUsers: false,
+          resources: { 'nvidia.com/gpu': 1, 'ephemeral-storage': '10Gi' },
+        },
+      },
+      workers: { embed: { command: ['embed'], placement: { runtimeClassName: 'nvidia' } } },
+    },
+  ],
 ])('%s is complete in a revision, and in all its workloads', async (_name, runtime) => {
   const resourceSpec = { maxScale: 3, minScale: 2, queueCpu: 1, orchestratorCpu: 1, executorCpu: 1 };
   const tasks: Task[] = [
@@ -77,4 +92,26 @@ it.each<[name: string, runtime: Runtime]>([
   const taken = await Promise.all(children.map(asTaken));
   const other = children.filter((child, index) => hasDrifted(child, taken[index]));
   expect(other.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
+});
+
+it('a record that chooses what the platform does not list says so, and cpu is no other resource', async () => {
+  const record = (placement: object): object => ({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'placed', namespace: tenant.namespace },
+    spec: {
+      source: 'external_docker',
+      sourceConfig: { runtime: { server: { placement } } },
+      sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
+    },
+  });
+  const apply = ['apply', '-f', '-'];
+  await expect(davit.kubectl(apply, record({ resources: { cpu: 1 } }))).rejects.toThrow('cpu and memory are sizes');
+  await expect(davit.kubectl(apply, record({ hostUsers: true }))).rejects.toThrow('hostUsers');
+  await davit.kubectl(apply, record({ runtimeClassName: 'gvisor' }));
+  const wait = ['wait', 'appd', 'placed', '-n', tenant.namespace, '--timeout=60s'];
+  await davit.kubectl([
+    ...wait,
+    '--for=jsonpath={.status.conditions[?(@.type=="PolicyAccepted")].reason}=PlacementNotAllowed',
+  ]);
 });
