@@ -27,7 +27,7 @@ export interface BuildContext extends DeploymentContext {
   /** Undefined if builds are not configured. */
   readonly building: BuildCaches | undefined;
   /** Absent if the platform does not build. */
-  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'token'> | undefined;
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'status' | 'token'> | undefined;
   /** CA certificates (PEM) that builds trust besides those of their images. */
   readonly authorities: string | undefined;
   readonly known: KnownCommits;

@@ -12,7 +12,7 @@ import { CodeHostFailed, undefinedIfNotFound } from '../runtime/errors.ts';
 import { SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeClient, SecretObject } from '../runtime/kube/client.ts';
 import type { Account, CodeHosts } from './codehost/code-hosts.ts';
-import type { FileContent } from './codehost/source.ts';
+import type { CommitStatus, FileContent } from './codehost/source.ts';
 
 /** Why a build cannot proceed. */
 export interface BuildHindrance {
@@ -34,6 +34,8 @@ export interface SourceAccess {
     record: AppDeployment,
     at: { readonly path: string; readonly commit: string },
   ): Promise<FileContent | BuildHindrance>;
+  /** Puts a status on a commit of the record's repository. */
+  status(record: AppDeployment, status: CommitStatus): Promise<'put' | BuildHindrance>;
   /**
    * Returns a token that may read the record's repository, and CA certificates (PEM) for its host. The token is empty
    * for a template: its repository is public.
@@ -45,7 +47,7 @@ export function makeSourceAccess(options: {
   readonly client: KubeClient;
   readonly caches: Caches;
   readonly settings: Settings;
-  readonly codeHosts: Pick<CodeHosts, 'commit' | 'file' | 'token'>;
+  readonly codeHosts: Pick<CodeHosts, 'commit' | 'file' | 'status' | 'token'>;
 }): SourceAccess {
   const { client, caches, settings, codeHosts } = options;
 
@@ -100,6 +102,11 @@ export function makeSourceAccess(options: {
         codeHosts.commit(account, repoUrl, record.spec.sourceRevisionConfig.repoRef ?? ''),
       ),
     file: (record, at) => withAccount(record, (account, repoUrl) => codeHosts.file(account, repoUrl, at)),
+    status: (record, status) =>
+      withAccount(record, async (account, repoUrl) => {
+        await codeHosts.status(account, repoUrl, status);
+        return 'put' as const;
+      }),
     async credential(record) {
       if (!uses(record.spec.source, 'integration'))
         return { token: '', ...authoritiesOf(record.spec.sourceConfig.repoUrl) };

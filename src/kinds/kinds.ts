@@ -20,6 +20,7 @@ import {
   NAME_MESSAGE,
   NAME_PATTERN,
 } from './name-patterns.ts';
+import { NOTIFIER_CONDITIONS, NOTIFIERS, NotifierSpec, NotifierStatus } from './notifier.ts';
 import {
   OAUTH_PROVIDERS,
   OAuthProviderSpec,
@@ -204,6 +205,22 @@ export const KINDS: readonly Kind[] = [
       wide('Message', condition('Complete', 'message'), 'Cause of the phase and what to do.'),
     ],
     selectableFields: ['.spec.deployment'],
+  },
+  {
+    resource: NOTIFIERS,
+    shortName: 'ntf',
+    description:
+      'Notifier names who is told what becomes of the AppDeployments of its namespace: a signed webhook, or the commits at their code host.',
+    spec: NotifierSpec,
+    specRequired: true,
+    status: NotifierStatus,
+    columns: [
+      column('URL', '.spec.webhook.url', 'Where events are sent.'),
+      column('Webhook', condition('WebhookSent'), NOTIFIER_CONDITIONS.WebhookSent),
+      column('Commits', condition('CommitStatusesSent'), NOTIFIER_CONDITIONS.CommitStatusesSent),
+      AGE,
+      wide('Message', condition('WebhookSent', 'message'), 'Why the webhook has not taken an event, and what to do.'),
+    ],
   },
   {
     resource: TRACING_PROJECTS,

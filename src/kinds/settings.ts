@@ -609,6 +609,12 @@ export const Settings = z.strictObject({
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),
   oauth: OAuth.prefault({}),
+  webhooks: z
+    .strictObject({
+      hosts: listOf(OutboundHost, 100).default([]).describe('The only hosts to which Davit sends events of Notifiers.'),
+    })
+    .prefault({})
+    .describe('Events for tenants (docs/notices.md).'),
   proxy: Proxy.prefault({}),
   listeners: z
     .strictObject({

@@ -139,13 +139,13 @@ function loadDocument<T extends z.ZodType>(what: string, schema: T, path: string
 const IN_CLUSTER = ['localhost', '127.0.0.1', '::1', '.svc', '.cluster.local'];
 
 /**
- * Completes setting `proxy.noProxy` by what is always reached directly: the cluster's own, and code hosts whose addresses are
- * listed, which are checked before a connection.
+ * Completes setting `proxy.noProxy` by what is always reached directly: the cluster's own, and code hosts and webhooks whose addresses
+ * are listed, which are checked before a connection.
  */
 function withWholeNoProxy(settings: Readonly<Settings>, apiServer: string | undefined): Readonly<Settings> {
-  const { proxy, codeHosts } = settings;
+  const { proxy, codeHosts, webhooks } = settings;
   if (proxy.httpProxy === undefined && proxy.httpsProxy === undefined) return settings;
-  const direct = codeHosts
+  const direct = [...codeHosts, ...webhooks.hosts]
     .filter(({ addresses }) => addresses.length > 0)
     .flatMap(({ host }) => URL.parse(`https://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? []);
   const noProxy = [...new Set([...proxy.noProxy, ...IN_CLUSTER, ...(apiServer ? [apiServer] : []), ...direct])];

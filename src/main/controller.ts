@@ -31,9 +31,10 @@ import { type OrganizationContext, organization } from '../tokens/controller.ts'
 import { type ControllerCaches, makeControllerCaches } from './caches.ts';
 import type { AllMetrics } from './metrics.ts';
 import { followStatuses } from './monitoring/statuses.ts';
+import { type NoticeContext, notices } from './notices/controller.ts';
 
 /** All controllers of the process. Each says in its own folder what wakes it and what it does. */
-export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
+export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext & NoticeContext>[] = [
   onAllClusters(deployments),
   operations,
   patchWindow,
@@ -45,6 +46,7 @@ export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerC
   pullSecrets,
   pushes,
   codeFiles,
+  notices,
   registryUpkeep,
 ];
 
@@ -61,7 +63,8 @@ export interface ControllerOptions extends RunOptions {
   readonly leaseMs: number;
   readonly signal: AbortSignal;
   /** The code hosts of builds. Absent if the platform does not build. */
-  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'token'>;
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'status' | 'token'>;
+  readonly post: NoticeContext['post'];
   readonly askIssuer?: OrganizationContext['askIssuer'];
   /** CA certificates (PEM) that builds trust besides those of their images. */
   readonly authorities: string | undefined;
@@ -110,6 +113,7 @@ function startReconciling(
       home: { client, caches, registry: makeResourceRegistry([...BUILT_IN_RESOURCES, ...ownResources()]) },
       building: caches.builds,
       listening: caches.listening,
+      notifiers: caches.notifiers,
       events: makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log }),
       now: () => new Date(),
       elapsed: () => performance.now(),

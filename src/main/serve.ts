@@ -10,6 +10,7 @@ import type { KubeClient } from '../runtime/kube/client.ts';
 import type { ClusterAccess } from '../runtime/kube/config.ts';
 import { makeKubeClient } from '../runtime/kube/http-client.ts';
 import { type Logger, makeLogger } from '../runtime/logger.ts';
+import type { GuardedFetch } from '../runtime/outbound/guarded-fetch.ts';
 import { accessFor } from './cluster-access.ts';
 import { type Config, loadConfig } from './config.ts';
 import { type AllMetrics, makeAllMetrics } from './metrics.ts';
@@ -59,15 +60,23 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
   });
 }
 
+async function webhooksFor({ config: { settings } }: Context): Promise<GuardedFetch> {
+  const { makeGuardedFetch } = await import('../runtime/outbound/guarded-fetch.ts');
+  const peer = { name: 'webhook', setting: 'webhooks.hosts' };
+  return makeGuardedFetch({ hosts: settings.webhooks.hosts, peer, proxies: settings.proxy, maxBytes: 64 * 1024 });
+}
+
 // Dynamic imports: the controller does not load the HTTP server, nor the facade the makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
   const issuers = (await import('../tokens/oauth/issuer.ts')).issuersOf(config.settings);
   const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
+  const webhooks = await webhooksFor(context);
   const controller = runController({
     ...(codeHosts && { codeHosts }),
     askIssuer: issuers?.askIssuer,
+    post: webhooks.fetch,
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,
@@ -84,7 +93,7 @@ async function startController(context: Context): Promise<Part> {
   });
   return {
     ready: controller.ready,
-    done: controller.done.finally(() => Promise.all([codeHosts?.close(), issuers?.close()])),
+    done: controller.done.finally(() => Promise.all([codeHosts?.close(), webhooks.close(), issuers?.close()])),
   };
 }
 

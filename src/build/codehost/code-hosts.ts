@@ -11,7 +11,15 @@ import { listGitea } from './gitea.ts';
 import { type GitHubAccount, gitHubToken, listGitHub } from './github.ts';
 import { makeSession, type Session, type SessionOptions } from './listing-session.ts';
 import { deployable, type Listed, type Repository } from './repositories.ts';
-import { commitAt, type FileContent, fileAt, type RepositoryName, repositoryName } from './source.ts';
+import {
+  type CommitStatus,
+  commitAt,
+  type FileContent,
+  fileAt,
+  putStatus,
+  type RepositoryName,
+  repositoryName,
+} from './source.ts';
 
 export interface Account {
   /** Identifies this integration and the version of its credentials. */
@@ -28,6 +36,8 @@ export interface CodeHosts {
   commit(account: Account, repoUrl: string, ref: string): Promise<Commit>;
   /** Reads a file of the repository at a commit. Throws CodeHostFailed. */
   file(account: Account, repoUrl: string, at: { readonly path: string; readonly commit: string }): Promise<FileContent>;
+  /** Puts a status on a commit. Throws CodeHostFailed: `refused` if the account may not write statuses. */
+  status(account: Account, repoUrl: string, status: CommitStatus): Promise<void>;
   /**
    * Returns a token that git uses as the password to fetch the repository: the one with the shortest lifetime that the
    * host issues. Throws CodeHostFailed.
@@ -71,19 +81,28 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
     return deployable(await listed(spec, apiUrlOf(spec), credential, sessionWith(spec)));
   }
 
-  async function token({ spec, credential }: Account, { name }: RepositoryName, session: Session): Promise<string> {
+  async function token(
+    { spec, credential }: Account,
+    { name }: RepositoryName,
+    session: Session,
+    permissions?: Readonly<Record<string, string>>,
+  ): Promise<string> {
     const credentials = credentialsOf(spec, credential);
     return 'token' in credentials
       ? credentials.token
-      : gitHubToken({ apiUrl: apiUrlOf(spec), credentials }, name, session);
+      : gitHubToken({ apiUrl: apiUrlOf(spec), credentials }, name, session, permissions);
   }
 
   /** What a request about one repository needs. */
-  async function accessTo(account: Account, repoUrl: string): Promise<RepositoryAccess> {
+  async function accessTo(
+    account: Account,
+    repoUrl: string,
+    permissions?: Readonly<Record<string, string>>,
+  ): Promise<RepositoryAccess> {
     const { spec } = account;
     const repository = nameIn(repoUrl);
     const session = sessionWith(spec);
-    const authorization = `token ${await token(account, repository, session)}`;
+    const authorization = `token ${await token(account, repository, session, permissions)}`;
     return { host: { apiUrl: apiUrlOf(spec), authorization }, repository, session };
   }
 
@@ -103,11 +122,21 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
       const { host, repository, session } = await accessTo(account, repoUrl);
       return fileAt(host, repository, at, session);
     },
+    async status(account, repoUrl, status) {
+      const { host, repository, session } = await accessTo(account, repoUrl, { statuses: 'write' }).catch(asRefusal);
+      await putStatus(host, repository, status, session);
+    },
     async token(account, repoUrl) {
       return token(account, nameIn(repoUrl), sessionWith(account.spec));
     },
     close: guarded.close,
   };
+}
+
+/** GitHub answers 422 to an App that has not been given the permission. */
+function asRefusal(error: unknown): never {
+  if (!(error instanceof CodeHostFailed) || error.why !== 'malformed') throw error;
+  throw new CodeHostFailed('refused', 'The code host gave no token that may write commit statuses.', { cause: error });
 }
 
 /** The API's URL without a trailing slash. */

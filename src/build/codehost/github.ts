@@ -41,13 +41,14 @@ function optionsOf(baseUrl: string, session: Session): OctokitOptions {
 }
 
 /**
- * Returns a token that may read the repository. For an App, it is limited to this repository and expires within an
- * hour. Otherwise it is the integration's own token. Throws CodeHostFailed.
+ * Returns a token that may read the repository, or has the given permissions. For an App, it is limited to this repository and expires
+ * within an hour. Otherwise it is the integration's own token. Throws CodeHostFailed.
  */
 export async function gitHubToken(
   { apiUrl, credentials }: GitHubAccount,
   repository: string,
   session: Session,
+  permissions: Readonly<Record<string, string>> = { contents: 'read' },
 ): Promise<string> {
   if ('token' in credentials) return credentials.token;
   const octokit = new Octokit({ ...optionsOf(apiUrl, session), authStrategy: createAppAuth, auth: credentials });
@@ -55,7 +56,7 @@ export async function gitHubToken(
     const { token } = (await octokit.auth({
       type: 'installation',
       repositoryNames: [repository],
-      permissions: { contents: 'read' },
+      permissions,
     })) as { readonly token: string };
     return token;
   } catch (error) {

@@ -108,6 +108,32 @@ export async function fileAt(
   }
 }
 
+/** What a commit has at its code host for one context. */
+export interface CommitStatus {
+  readonly commit: string;
+  readonly state: 'pending' | 'success' | 'failure' | 'error';
+  readonly description: string;
+  /** Names what it is about: a later one of the same context takes its place. */
+  readonly context: string;
+}
+
+/** GitHub's request, which Gitea takes as it is. Throws CodeHostFailed: `refused` without the permission to write statuses. */
+export async function putStatus(
+  { apiUrl, authorization }: { readonly apiUrl: string; readonly authorization: string },
+  { owner, name }: RepositoryName,
+  { commit, ...status }: CommitStatus,
+  session: Session,
+): Promise<void> {
+  const url = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/statuses/${commit}`;
+  const headers = { ...headersWith(authorization), 'content-type': 'application/json' };
+  const answer = await session.ask(url, { method: 'POST', headers, body: JSON.stringify(status) });
+  // 422: the commit is gone, or has GitHub's most statuses. There is nothing left to tell.
+  if ((answer.status >= 200 && answer.status <= 299) || answer.status === 422) return;
+  // GitHub hides what a token may not write.
+  const code = answer.status === 404 ? 403 : answer.status;
+  throw codeHostFailure(code, (header) => answer.headers.get(header), answer.body, new Date());
+}
+
 /**
  * Resolves `ref` (a branch, tag or commit) to its current commit. Throws CodeHostFailed, with `missing` if the
  * repository or the ref does not exist.

@@ -138,6 +138,7 @@ export async function runPass(
           commit: () => answer({ commit: headOf(scene) }),
           file: () => answer({ text: '' }),
           token: () => answer('token'),
+          status: () => Promise.resolve(),
         },
       });
       const credential = (): Promise<string> => Promise.resolve('{"auths":{}}');

@@ -10,6 +10,7 @@ import { type ControllerCaches, makeControllerCaches } from '../../../src/main/c
 import { CONTROLLERS } from '../../../src/main/controller.ts';
 import { makeAllMetrics } from '../../../src/main/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/controller/work-queue.ts';
+import { CodeHostFailed } from '../../../src/runtime/errors.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/runtime/kube/api-resources.ts';
 import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -29,6 +30,12 @@ export interface ProcessOptions {
   readonly codeHosts?: Context['codeHosts'];
   /** CA certificates (PEM) that builds trust. */
   readonly authorities?: string | undefined;
+  /** Sends events. Without it every host is refused. */
+  readonly post?: Context['post'];
+}
+
+function noHost(): Promise<never> {
+  return Promise.reject(new CodeHostFailed('forbidden', 'The settings list no host of a webhook.'));
 }
 
 export interface MemoryProcess extends Pick<Context, 'leading' | 'log'> {
@@ -48,7 +55,7 @@ export async function startProcess(
   kube: FakeKube,
   settings: Settings,
   add: (controller: string, key: string, delayMs: number) => void,
-  { contracts, codeHosts, authorities }: ProcessOptions,
+  { contracts, codeHosts, authorities, post = noHost }: ProcessOptions,
   clock: { readonly ms: number } = { ms: START },
 ): Promise<MemoryProcess> {
   const stopping = new AbortController();
@@ -66,6 +73,8 @@ export async function startProcess(
     home: { client: kube, caches, registry: makeResourceRegistry([...BUILT_IN_RESOURCES, ...ownResources()]) },
     building: caches.builds,
     listening: caches.listening,
+    notifiers: caches.notifiers,
+    post,
     settings,
     namespace: 'davit-system',
     workers: 1,

@@ -304,6 +304,64 @@ describe('Gitea', () => {
   });
 });
 
+describe('a commit status', () => {
+  const COMMIT = 'a'.repeat(40);
+  const status = { commit: COMMIT, state: 'success', description: 'Deployed', context: 'davit/team/shop' } as const;
+  const account = (kind: Kind): Parameters<CodeHosts['status']>[0] => ({
+    key: 'one',
+    spec: {
+      kind: kind === 'gitea' ? 'gitea' : 'github',
+      apiUrl: kind === 'gitea' ? host.gitea : host.github,
+      ...(kind === 'github app' && { app: APP }),
+      credentialsRef: { name: 'credentials' },
+      tenants: [],
+    },
+    credential: (key) => (key === 'token' ? TOKEN : PRIVATE_KEY),
+  });
+  const put = (kind: Kind): Promise<void> => hosts.status(account(kind), 'https://code.example/team/shop', status);
+
+  it.each(KINDS)('%s: is put on the commit', async (kind) => {
+    const bodies: string[] = [];
+    host.fault = (request, response) => {
+      if (request.url?.includes('/statuses/') !== true) return false;
+      request.on('data', (chunk: Buffer) => void bodies.push(chunk.toString()));
+      request.on('end', () => json(response, 201, {}));
+      return true;
+    };
+    await put(kind);
+    const api = kind === 'gitea' ? '/api/v1' : '/api/v3';
+    expect(host.seen.at(-1)).toBe(`POST ${api}/repos/team/shop/statuses/${COMMIT}`);
+    expect(host.authorizations.at(-1)).toBe(`token ${kind === 'github app' ? 'ghs_' : ''}${TOKEN}`);
+    expect(JSON.parse(bodies.join(''))).toEqual({
+      state: 'success',
+      description: 'Deployed',
+      context: 'davit/team/shop',
+    });
+  });
+
+  it.each([
+    [403, 'refused'],
+    [404, 'refused'],
+    [401, 'refused'],
+    [500, 'unreachable'],
+  ])('answered by %i is %s, after one request', async (answer, why) => {
+    host.fault = (_request, response) => json(response, answer, { message: 'no' });
+    await expect(put('gitea')).rejects.toMatchObject({ why });
+    expect(host.seen).toHaveLength(1);
+  });
+
+  it('of a commit that is gone is done', async () => {
+    host.fault = (_request, response) => json(response, 422, { message: 'No commit found for SHA' });
+    await put('github token');
+  });
+
+  it('of an App without the permission is refused', async () => {
+    host.fault = (_request, response) =>
+      json(response, 422, { message: 'The permissions requested are not granted to this installation.' });
+    await expect(put('github app')).rejects.toMatchObject({ why: 'refused' });
+  });
+});
+
 it('without a token, or with one that no header takes, nothing is asked', async () => {
   for (const token of ['', ' \n', 'a b', 'a\nb']) {
     await expect(list('gitea', token)).rejects.toMatchObject({ why: 'refused' });

@@ -29,7 +29,9 @@ const SUBJECTS: Readonly<Record<string, May>> = {
   web: { values: ['kinds'], types: ['deploy', 'logs'] },
   // Writes files of the repository; it is not in the image, and nothing imports it.
   tools: { values: ['deploy', 'kinds'] },
-  main: { values: ['build', 'databases', 'deploy', 'clusters', 'logs', 'tokens', 'api', 'kinds', 'runtime'] },
+  main: {
+    values: ['build', 'databases', 'deploy', 'clusters', 'logs', 'tokens', 'api', 'kinds', 'runtime'],
+  },
 };
 /** Subject → role within it → roles of the same subject that it may import. A dot is the folder of the subject itself. */
 const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
@@ -73,7 +75,12 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     commands: { values: ['folder', 'text', 'line', 'transport'] },
     '.': { values: ['commands', 'line', 'transport'] },
   },
-  main: { preflight: { values: [] }, monitoring: { values: [] }, '.': { values: ['preflight', 'monitoring'] } },
+  main: {
+    preflight: { values: [] },
+    monitoring: { values: [] },
+    notices: { values: [] },
+    '.': { values: ['preflight', 'monitoring', 'notices'] },
+  },
 };
 /** Files and folders without input, output, time or chance. They import values of one another alone. */
 const PURE = [
@@ -131,6 +138,8 @@ const PURE = [
   'tokens/oauth/sealing.ts',
   'tokens/oauth/secret-keys.ts',
   'tokens/oauth/token.ts',
+  'main/notices/decide.ts',
+  'main/notices/signature.ts',
   'runtime/controller/keys.ts',
   'runtime/http/casing.ts',
   'runtime/json-error.ts',
@@ -145,6 +154,7 @@ const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'deploy/record/hostnames.ts': 'node:crypto',
   'build/registry/registry-grant.ts': 'node:crypto',
   'tokens/http/oauth-tokens/html.ts': 'node:crypto',
+  'main/notices/signature.ts': 'node:crypto',
   'tokens/oauth/names.ts': 'node:crypto',
   'tokens/oauth/sealing.ts': 'node:crypto',
   'tokens/oauth/secret-keys.ts': 'node:crypto',

@@ -1,5 +1,8 @@
-// A davit.yaml of a repository before a real API server and a real code host over TLS. Nothing is built: no node runs the pods of builds.
+// A davit.yaml of a repository before a real API server and a real code host over TLS, and what a Notifier tells that host of its commits,
+// and a webhook of the deployment. Nothing is built: no node runs the pods of builds.
 
+import { createHmac } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AppRevision } from '../../../src/kinds/app-revision.ts';
 import { type Davit, startDavit } from '../../kit/davit.ts';
@@ -17,16 +20,41 @@ let repository: string;
 let integration: string;
 /** What the repository has. */
 const there = { commit: A, files: new Map([[A, FILE]]), isDown: false };
+/** Statuses of commits as `pending aaaa`, and requests to the webhook. */
+const told: { readonly statuses: string[]; readonly events: { headers: IncomingHttpHeaders; body: string }[] } = {
+  statuses: [],
+  events: [],
+};
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** Takes what Davit tells. */
+function listen(request: IncomingMessage, response: ServerResponse, take: (body: string) => void): true {
+  let body = '';
+  request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+  request.on('end', () => {
+    take(body);
+    json(response, 201, {});
+  });
+  return true;
+}
 
 beforeAll(async () => {
   host = await startHost('localhost');
   host.fault = (request, response) => {
     const url = new URL(request.url ?? '/', 'https://x');
+    if (url.pathname === '/hook')
+      return listen(request, response, (body) => told.events.push({ headers: request.headers, body }));
     const path = url.pathname.replace('/api/v1/repos/team/shop', '');
     if (path === url.pathname) return false;
     if (there.isDown) return json(response, 503, { message: 'not today' });
     if (request.headers.authorization !== `token ${TOKEN}`) return json(response, 401, {});
     if (path === '') return json(response, 200, { id: 1 });
+    const [, commit = ''] = /^\/statuses\/([0-9a-f]+)$/.exec(path) ?? [];
+    if (commit !== '')
+      return listen(request, response, (body) => {
+        const { state, context } = JSON.parse(body) as { state: string; context: string };
+        told.statuses.push(`${state} ${commit.slice(0, 4)} ${context}`);
+      });
     const author = { name: 'Ada', email: 'ada@example.com' };
     if (path === '/commits')
       return json(response, 200, [{ sha: there.commit, commit: { author, message: 'Adds it\n' } }]);
@@ -39,6 +67,7 @@ beforeAll(async () => {
     values: {
       'settings.hosting': 'cloud',
       'settings.codeHosts': [{ host: `localhost:${host.port}`, addresses: ['127.0.0.1', '::1'], ca: host.ca }],
+      'settings.webhooks.hosts': [{ host: `localhost:${host.port}`, addresses: ['127.0.0.1', '::1'], ca: host.ca }],
       'settings.builds.registry': { host: 'registry.example.com', tokens: true },
       'settings.builds.images': { builder: 'registry.example.com/builder:1', davit: 'registry.example.com/davit:1' },
     },
@@ -91,6 +120,18 @@ it('gives a revision what the record does not set, fails one, and delays one', a
   });
   expect([made.status, made.body.source_revision_config?.davit_file]).toEqual([201, 'davit.yaml']);
   const { id } = made.body;
+  const apply = ['apply', '-n', tenant.namespace, '-f', '-'];
+  const metadata = { name: 'us' };
+  await davit.cluster.kubectl(apply, {
+    input: JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { secret: SECRET } }),
+  });
+  const webhook = { url: `https://localhost:${host.port}/hook`, secretRef: { name: 'us' } };
+  const notifier = { apiVersion: 'davit.dev/v1alpha1', kind: 'Notifier', metadata };
+  await davit.cluster.kubectl(apply, {
+    input: JSON.stringify({ ...notifier, spec: { webhook, commitStatuses: true } }),
+  });
+  const nobody = JSON.stringify({ ...notifier, metadata: { name: 'nobody' }, spec: {} });
+  await expect(davit.cluster.kubectl(apply, { input: nobody })).rejects.toThrow('set webhook, or commitStatuses');
   await eventually(async () => {
     const { spec } = await newest();
     expect(spec).toMatchObject({
@@ -136,6 +177,23 @@ it('gives a revision what the record does not set, fails one, and delays one', a
     ]);
   }, 60_000);
   expect((await newest()).status?.build).toMatchObject({ reason: 'FileInvalid', commit: B });
+  const context = `davit/${tenant.namespace}/shop`;
+  await eventually(async () => {
+    await Promise.resolve();
+    expect(told.statuses).toEqual([`pending aaaa ${context}`, `error aaaa ${context}`, `failure bbbb ${context}`]);
+    expect(told.events.map(({ body }) => body).join('')).toContain('build.failed');
+  }, 60_000);
+  const { headers, body } = told.events.find((one) => one.body.includes('build.failed')) ?? expect.fail('no event');
+  expect(JSON.parse(body)).toMatchObject({
+    type: 'build.failed',
+    data: { namespace: tenant.namespace, name: 'shop', id, revision_id: wrong, reason: 'FileInvalid' },
+  });
+  const [id_, at] = [String(headers['webhook-id']), String(headers['webhook-timestamp'])];
+  const signature = createHmac('sha256', Buffer.alloc(32, 7)).update(`${id_}.${at}.${body}`).digest('base64');
+  expect(headers['webhook-signature']).toBe(`v1,${signature}`);
+  const wait = ['wait', 'notifier/us', '-n', tenant.namespace, '--timeout=60s'];
+  for (const type of ['WebhookSent', 'CommitStatusesSent'])
+    await davit.cluster.kubectl([...wait, `--for=condition=${type}`]);
 
   there.isDown = true;
   const late = (await deployments('POST', `/${id}/revisions`, {})).body.id;

@@ -94,6 +94,7 @@ async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
       file: () => Promise.reject(new Error('no file is read here')),
       commit: () => (host.commits ? Promise.resolve({ commit: 'c'.repeat(40) }) : down()),
       token: () => (host.tokens ? Promise.resolve('token') : down()),
+      status: () => Promise.resolve(),
     },
   });
   const { clock } = harness;

@@ -131,6 +131,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
       commit: () =>
         answer({ commit: host.commit, commitAuthor: 'Ada', commitMessage: `Makes ${host.commit.slice(0, 1)}` }),
       token: ({ credential }) => answer(credential('token') ?? ''),
+      status: () => Promise.resolve(),
     },
   });
   const build = async (id: string): Promise<void> => void (await harness.reconcile(`team/${id}`, 'builds'));

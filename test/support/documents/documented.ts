@@ -33,6 +33,7 @@ const DOCUMENTS = [
   'docs/tasks.md',
   'docs/agents.md',
   'docs/sign-in.md',
+  'docs/notices.md',
 ] as const;
 
 /** Sections that are scripts: a test types each as a whole, in its order. */

@@ -90,6 +90,7 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
     file: (_account: unknown, _repository: string, at: { readonly commit: string }) =>
       answer(() => contentAt(at.commit)),
     token: () => answer(() => 'token'),
+    status: () => Promise.resolve(),
   };
   const davits: Readonly<Record<string, Settings>> = !isOfListener
     ? { Davit: bound.settings }

@@ -17,6 +17,7 @@ const PLURALS = [
   'apprevisions',
   'applogs',
   'datastoreoperations',
+  'notifiers',
   'tracingprojects',
   'oauthproviders',
   'codehostintegrations',

@@ -257,6 +257,9 @@ const OF_OPERATIONS = [
   ...['create', 'delete'].map((verb) => `${verb} postgresql.cnpg.io/backups`),
 ];
 
+/** No Notifier is here: test/suites/integration/code-files.test.ts has one. */
+const OF_NOTIFIERS = ['patch davit.dev/notifiers/status'];
+
 /** CloudNativePG's instances, which are not there, have the container without which no base backup is asked for. */
 const OF_INSTANCES = ['create', 'delete', 'patch'].map((verb) => `${verb} postgresql.cnpg.io/scheduledbackups`);
 
@@ -349,7 +352,7 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
         ['-n', 'davit-system', 'role', 'davit-controller-own'],
         ['-n', 'davit-org', 'role', 'davit-controller-organization'],
       );
-      expect(idle(rights, used)).toEqual([...OF_INSTANCES, ...OF_LOGS, ...OF_OPERATIONS].toSorted());
+      expect(idle(rights, used)).toEqual([...OF_INSTANCES, ...OF_LOGS, ...OF_NOTIFIERS, ...OF_OPERATIONS].toSorted());
     });
   });
 

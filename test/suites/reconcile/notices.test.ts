@@ -1,0 +1,185 @@
+// What a Notifier tells, over the in-memory API server: each event once, again after a failure and after a crash, and nothing at rest.
+
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { NOTIFIERS, type Notifier } from '../../../src/kinds/notifier.ts';
+import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { Unavailable } from '../../../src/runtime/errors.ts';
+import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
+import { aController, type MemoryController, type Result, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+
+const KEY = 'team/us';
+interface Sent {
+  readonly type: string;
+  readonly name: string;
+  readonly id: string;
+}
+interface World {
+  readonly kube: FakeKube;
+  readonly sent: Sent[];
+  /** Status that the webhook answers. */
+  answers: number;
+  controller(): Promise<MemoryController>;
+  pass(controller: MemoryController): Promise<Result>;
+}
+
+function aWorld(): World {
+  const kube = aServer();
+  const secret = Buffer.from(`whsec_${Buffer.alloc(32, 7).toString('base64')}`).toString('base64');
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'us', namespace: 'team' },
+    data: { secret },
+  } as KubeObject);
+  kube.seed(NOTIFIERS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'Notifier',
+    metadata: { name: 'us', namespace: 'team', uid: 'u-1', generation: 1 },
+    spec: { webhook: { url: 'https://hooks.example/a', secretRef: { name: 'us' } } },
+  } as Notifier);
+  const sent: Sent[] = [];
+  const world: World = {
+    kube,
+    sent,
+    answers: 204,
+    controller: () =>
+      aController(kube, defaultSettings(), {
+        post: (url, { headers = {}, body = '' }) => {
+          const { type, data } = JSON.parse(body) as { type: string; data: { name: string } };
+          if (world.answers < 300) sent.push({ type, name: data.name, id: headers['webhook-id'] ?? '' });
+          return Promise.resolve({ status: world.answers, url, headers: new Headers(), body: '' });
+        },
+      }),
+    pass: (controller) => controller.reconcile(KEY, 'notices'),
+  };
+  return world;
+}
+
+/** As the controller of records reports. */
+function report(kube: FakeKube, type: 'Ready' | 'Stalled', reason: string, at = '2026-02-02T01:00:00Z'): void {
+  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+  if (!found) throw new Error('there is no record');
+  const conditions = [{ type, status: 'True' as const, reason, message: `${reason}.`, lastTransitionTime: at }];
+  const latestRevisionId = '11111111-0000-4000-8000-000000000000';
+  const observedGeneration = found.metadata.generation ?? 1;
+  kube.seed(APP_DEPLOYMENTS, { ...found, status: { observedGeneration, latestRevisionId, conditions } });
+}
+const told = (kube: FakeKube): Notifier['status'] => kube.objects<Notifier>(NOTIFIERS)[0]?.status;
+const saysSent = (kube: FakeKube): string => {
+  const { status, reason } = conditionOf(told(kube)?.conditions, 'WebhookSent') ?? {};
+  return `${status} ${reason}`;
+};
+
+it('tells each event once, and at rest writes nothing, also as another process', async () => {
+  const world = aWorld();
+  const { kube, sent } = world;
+  putRecord(kube);
+  report(kube, 'Ready', 'Serving');
+  const first = await world.controller();
+  await world.pass(first);
+  expect(sent.map(({ type, name }) => `${type} ${name}`)).toEqual(['deployment.ready shop']);
+  expect(told(kube)?.told).toEqual({ shop: { state: 'ready 11111111-0000-4000-8000-000000000000' } });
+  expect(saysSent(kube)).toBe('True Sent');
+  first.writes();
+  expect(await world.pass(first)).toEqual({});
+  const second = await world.controller();
+  await world.pass(second);
+  expect([first.writes(), second.writes(), sent.length]).toEqual([[], [], 1]);
+
+  report(kube, 'Stalled', 'CrashLoop');
+  await world.pass(second);
+  expect(sent.map(({ type }) => type)).toEqual(['deployment.ready', 'deployment.failed']);
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: kube.objects(APP_DEPLOYMENTS)[0]?.metadata.uid ?? '' });
+  await world.pass(second);
+  expect([told(kube)?.told, sent.length]).toEqual([undefined, 2]);
+});
+
+it('tries again, later each time, and says why; a changed Secret is tried at once', async () => {
+  const world = aWorld();
+  const { kube, sent } = world;
+  putRecord(kube);
+  report(kube, 'Ready', 'Serving');
+  world.answers = 500;
+  const controller = await world.controller();
+  const waits: (number | undefined)[] = [];
+  for (let pass = 0; pass < 12; pass += 1) {
+    const { requeueAfterMs } = await world.pass(controller);
+    waits.push(requeueAfterMs);
+    // A change of a record in between does not bring the next attempt forward.
+    expect(await world.pass(controller)).toEqual({ requeueAfterMs });
+    controller.clock.ms += requeueAfterMs ?? 0;
+  }
+  expect(waits.slice(0, 4)).toEqual([10_000, 20_000, 40_000, 80_000]);
+  expect(waits.at(-1)).toBe(3_600_000);
+  expect([saysSent(kube), sent, told(kube)?.told]).toEqual(['False Refused', [], undefined]);
+  expect(controller.writes()).toEqual(['apply Notifier us/status']);
+
+  await world.pass(controller);
+  world.answers = 200;
+  const [secret] = kube.objects(SECRETS).filter(({ metadata }) => metadata.name === 'us');
+  kube.seed(SECRETS, { ...secret, metadata: { ...secret?.metadata, annotations: { a: 'b' } } } as KubeObject);
+  expect(await world.pass(controller)).toEqual({});
+  expect([saysSent(kube), sent.length]).toEqual(['True Sent', 1]);
+});
+
+it.each(['failOn', 'failAfter'] as const)(
+  'a crash at the write (%s) tells again with the same id, and no event is lost',
+  async (when) => {
+    const world = aWorld();
+    const { kube, sent } = world;
+    putRecord(kube);
+    report(kube, 'Stalled', 'CrashLoop');
+    const dying = await world.controller();
+    kube[when](({ verb }) => (verb === 'apply' ? new Unavailable('gone') : undefined));
+    await world.pass(dying).catch(() => undefined);
+    dying.stop();
+    kube[when](undefined);
+    const next = await world.controller();
+    await world.pass(next);
+    await world.pass(next);
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(1);
+    expect(sent.length).toBe(when === 'failOn' ? 2 : 1);
+    expect(saysSent(kube)).toBe('True Sent');
+  },
+);
+
+it('a Secret that is missing or no signing secret, and a host that the platform does not list', async () => {
+  const world = aWorld();
+  const { kube, sent } = world;
+  putRecord(kube);
+  report(kube, 'Ready', 'Serving');
+  const data = { secret: Buffer.from('whsec_short').toString('base64') };
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'us', namespace: 'team' },
+    data,
+  } as KubeObject);
+  await world.pass(await world.controller());
+  expect([saysSent(kube), sent]).toEqual(['False SecretMissing', []]);
+  const other = aWorld();
+  putRecord(other.kube);
+  report(other.kube, 'Ready', 'Serving');
+  await (await aController(other.kube)).reconcile(KEY, 'notices');
+  expect(saysSent(other.kube)).toBe('False HostNotAllowed');
+});
+
+it('is woken by the records of its namespace, by its Secret, and by a change of its own', async () => {
+  const world = aWorld();
+  const { kube } = world;
+  putRecord(kube);
+  const controller = await world.controller();
+  const woken = controller.wake('notices');
+  expect(await woken.take()).toEqual([KEY]);
+  report(kube, 'Ready', 'Serving');
+  expect(await woken.take()).toEqual([KEY]);
+  const [secret] = kube.objects(SECRETS).filter(({ metadata }) => metadata.name === 'us');
+  kube.seed(SECRETS, { ...secret, metadata: { ...secret?.metadata, annotations: { a: 'c' } } } as KubeObject);
+  expect(await woken.take()).toEqual([KEY]);
+  woken.stop();
+});
