@@ -594,18 +594,30 @@ describe('a database that begins with a backup', () => {
 describe('the backups of a deployment', () => {
   const lent = (to: string | null): object => ({ metadata: { annotations: { 'davit.dev/backups-for': to } } });
   const words = 'so you must not let another namespace have the backups of this deployment';
+  const staging = 'staging/11111111-2222-4333-8444-555555555555';
   it('are given to another namespace by who may get the volumes, and taken back by everybody', async () => {
     await make(docker(), 'lends');
-    expect(await patch(EDITOR, 'lends', lent('staging/1'))).toMatchObject({
+    expect(await patch(EDITOR, 'lends', lent(staging))).toMatchObject({
       status: 403,
       message: expect.stringContaining(words) as string,
     });
-    expect(await patch(KUBERNETES_EDITOR, 'lends', lent('staging/1'), '')).toMatchObject({ message: '', status: 200 });
-    expect((await patch(EDITOR, 'lends', lent('staging/1 other/2'))).message).toContain(words);
-    for (const body of [{ spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }, lent('staging/1'), lent(null)])
+    expect(await patch(KUBERNETES_EDITOR, 'lends', lent(staging), '')).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'lends', lent(`${staging} ${staging}`))).message).toContain(words);
+    for (const body of [{ spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }, lent(staging), lent(null)])
       expect(await patch(EDITOR, 'lends', body), JSON.stringify(body)).toMatchObject({ message: '', status: 200 });
     expect(await patch(EDITOR, 'lends', lent(null), '')).toMatchObject({ message: '', status: 200 });
-    expect((await patch(EDITOR, 'lends', lent('staging/1'))).message).toContain(words);
+    expect((await patch(EDITOR, 'lends', lent(staging))).message).toContain(words);
+  });
+
+  it('are given only to namespaces that can have them', async () => {
+    await make(docker(), 'gives');
+    const given = async (to: string): Promise<string> =>
+      (await patch(KUBERNETES_EDITOR, 'gives', lent(to), '')).message;
+    for (const to of ['staging', 'staging/1', `${staging}/shop`, staging.toUpperCase(), `${staging};${staging}`])
+      expect(await given(to), to).toContain('must name namespaces as NAME/UID');
+    for (const own of [`team/${staging.slice(8)}`, `${staging}, team/${staging.slice(8)}`])
+      expect(await given(own), own).toContain('must not name the namespace of the deployment');
+    for (const to of [staging, `${staging}, other/${staging.slice(8)}\n`]) expect(await given(to), to).toBe('');
   });
 });
 
