@@ -42,12 +42,7 @@ describe('a backup by hand', () => {
       false,
       /^No backup of shop can be made now\. NotConfigured it is\.$/,
     ],
-    [
-      'no archive is asked for',
-      asks({ backup: {} }),
-      true,
-      /^No archive of shop is asked for .*Leave out --archive\.$/,
-    ],
+    ['no archive is asked for', asks({ backup: {} }), true, /^shop has no archive .*Leave out --archive\.$/],
     [
       'the keys of the store are missing',
       asks({ backup: {} }, [said('BackupReady', 'BackupCredentialsMissing')]),
