@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { refusedHere } from '../../../support/bad-records.ts';
 import { eventually } from '../../../support/running-davit.ts';
 import { type Answer, aRevision, type Door, openDoor, releaseChart } from './door.ts';
+import { describeForeignImages } from './foreign-images.ts';
 
 const NAMESPACE = 'team';
 const DAVIT = '/apis/davit.dev/v1alpha1/namespaces/team';
@@ -1707,3 +1708,5 @@ describe('hosting mode', () => {
     }
   }, 300_000);
 });
+
+describeForeignImages(() => ({ cluster, door }));

@@ -30,7 +30,7 @@ const OTHER_UUID = '5f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 let cluster: Cluster;
 let door: Door;
 beforeAll(async () => {
-  cluster = await startCluster({ pods: 'off' });
+  cluster = await startCluster({ pods: 'off', controllers: false });
   door = openDoor(cluster);
   await cluster.kubectl([
     'apply',
