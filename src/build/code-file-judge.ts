@@ -8,8 +8,6 @@ import { fileLine } from '../deploy/record/file-finding.ts';
 import { sameJson } from '../deploy/record/wanted-revision.ts';
 import { type AppDeploymentSpec, SourceConfig } from '../kinds/app-deployment.ts';
 import type { BuildReason } from '../kinds/build.ts';
-import { ResourceSpec } from '../kinds/resource-spec.ts';
-import { Runtime } from '../kinds/runtime.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { listed, shortened } from '../kinds/text.ts';
 import { snake, toSnake } from '../runtime/http/casing.ts';
@@ -55,6 +53,12 @@ export function judgeCodeFile(
 /** Fields that name the deployment, its source or its needs: no build takes them, and nobody expects it. */
 const NEVER_TAKEN: ReadonlySet<string> = new Set(['name', 'source', 'secrets']);
 
+/** Objects of the file that are taken field by field, and their names in the record. */
+const NESTED: Readonly<Record<string, 'resourceSpec' | 'runtime'>> = {
+  resource_spec: 'resourceSpec',
+  runtime: 'runtime',
+};
+
 interface Taken {
   readonly config: Readonly<Record<string, unknown>>;
   readonly values: CodeFile['values'];
@@ -68,19 +72,14 @@ function notTakenOf(file: DeploymentFile, { config, values = {}, spec }: Taken):
     ...Object.fromEntries(Object.entries(spec.sourceRevisionConfig).map(([field, value]) => [snake(field), value])),
     secret_references: spec.secretReferences,
   };
-  const nested = { resource_spec: ResourceSpec.shape, runtime: Runtime.shape } as const;
   return Object.entries(file).flatMap(([name, value]) => {
     if (value === null || value === undefined || NEVER_TAKEN.has(name)) return [];
-    if (name === 'resource_spec' || name === 'runtime') {
-      const field = name === 'runtime' ? 'runtime' : 'resourceSpec';
-      const said: Readonly<Record<string, unknown>> = { ...asObject(config[field]) };
-      const taken: Readonly<Record<string, unknown>> = { ...values[field] };
-      const ofRecord: Readonly<Record<string, unknown>> = { ...spec.sourceConfig[field] };
-      return Object.keys(nested[name])
-        .filter(
-          (inner) => isGiven(said[inner]) && taken[inner] === undefined && !sameJson(said[inner], ofRecord[inner]),
-        )
-        .map((inner) => `${name}.${snake(inner)}`);
+    const field = NESTED[name];
+    if (field !== undefined) {
+      const [taken, ofRecord] = [asObject(values[field]), asObject(spec.sourceConfig[field])];
+      return Object.entries(asObject(config[field]))
+        .filter(([inner, said]) => isGiven(said) && taken[inner] === undefined && !sameJson(said, ofRecord[inner]))
+        .map(([inner]) => `${name}.${snake(inner)}`);
     }
     const isTaken = CONFIG_TAKEN.some((field) => snake(field) === name);
     return isTaken || !isGiven(value) || sameJson(value, own[name]) ? [] : [name];
