@@ -7,6 +7,7 @@ import { parseBody } from '../runtime/http/strict-json.ts';
 import type { KubeClient } from '../runtime/kube/client.ts';
 import type { FacadeCaches } from './caches.ts';
 import { answerError } from './errors.ts';
+import { routedUrl } from './published-urls.ts';
 import { requestIdOf } from './request-log.ts';
 import { type App, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
 
@@ -15,12 +16,13 @@ const BODY_LIMIT = 1024 * 1024;
 const JSON_NULL = Symbol('null');
 
 /** An app without hooks and routes. */
-export function makeApp(log: FastifyBaseLogger, { trustedProxies }: Settings['http']): App {
+export function makeApp(log: FastifyBaseLogger, { trustedProxies, basePath }: Settings['http']): App {
   const app = Fastify({
     loggerInstance: log,
     // request-log.ts logs requests.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
+    rewriteUrl: ({ url = '' }) => routedUrl(url, basePath),
     bodyLimit: BODY_LIMIT,
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },

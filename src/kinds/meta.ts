@@ -164,6 +164,12 @@ export const REQUESTED_BY_ANNOTATION = 'davit.dev/requested-by';
 export const INTERRUPTED_BY_ANNOTATION = 'davit.dev/interrupted-by';
 /** Characters of a username that is shown. */
 export const LONGEST_USERNAME = 256;
+/** A header of Davit's own clients, which know the API's words alone. */
+export const OWN_CLIENT_HEADER = 'x-davit-client';
+/** On a record: the words of its creation for which the API has others, separated by spaces (deploy/http/aliases.ts). */
+export const WORDS_ANNOTATION = 'davit.dev/words';
+/** On a record: its name for people. */
+export const DISPLAY_NAME_ANNOTATION = 'davit.dev/display-name';
 /** On the Job of a run of a task: digest of the Idempotency-Key of the request that began it. */
 export const IDEMPOTENCY_KEY_ANNOTATION = 'davit.dev/idempotency-key';
 /** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */

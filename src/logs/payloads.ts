@@ -1,6 +1,7 @@
 // Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
+import { number, once } from '../deploy/http/payloads.ts';
 import { DNS_LABEL_PATTERN, integer, text, Uuid } from '../kinds/primitives.ts';
 import { LAST_LINES } from './budget.ts';
 import { momentOf } from './moments.ts';
@@ -117,3 +118,35 @@ export const DeployLogs = z
     ],
   });
 export type DeployLogs = z.output<typeof DeployLogs>;
+
+const { level, query, start_time, end_time, order, offset } = DeployLogsQuery.shape;
+const filters = { level, query, start_time, end_time };
+const oldestFirst = order.default('asc').meta({ default: 'asc', description: 'asc: oldest first.' });
+const lines = (most: number, usual: number): z.ZodType<number> =>
+  once(integer(1, most), number).default(usual).meta({ default: usual, description: 'Maximum number of lines.' });
+
+/** The queries of GET. Strict: an unknown filter must not be ignored. */
+export const RevisionLogsQuery = z.strictObject({
+  type: z
+    .enum(['build', 'deploy'])
+    .default('deploy')
+    .meta({ default: 'deploy', description: 'build: of its build. deploy: of its pods.' }),
+  ...filters,
+  order: oldestFirst,
+  limit: lines(MOST_LINES, 50),
+  offset,
+});
+
+export const LogEntriesQuery = z.strictObject({
+  deployment_id: Uuid.describe('Id of the deployment.'),
+  revision_id: Uuid.optional().describe('Id of the revision. Default: all for DEPLOY, the newest one for BUILD.'),
+  log_type: z.enum(['BUILD', 'DEPLOY']).default('DEPLOY').meta({ default: 'DEPLOY', description: 'Of what.' }),
+  ...filters,
+  sort_order: oldestFirst,
+  page_size: lines(100, 20),
+  cursor: offset.describe('next_cursor of the previous page.'),
+});
+
+export const LogEntries = z
+  .object({ items: DeployLogs.shape.logs, next_cursor: DeployLogs.shape.next_offset })
+  .meta({ id: 'LogEntries' });

@@ -5,6 +5,7 @@ import type { Deployment, DeploymentList, PatchDeployment } from '../deploy/http
 import type { RevisionDiff, RevisionList } from '../deploy/http/revisions/payloads.ts';
 import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
 import type * as schema from '../kinds/findings.ts';
+import { OWN_CLIENT_HEADER } from '../kinds/meta.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Credentials } from './credentials.ts';
 import type { ListState } from './route.ts';
@@ -159,6 +160,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
         headers: {
           accept: 'application/json',
           authorization: `Bearer ${token}`,
+          [OWN_CLIENT_HEADER]: 'page',
           ...(session.tenant !== '' && { 'x-tenant-id': session.tenant }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...headers,

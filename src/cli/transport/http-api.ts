@@ -5,6 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OWN_CLIENT_HEADER } from '../../kinds/meta.ts';
 import type { OwnAnswer as Answer, OwnRequest } from '../../main/own-facade.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
 import { Failure } from './kubectl.ts';
@@ -90,7 +91,11 @@ interface Sent {
 }
 export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
   const { server, token, namespace } = connection;
-  const own = { 'x-api-key': token, ...(namespace !== undefined && { 'x-tenant-id': namespace }) };
+  const own = {
+    'x-api-key': token,
+    [OWN_CLIENT_HEADER]: 'plugin',
+    ...(namespace !== undefined && { 'x-tenant-id': namespace }),
+  };
   const api = apiOver(
     ({ method, path, headers, body }) =>
       send(connection, `${server}${path}`, {

@@ -12,7 +12,13 @@ import {
   SecretReference,
   SourceRevisionConfig,
 } from '../../kinds/app-deployment.ts';
-import { API_VERSION, FACADE_FIELD_MANAGER, FINALIZER } from '../../kinds/meta.ts';
+import {
+  API_VERSION,
+  DISPLAY_NAME_ANNOTATION,
+  FACADE_FIELD_MANAGER,
+  FINALIZER,
+  WORDS_ANNOTATION,
+} from '../../kinds/meta.ts';
 import { AlreadyExists, Unavailable } from '../../runtime/errors.ts';
 import { fromSnake } from '../../runtime/http/casing.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
@@ -33,6 +39,9 @@ import { labelsOf } from './tags.ts';
 
 export type Creating = Checking & Reading & Pick<FacadeContext, 'randomSuffix' | 'gate' | 'log'>;
 
+/** The body of a POST. `words`: those of aliases.ts that it had. */
+export type NewDeployment = CreateDeployment & { readonly words?: string };
+
 export interface Cloned {
   readonly record: AppDeployment;
   readonly notes: readonly string[];
@@ -50,7 +59,7 @@ interface New {
 export function createRecord(
   creating: Creating,
   admitted: RequestContext,
-  payload: CreateDeployment,
+  payload: NewDeployment,
   isDryRun = false,
 ): Promise<AppDeployment> {
   const secretName = names(payload.name).variables(creating.randomSuffix());
@@ -85,8 +94,9 @@ async function create(
   { record: wanted, ...more }: New,
 ): Promise<AppDeployment> {
   const { settings, gate } = creating;
-  const annotations = caller.username === undefined ? undefined : claimOfCreation(caller.username);
-  const record = annotations ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
+  const claim = caller.username === undefined ? undefined : claimOfCreation(caller.username);
+  const annotations = { ...wanted.metadata.annotations, ...claim };
+  const record = { ...wanted, metadata: { ...wanted.metadata, annotations } };
   const findings = [
     ...(await findingsOfNew(creating, record, tenant.id)),
     ...(await restoreFindings(caller, record, settings)),
@@ -144,9 +154,9 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
 }
 
 /** The record of a request. `secretName`: the Secret of its values. */
-function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
+function toResource(payload: NewDeployment, namespace: string, secretName: string): AppDeployment {
   const references = payload.secret_references ?? [];
-  const { tag_value_ids: tags } = payload;
+  const { tag_value_ids: tags, display_name: displayName, words } = payload;
   const spec: Partial<AppDeploymentSpec> = {
     source: payload.source,
     sourceConfig: mergedConfig({}, payload.source_config),
@@ -170,6 +180,10 @@ function toResource(payload: CreateDeployment, namespace: string, secretName: st
       namespace,
       ...(isLookedAfterHere && { finalizers: [FINALIZER] }),
       ...(tags && tags.length > 0 && { labels: labelsOf(tags) }),
+      annotations: {
+        ...(displayName && { [DISPLAY_NAME_ANNOTATION]: displayName }),
+        ...(words && { [WORDS_ANNOTATION]: words }),
+      },
     },
     spec: { ...spec, revisionSerial } as AppDeploymentSpec,
   };

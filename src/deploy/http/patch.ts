@@ -12,6 +12,7 @@ import {
 } from '../../kinds/app-deployment.ts';
 import type { DatabaseDriver } from '../../kinds/database.ts';
 import type { DeletionPolicy } from '../../kinds/database-names.ts';
+import { DISPLAY_NAME_ANNOTATION } from '../../kinds/meta.ts';
 import { UUID_PATTERN } from '../../kinds/primitives.ts';
 import { ResourceSpec } from '../../kinds/resource-spec.ts';
 import type { Runtime } from '../../kinds/runtime.ts';
@@ -27,7 +28,7 @@ import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secret
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import { IN_BOTH_LISTS } from './rules.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
-import { patchedTags } from './tags.ts';
+import { displayNameOf, patchedTags } from './tags.ts';
 
 /** The values in force that a patch is compared with. */
 export interface InForce {
@@ -66,7 +67,7 @@ export function applyPatch(record: AppDeployment, patch: Patch, now: InForce, se
   const { secrets, values, warnings } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
-  const { database_deletion_policy: policy } = patch;
+  const { database_deletion_policy: policy, display_name: name } = patch;
   const isPolicyChanged = policy && policy !== now.databaseDeletion;
   return {
     spec: {
@@ -80,6 +81,8 @@ export function applyPatch(record: AppDeployment, patch: Patch, now: InForce, se
     values,
     warnings,
     ...(labels && { labels }),
+    ...(typeof name === 'string' &&
+      name !== (displayNameOf(record) ?? '') && { annotations: { [DISPLAY_NAME_ANNOTATION]: name } }),
   };
 }
 
@@ -130,6 +133,9 @@ function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, no
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: after } }),
   );
   if (same) return before;
+  // Who sends back all values in force asks for none of them.
+  const isReadBack = Object.keys(now.numbersOf(spec)).every((field) => isSet(given[snake(field)]));
+  if (isReadBack) return Object.keys(after).length > 0 ? after : undefined;
   // A value in force may be a default that depends on another value of this patch.
   const becomes = now.numbersOf({ ...spec, sourceConfig: { ...spec.sourceConfig, resourceSpec: after } });
   const lost = Object.entries(named).filter(

@@ -29,6 +29,7 @@ import {
   listOf,
   matching,
   oneOf,
+  Printable,
   Uuid,
   VariableName,
 } from '../../kinds/primitives.ts';
@@ -104,6 +105,8 @@ const DatabaseDeletionPolicy = oneOf(DELETION_POLICIES).describe(
   'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.',
 );
 
+const DisplayName = Printable.max(253);
+
 export const CreateDeploymentShape = z
   .object({
     name: Name,
@@ -121,6 +124,7 @@ export const CreateDeploymentShape = z
       .describe('Environment variables from Secrets of the tenant (external_docker).'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
     tag_value_ids: Tags.nullish(),
+    display_name: DisplayName.describe('A name for people.').nullish(),
   })
   .meta({
     id: 'CreateDeployment',
@@ -209,6 +213,7 @@ const PatchDeploymentShape = z
       .describe('Replaces the whole set (external_docker). An empty list removes all.'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
     tag_value_ids: Tags.describe(`${Tags.description} Replaces all. An empty list removes all.`).nullish(),
+    display_name: DisplayName.describe('A name for people. "" removes it.').nullish(),
   })
   .meta({
     id: 'PatchDeployment',
@@ -245,7 +250,7 @@ export const once = <Value extends z.ZodType>(
     addIssue('must not be given more than once');
     return z.NEVER;
   }, schema);
-const number = (value: unknown): unknown =>
+export const number = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
 export const flag = (value: unknown): unknown =>
   typeof value === 'string'
@@ -427,6 +432,7 @@ const EXAMPLE = {
   database_claim: 'shop--postgres',
   databases_kept: [],
   tag_value_ids: [],
+  display_name: 'The shop',
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   changed_by: 'anna@example.com',
@@ -504,6 +510,7 @@ export const Deployment = z
       .array(response(DatabaseOfDeployment))
       .describe('The databases that it no longer uses and that are kept, until action DeletePrevious deletes them.'),
     tag_value_ids: Tags,
+    display_name: z.string().nullable().describe('Its name for people.'),
     created_at: time,
     updated_at: time,
     changed_by: z

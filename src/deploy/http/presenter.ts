@@ -45,7 +45,7 @@ import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
 import type { Deployment } from './payloads.ts';
 import { ASKS_NOTHING } from './same-request.ts';
-import { tagsOf } from './tags.ts';
+import { displayNameOf, tagsOf } from './tags.ts';
 
 /** The objects and values that a record is presented with. */
 export interface Surroundings {
@@ -88,6 +88,7 @@ export function presentDeployment(
       status.databaseVolumeUid === undefined ? null : names(record.metadata.name, status.databaseNumber).postgresClaim,
     databases_kept: [...(status.databasesKept ?? [])],
     tag_value_ids: tagsOf(record),
+    display_name: displayNameOf(record) ?? null,
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     changed_by: requesterOf(record) ?? null,

@@ -11,11 +11,11 @@ import type { TaskRun } from '../../kinds/tasks.ts';
 import type { Precondition } from '../../runtime/http/preconditions.ts';
 import { apiStatus, isLookedAt } from '../record/api-view.ts';
 import type { CloneRequest } from '../record/clone.ts';
-import { type Cloned, cloneRecord, createRecord } from './create.ts';
+import { type Cloned, cloneRecord, createRecord, type NewDeployment } from './create.ts';
 import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
-import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
+import type { ListDeployments, WantedState } from './payloads.ts';
 import { cachedRevisions, findRecord, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
@@ -41,7 +41,7 @@ export interface Deployments {
   /** Throws the same HttpError 404 for a missing deployment and another tenant's. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
   /** Throws HttpError 409 for a name that is taken. */
-  create(admitted: RequestContext, payload: CreateDeployment, isDryRun?: boolean): Promise<AppDeployment>;
+  create(admitted: RequestContext, payload: NewDeployment, isDryRun?: boolean): Promise<AppDeployment>;
   /** The same for one that is what the record of `id` is. `notes`: what people should know of it. */
   clone(admitted: RequestContext, id: string, request: CloneRequest): Promise<Cloned>;
   /** `revision: 'always'` requests a new revision even if nothing changes. A function is called again after a conflict. */

@@ -14,7 +14,7 @@ import type { AppRevision } from '../../kinds/app-revision.ts';
 import { DatabaseRestore } from '../../kinds/database.ts';
 import { restoreBreaches } from '../../kinds/spec-rules.ts';
 import { etagOf, ifMatch, unlessKnown, versionOf } from '../../runtime/http/preconditions.ts';
-import { readAliases } from './aliases.ts';
+import { answerInWords, readAliases, wordsOf } from './aliases.ts';
 import { fileOf } from './deployment-file.ts';
 import { registerEvents } from './events/routes.ts';
 import { registerApplyFile } from './file-route.ts';
@@ -39,7 +39,7 @@ import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 import { registerRuns, registerTaskRuns } from './task-runs/routes.ts';
 
-export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now'> {
+export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now' | 'caches'> {
   readonly deployments: Deployments;
 }
 
@@ -56,7 +56,8 @@ interface Routes extends DeploymentNeeds {
 }
 
 export function registerDeployments(app: App, needs: DeploymentNeeds): void {
-  const { auth, deployments, settings, now } = needs;
+  const { auth, deployments, settings, now, caches } = needs;
+  app.addHook('preSerialization', answerInWords(caches.records.byUid));
   const present: Routes['present'] = (record, tenant, values) =>
     presentDeployment(record, {
       tenantId: tenant.id,
@@ -141,7 +142,7 @@ function registerCreate(app: App, { auth, deployments, present }: Routes): void 
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       auth.concerns(request, request.body.name);
-      const record = await deployments.create(admitted, request.body);
+      const record = await deployments.create(admitted, { ...request.body, words: wordsOf(request) });
       reply.code(201).header('etag', etagOf(record));
       if (request.query.secrets === 'names') return present(record, admitted.tenant);
       return present(record, admitted.tenant, new Map(request.body.secrets.map(({ name, value }) => [name, value])));

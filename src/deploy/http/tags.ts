@@ -1,6 +1,6 @@
-// Tags of a deployment, which are labels of its record. Pure.
+// Tags and the display name of a deployment, which are labels and an annotation of its record. Pure.
 
-import { TAG_LABEL_PREFIX } from '../../kinds/meta.ts';
+import { DISPLAY_NAME_ANNOTATION, TAG_LABEL_PREFIX } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 
 /** Ids of its tags, in their order. */
@@ -27,4 +27,9 @@ export function patchedTags(
   const missing = Object.entries(wanted).filter(([label]) => !(label in labels));
   if (surplus.length === 0 && missing.length === 0) return undefined;
   return Object.fromEntries([...surplus.map((label) => [label, null] as const), ...missing]);
+}
+
+/** Undefined if it has none. */
+export function displayNameOf({ metadata: { annotations } }: KubeObject): string | undefined {
+  return annotations?.[DISPLAY_NAME_ANNOTATION] || undefined;
 }

@@ -91,6 +91,8 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'post /v1/projects/{project_id}/deploy_logs',
     'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
     'post /v1/projects/{project_id}/revisions/{revision_id}/build_logs',
+    'get /v2/deployments/{deployment_id}/revisions/{revision_id}/logs',
+    'get /v2/deployment-logs',
     'get /v1/integrations/forge/codehost/install',
     'get /v1/integrations/forge/codehost/{integration_id}/repos',
     'post /v2/deployments/{deployment_id}/push-token',

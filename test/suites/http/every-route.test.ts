@@ -10,6 +10,7 @@ const MISSING = '99999999-0000-4000-8000-000000000009';
 interface Parameter {
   readonly name: string;
   readonly in: string;
+  readonly required?: boolean;
   readonly schema: { readonly format?: string; readonly pattern?: string };
 }
 
@@ -59,7 +60,7 @@ function withId(path: string, id: string): string {
 /** Whose answer has many of one kind. */
 function isList({ operation }: Route): boolean {
   const schema = operation.responses['200']?.content['application/json'].schema;
-  return schema?.type === 'array' || schema?.$ref?.endsWith('List') === true;
+  return schema?.type === 'array' || /(List|Logs|LogEntries)$/.test(schema?.$ref ?? '');
 }
 const reads = routes.filter(({ method }) => method === 'GET');
 const withBody = routes.filter(({ operation }) => operation.requestBody);
@@ -169,9 +170,11 @@ describe.each(reads)('$name', ({ path }) => {
 
 const UNKNOWN = '?fog=1&fog=2&toString=%00&agent_id=a&__proto__=x';
 
-async function ask({ path }: Route, query: string): Promise<[status: number, body: unknown]> {
+async function ask({ path, operation }: Route, query: string): Promise<[status: number, body: unknown]> {
+  const needed = (operation.parameters ?? []).filter((one) => one.in === 'query' && one.required);
+  const id = needed.map(({ name }) => `${name}=${own}&`).join('');
   const answer = await facade.app.inject({
-    url: `${path.replaceAll(/\{\w+\}/g, own)}${query}`,
+    url: `${path.replaceAll(/\{\w+\}/g, own)}?${id}${query.slice(1)}`,
     headers: { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id },
   });
   return [answer.statusCode, answer.json()];
@@ -212,6 +215,8 @@ it('lists are distinguished from other routes', () => {
     'GET /v2/deployments/{deployment_id}/operations',
     'GET /v2/retained-databases',
     'GET /v2/listeners',
+    'GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs',
+    'GET /v2/deployment-logs',
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',
     'GET /v2/auth/providers',

@@ -321,3 +321,55 @@ it('of a deployment of another tenant is 404', async () => {
   id = foreign.metadata.uid ?? '';
   expect((await call()).body).toEqual({ detail: `Deployment ID ${id} not found.` });
 });
+
+describe('a GET', () => {
+  const get = (path: string): Promise<Answer> => facade.call('GET', path);
+  const of = (n: number, query: string): string => `/v2/deployments/${id}/revisions/${revision(n)}/logs?${query}`;
+  beforeEach(() => {
+    pod('a', '2026-01-01T00:00:01Z INFO one\n2026-01-01T00:00:02Z ERROR two\n');
+    pod('b', '2026-01-01T00:00:03Z INFO three\n', { n: 2 });
+  });
+
+  it.each([
+    ['', 'INFO one ERROR two'],
+    ['&order=desc', 'ERROR two INFO one'],
+    ['&limit=1', 'INFO one'],
+    ['&level=error', 'ERROR two'],
+    ['&query=ONE', 'INFO one'],
+    ['&start_time=2026-01-01T00:00:02Z', 'ERROR two'],
+  ])('reads a revision%s', async (query, text) => {
+    expect(messages(await get(of(1, `type=deploy${query}`)))).toBe(text);
+  });
+
+  it('reads a deployment by cursors', async () => {
+    const pages: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const more: string = cursor && `&cursor=${encodeURIComponent(cursor)}`;
+      const { body }: Answer = await get(`/v2/deployment-logs?deployment_id=${id}&page_size=2${more}`);
+      pages.push(body.items.map(({ message }: LogLine) => message).join(' '));
+      cursor = body.next_cursor;
+    }
+    expect(pages).toEqual(['INFO one ERROR two', 'INFO three']);
+    const ofOne = `/v2/deployment-logs?deployment_id=${id}&revision_id=${revision(1)}&sort_order=desc`;
+    expect((await get(ofOne)).body.items).toHaveLength(2);
+  });
+
+  it.each([
+    ['type=both', 'query.type', 'enum'],
+    ['type=deploy&run_id=x', 'query.run_id', 'extra_forbidden'],
+    ['type=deploy&limit=0', 'query.limit', 'greater_than_equal'],
+    ['type=deploy&limit=1&limit=2', 'query.limit', 'value_error'],
+  ])('refuses %s', async (query, where, type) => {
+    const { status, body } = await get(of(1, query));
+    expect([status, body.detail.map((one: { loc: string[]; type: string }) => [one.loc.join('.'), one.type])]).toEqual([
+      422,
+      [[where, type]],
+    ]);
+  });
+
+  it('has no build of an image, and no revision that there is not', async () => {
+    expect((await get(of(1, 'type=build'))).body.logs).toEqual([]);
+    expect((await get(`/v2/deployment-logs?deployment_id=${id}&log_type=BUILD`)).body.items).toEqual([]);
+    expect((await get(of(7, 'type=deploy'))).status).toBe(404);
+  });
+});

@@ -297,6 +297,26 @@ describe("the API server's validation", () => {
   });
 });
 
+it('/api-host answers in the words of the creation, and keeps what is sent back out of the record', async () => {
+  const path = '/api-host/v2/deployments';
+  const sent = { source_config: { deployment_type: 'dev_zero', resource_spec: { cpu: 0.1, memory_mb: 64 } } };
+  const { body: made } = await davit.call(tenant, 'POST', path, aPayload('worded', sent));
+  expect((await davit.call(tenant, 'PATCH', `${path}/${made.id}`, { display_name: 'The shop' })).status).toBe(200);
+  const { body } = await davit.call(tenant, 'GET', `${path}/${made.id}`);
+  expect(body).toMatchObject({ ...sent, display_name: 'The shop' });
+  expect((await davit.call(tenant, 'GET', `/v2/deployments/${made.id}`)).body.source_config.deployment_type).toBe(
+    'dev',
+  );
+  const resource_spec = { ...body.source_config.resource_spec, cpu: 2 };
+  const changed = await davit.call(tenant, 'POST', `${path}/${made.id}/revisions`, {
+    source_config: { resource_spec },
+  });
+  expect(changed.status, JSON.stringify(changed.body)).toBe(201);
+  const of = 'jsonpath={.spec.sourceConfig.resourceSpec}';
+  const stored = await davit.kubectl(['get', 'appd', 'worded', '-n', tenant.namespace, '-o', of]);
+  expect(JSON.parse(stored)).toEqual({ cpu: 2, memoryMb: 64 });
+});
+
 describe('deletion', () => {
   it('includes the tracing project on request', async () => {
     const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('untraced'));
