@@ -171,6 +171,16 @@ const OAuth = z
   })
   .describe('Tokens for agents on behalf of people (docs/agents.md).');
 
+const AgentServer = z.strictObject({
+  package: matching(/^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*$/, 200).describe(
+    'Python package with its version: langhost==0.11.1.post1.',
+  ),
+  command: matching(/^[^\x00-\x1f\x7f]+$/, 1024, 1).describe(
+    'Line of a shell that runs the server on $PORT: langhost serve --host 0.0.0.0 --port $PORT.',
+  ),
+});
+export type AgentServer = z.output<typeof AgentServer>;
+
 const Builds = z.strictObject({
   namespace: namespaceName
     .default('davit-builds')
@@ -224,6 +234,9 @@ const Builds = z.strictObject({
         .describe('Base image for Node.js; {version} and {distro} are replaced.'),
     })
     .prefault({}),
+  agentServer: AgentServer.optional().describe(
+    'Server that builds add to images of Python graphs whose configuration file names neither a base image nor a start command. Absent: the base image must have one.',
+  ),
   user: z
     .string()
     .regex(/^[0-9]{1,10}:[0-9]{1,10}$/)

@@ -1,8 +1,13 @@
 // Files beside the code: davit.yaml, the workflow configuration file, and Dockerfiles with their instructions. Source of the grammar:
 // the Dockerfile reference, "Format", "Parser directives", "Environment replacement" and "Here-Documents".
 
+import { MANIFESTS } from './plain-folders.ts';
+
 /** Path of the workflow configuration file if nothing names another. */
 export const DEFAULT_CONFIGURATION = 'langgraph.json';
+
+/** What is built of a folder for which nothing names a file; the first that exists. */
+export const BUILT_FROM = [DEFAULT_CONFIGURATION, 'Dockerfile', ...MANIFESTS];
 
 /** Name of the file that describes a deployment beside its code. */
 export const FILE_NAME = 'davit.yaml';

@@ -20,6 +20,7 @@ import { PlanFailure, shownPath } from '../build/planner/failure.ts';
 import type { PlanOptions } from '../build/planner/steps.ts';
 import { MAX_CONFIGURATION_BYTES } from '../build/planner/workflow-config.ts';
 import type { EntryKind, Workspace } from '../build/planner/workspace.ts';
+import type { AgentServer } from '../kinds/settings.ts';
 import { jsonOf } from '../runtime/json-value.ts';
 import { messageOf, terminate } from './termination-message.ts';
 
@@ -32,6 +33,7 @@ of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
   --name NAME               name of the source; its root becomes /deps/NAME. Default: the workspace folder's name
   --python-base IMAGE       base image for Python; {version} and {distro} are replaced
   --node-base IMAGE         base image for Node.js; {version} and {distro} are replaced
+  --agent-server JSON       server that is added to an image of Python graphs which would have none: {"package", "command"}
   --install-command LINE    the deployment's install_command
   --build-command LINE      the deployment's build_command
   --user UID:GID            user of the image. Default: the base image's user
@@ -44,7 +46,7 @@ of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
 const MAX_ENTRIES = 200_000;
 const MAX_TEXTS_BYTES = 16 * 1024 * 1024;
 /** Files that are read in addition to the configuration file. No other content of the workspace is read. */
-const READ = ['package.json', 'requirements.txt'];
+const READ = ['package.json', 'requirements.txt', 'Dockerfile'];
 /** Large folders that a configuration file never names: listed, but not traversed. */
 const NOT_ENTERED = ['.git', 'node_modules'];
 
@@ -110,6 +112,7 @@ function readArguments(args: readonly string[]): Arguments {
       name: text,
       'python-base': text,
       'node-base': text,
+      'agent-server': text,
       'install-command': text,
       'build-command': text,
       user: text,
@@ -137,6 +140,7 @@ function readArguments(args: readonly string[]): Arguments {
       ...(values['build-command']?.trim() && { buildCommand: values['build-command'] }),
       ...(user && { user }),
       ...(values.registry && { registry: registryIn(values.registry) }),
+      ...(values['agent-server'] && { agentServer: JSON.parse(values['agent-server']) as AgentServer }),
       ...(values.index && { indexes: values.index }),
     },
     ...(values['termination-log'] && { terminationLog: values['termination-log'] }),

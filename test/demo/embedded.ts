@@ -28,6 +28,12 @@ interface EmbeddedOptions {
 }
 
 /** With `build`, `listener`, `tokens` or `backups` it can start a platform that does so, for which more is compiled the first time. */
+/** What an ordinary langgraph.json is served by. MIT; it runs langgraph-api, which has the Elastic License 2.0. */
+const AGENT_SERVER = {
+  package: 'langhost==0.11.1.post1',
+  command: 'env LANGGRAPH_RUNTIME_EDITION=pg langhost serve --host 0.0.0.0 --port $PORT',
+};
+
 export async function embeddedDemoCluster(
   say: (line: string) => void,
   { build = false, codehost = false, listener = false, tokens, backups = false }: EmbeddedOptions = {},
@@ -64,6 +70,7 @@ export async function embeddedDemoCluster(
           images: buildImages,
           stores: images,
           tenants: [TENANT],
+          values: { 'settings.builds.agentServer': AGENT_SERVER },
           progress: say,
         }),
     }),

@@ -222,7 +222,8 @@ function planContainer({ workflowConfigPath, deployment, settings, images, ...in
   const { installCommand, buildCommand, registry, tenant } = inputs;
   const { host, repository, tokens, insecure } = registry;
   const area = { host, own: tenantRepositories(registry, tenant), repository, tokens, insecure };
-  const { python, node } = settings.baseImages;
+  const { agentServer, baseImages } = settings;
+  const { python, node } = baseImages;
   const option = (name: string, value: string | undefined): string[] =>
     value === undefined ? [] : [`--${name}=${literal(value)}`];
   return {
@@ -236,6 +237,7 @@ function planContainer({ workflowConfigPath, deployment, settings, images, ...in
       `--name=${deployment.name}`,
       ...option('python-base', python),
       ...option('node-base', node),
+      ...option('agent-server', agentServer && JSON.stringify(agentServer)),
       ...option('install-command', installCommand),
       ...option('build-command', buildCommand),
       `--user=${settings.user}`,

@@ -22,7 +22,11 @@ export interface BaseImage {
   readonly warnings: readonly string[];
 }
 
-export function baseImageFor(language: Language, config: Readonly<WorkflowConfig>, baseImages: BaseImages): BaseImage {
+export function baseImageFor(
+  language: Language,
+  config: Readonly<Partial<WorkflowConfig>>,
+  baseImages: BaseImages,
+): BaseImage {
   const given = language === 'python' ? config.python_version : config.node_version;
   const version = given || DEFAULT_VERSIONS[language];
   const distro = config.image_distro ?? DEFAULT_DISTRO;

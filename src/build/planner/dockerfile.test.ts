@@ -626,6 +626,120 @@ describe('failures', () => {
   });
 });
 
+describe('the agent server of the platform', () => {
+  const agentServer = { package: 'langhost==0.11.1.post1', command: 'langhost serve --host 0.0.0.0 --port $PORT' };
+  const start =
+    'CMD ["/bin/sh","-c","export LANGCHAIN_REVISION_ID=\\"$DAVIT_REVISION_ID\\" LANGSMITH_HOST_REVISION_ID=\\"$DAVIT_REVISION_ID\\" LANGSMITH_HOST_PROJECT_ID=\\"$DAVIT_DEPLOYMENT_ID\\"; exec langhost serve --host 0.0.0.0 --port $PORT"]';
+  const install = 'RUN python3 -m pip install langhost==0.11.1.post1';
+  const used = "The image's agent server is langhost==0.11.1.post1 (setting builds.agentServer).";
+
+  it('is installed and started in an image of graphs, and named', () => {
+    const options = { agentServer, user: '1:1' };
+    const { dockerfile, warnings } = made({ options });
+    const lines = dockerfile.split('\n');
+    expect(lines.indexOf(install)).toBeLessThan(lines.indexOf('RUN python3 -m pip install -e /deps/shop'));
+    expect(lines.slice(-5)).toEqual(['WORKDIR /deps/shop', 'ENTRYPOINT []', start, 'USER 1:1', '']);
+    expect(warnings).toEqual([used]);
+  });
+
+  it.each<[string, Given]>([
+    ['the setting', {}],
+    ['a base image of its own', { config: { ...VALID, base_image: 'a/b:1' }, options: { agentServer } }],
+    ['a start command', { config: { ...VALID, dockerfile_lines: ['CMD ["a"]'] }, options: { agentServer } }],
+    ['an entry point', { config: { ...VALID, dockerfile_lines: ['RUN a', 'entrypoint b'] }, options: { agentServer } }],
+    ['no graph of Python', { config: TS, options: { agentServer } }],
+  ])('is not added: %s', (_, given) => {
+    const { dockerfile, warnings } = made(given);
+    expect(dockerfile).not.toContain('langhost');
+    expect(warnings).toEqual([]);
+  });
+
+  it.each<[string, Given]>([
+    ['dependencies', { config: { ...VALID, dependencies: ['.', 'Langhost[x] >= 0.9'] } }],
+    ['requirements.txt', { files: { 'requirements.txt': '# a\nlanghost==0.10\n' } }],
+  ])('keeps the version of %s', (_, given) => {
+    const { dockerfile, warnings } = made({ ...given, options: { agentServer } });
+    expect(dockerfile).not.toContain(install);
+    expect(dockerfile).toContain(start);
+    expect(warnings).toEqual([used.replace('==0.11.1.post1', ', in the version that the source names')]);
+  });
+});
+
+describe('a folder without a configuration file', () => {
+  interface Row {
+    readonly at: string;
+    readonly files: Readonly<Record<string, string>>;
+    readonly lines: readonly string[];
+  }
+  const text = 'requirements.txt';
+  it.each<Row>([
+    {
+      at: text,
+      files: { [text]: 'flask', 'app.py': '' },
+      lines: [
+        'FROM base/python:3.11',
+        'COPY . /app',
+        'WORKDIR /app',
+        `RUN python3 -m pip install -r ${text}`,
+        'CMD ["python3","app.py"]',
+      ],
+    },
+    {
+      at: 'pyproject.toml',
+      files: { 'main.py': '', 'app.py': '' },
+      lines: [
+        'FROM base/python:3.11',
+        'COPY . /app',
+        'WORKDIR /app',
+        'RUN python3 -m pip install .',
+        'CMD ["python3","main.py"]',
+      ],
+    },
+    {
+      at: 'web/package.json',
+      files: { 'web/package.json': '{"scripts": {"start": "x"}}', 'web/package-lock.json': '' },
+      lines: ['FROM base/node:20', 'COPY ./web /app', 'WORKDIR /app', 'RUN npm ci', 'CMD ["npm","start"]'],
+    },
+    {
+      at: 'package.json',
+      files: { 'package.json': '{}', 'index.js': '' },
+      lines: ['FROM base/node:20', 'COPY . /app', 'WORKDIR /app', 'RUN npm i', 'CMD ["node","index.js"]'],
+    },
+  ])('is built from $at', ({ at, files, lines }) => {
+    expect(linesOf({ at, files }).filter((line) => line !== 'ENTRYPOINT []')).toEqual(lines);
+  });
+
+  it('has its commands', () => {
+    const options = { installCommand: 'make deps', buildCommand: 'make' };
+    expect(linesOf({ at: text, files: { [text]: '', 'main.py': '' }, options })).toEqual(
+      expect.arrayContaining(['RUN make deps', 'RUN make']),
+    );
+  });
+
+  it.each([
+    ['pyproject.toml', {}],
+    ['package.json', { 'package.json': '{"scripts": {"start": 1}}' }],
+    ['package.json', { 'package.json': '{' }],
+  ])('does not build where nothing starts: %s', (at, files) => {
+    expect(plan({ at, files })).toEqual({
+      reason: 'ConfigurationInvalid',
+      message: expect.stringMatching(/starts\. Name the program main\.py|is not valid JSON/) as string,
+    });
+  });
+
+  it.each([
+    [{ Dockerfile: 'FROM a\n', [text]: '' }, 'Dockerfile', 'FROM a'],
+    [{ [text]: '', 'main.py': '' }, text, 'CMD ["python3","main.py"]'],
+  ])('is found where nothing names a file', (files, name, line) => {
+    const entries = new Map<string, EntryKind>(Object.keys(files).map((file) => [file, 'file']));
+    const workspace = { name: 'shop', entries, texts: new Map(Object.entries(files)) };
+    const found = dockerfileOf('langgraph.json', workspace, OPTIONS) as Planned;
+    expect(found.dockerfile).toContain(line);
+    expect(found.warnings).toEqual([`langgraph.json does not exist: ${name} was built.`]);
+    expect(dockerfileOf('other.json', workspace, OPTIONS)).toMatchObject({ reason: 'ConfigurationMissing' });
+  });
+});
+
 /** Texts that try to end their instruction and start another one. */
 const HOSTILE = [
   'x\nRUN evil',

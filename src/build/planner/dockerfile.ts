@@ -1,15 +1,18 @@
 // Generates a Dockerfile from a workflow configuration file.
 
-import { isDockerfile } from '../../kinds/source-files.ts';
+import { isManifest, isOfNode } from '../../kinds/plain-folders.ts';
+import { BUILT_FROM, DEFAULT_CONFIGURATION, isDockerfile } from '../../kinds/source-files.ts';
+import { agentServerFor } from './agent-server.ts';
 import { PlanFailure, type PlanReason, shown, shownPath } from './failure.ts';
 import { hasPythonGraph } from './import-paths.ts';
 import { env, jsonEnv } from './instructions.ts';
 import { javascriptSteps } from './javascript.ts';
 import { judged } from './judge.ts';
+import { plainSteps } from './plain-folder.ts';
 import { pythonSteps } from './python.ts';
 import type { PlanOptions, Steps } from './steps.ts';
 import { MAX_CONFIGURATION_BYTES, readWorkflowConfig, type WorkflowConfig } from './workflow-config.ts';
-import { entryAt, requireFile, resolvePath, type Workspace } from './workspace.ts';
+import { entryAt, isFile, joinPath, parentFolder, requireFile, resolvePath, type Workspace } from './workspace.ts';
 
 export interface Planned {
   readonly dockerfile: string;
@@ -74,16 +77,34 @@ const RUNTIME_VARIABLES = {
  */
 export function dockerfileOf(configPath: string, workspace: Workspace, options: PlanOptions): Planned | NotPlanned {
   try {
-    const path = resolvePath('workflow_config_path', '', configPath);
-    const content = contentOf(path, workspace);
-    const planned = isDockerfile(path)
-      ? asItIs(path, content, workspace, options)
-      : generated(path, content, workspace, options);
-    return { ...planned, warnings: [...planned.warnings, ...judged(planned.dockerfile, options)] };
+    const wanted = resolvePath('workflow_config_path', '', configPath);
+    const path = builtFrom(wanted, workspace);
+    const planned = isManifest(path) ? plain(path, workspace, options) : configured(path, workspace, options);
+    const instead = path === wanted ? [] : [`${shownPath(wanted)} does not exist: ${shownPath(path)} was built.`];
+    return { ...planned, warnings: [...instead, ...planned.warnings, ...judged(planned.dockerfile, options)] };
   } catch (error) {
     if (error instanceof PlanFailure) return { reason: error.reason, message: error.message };
     throw error;
   }
+}
+
+/** The file itself, or another one beside it where it is the usual one that nobody named. */
+function builtFrom(path: string, workspace: Workspace): string {
+  const folder = parentFolder(path);
+  if (workspace.entries.has(path) || path !== joinPath(folder, DEFAULT_CONFIGURATION)) return path;
+  const others = BUILT_FROM.map((name) => joinPath(folder, name));
+  return others.find((other) => isFile(workspace, 'workflow_config_path', other)) ?? path;
+}
+
+function plain(path: string, workspace: Workspace, options: PlanOptions): Planned {
+  requireFile(workspace, 'workflow_config_path', path);
+  const steps = plainSteps({ configPath: path, workspace, options });
+  return finished(steps, !isOfNode(path), workspace, options);
+}
+
+function configured(path: string, workspace: Workspace, options: PlanOptions): Planned {
+  const content = contentOf(path, workspace);
+  return isDockerfile(path) ? asItIs(path, content, workspace, options) : generated(path, content, workspace, options);
 }
 
 export function tooLarge(path: string, bytes: number): PlanFailure {
@@ -132,12 +153,26 @@ function generated(path: string, content: string, workspace: Workspace, options:
     );
   const isPython = Boolean(config.python_version) || Boolean(config.source) || hasPythonGraph(config);
   const input = { configPath: path, config, workspace, options };
-  const steps = isPython ? pythonSteps(input) : javascriptSteps(input);
+  if (!isPython)
+    return finished(javascriptSteps(input), false, workspace, options, [...warnings, ...envWarnings(config)]);
+  const steps = pythonSteps(input);
+  const added = agentServerFor(input);
+  const whole = { ...steps, body: [...added.body, ...steps.body], last: [...steps.last, ...added.last] };
+  return finished(whole, true, workspace, options, [...warnings, ...envWarnings(config), ...added.warnings]);
+}
+
+function finished(
+  steps: Steps,
+  isPython: boolean,
+  { entries }: Workspace,
+  options: PlanOptions,
+  warnings: readonly string[] = [],
+): Planned {
   return {
     dockerfile: dockerfileText(steps, isPython, options),
     context: '.',
-    warnings: [...warnings, ...steps.warnings, ...envWarnings(config)],
-    ...(!workspace.entries.has('.dockerignore') && { dockerignore: DOCKERIGNORE }),
+    warnings: [...steps.warnings, ...warnings],
+    ...(!entries.has('.dockerignore') && { dockerignore: DOCKERIGNORE }),
   };
 }
 
@@ -159,7 +194,7 @@ function dockerfileText(steps: Steps, isPython: boolean, { user }: PlanOptions):
 }
 
 /** `dockerfile_lines`, the only key whose text is copied to the Dockerfile as instructions. */
-function ownLines({ dockerfile_lines: lines }: Readonly<WorkflowConfig>): readonly string[] {
+function ownLines({ dockerfile_lines: lines }: Steps['config']): readonly string[] {
   const given = lines ?? [];
   const end = given.at(-1)?.trimEnd() ?? '';
   if (end.endsWith('\\'))
@@ -170,7 +205,7 @@ function ownLines({ dockerfile_lines: lines }: Readonly<WorkflowConfig>): readon
   return given;
 }
 
-function environment(config: Readonly<WorkflowConfig>): string[] {
+function environment(config: Steps['config']): string[] {
   const own = typeof config.env === 'object' && config.env !== null ? config.env : {};
   return [
     ...Object.entries(own)

@@ -103,6 +103,11 @@ export function runCustom(what: string, command: string): string {
   return run(JSON.stringify(['/bin/sh', '-c', command.toWellFormed()]));
 }
 
+/** Returns what starts the image, whatever its base image starts. */
+export function starting(command: readonly string[]): string[] {
+  return ['ENTRYPOINT []', `CMD ${JSON.stringify(command)}`];
+}
+
 export function workdir(what: string, path: string): string {
   return `WORKDIR ${plainPath(what, path)}`;
 }

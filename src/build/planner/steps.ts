@@ -1,12 +1,15 @@
 // Input and output of the steps of each language.
 
 import type { RegistryArea } from '../../kinds/registry-images.ts';
+import type { AgentServer } from '../../kinds/settings.ts';
 import type { BaseImages } from './base-image.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface PlanOptions {
   readonly baseImages: BaseImages;
+  /** Absent: none is added. */
+  readonly agentServer?: AgentServer;
   /** Install and build commands of the deployment, not of the configuration file. */
   readonly installCommand?: string;
   readonly buildCommand?: string;
@@ -33,6 +36,6 @@ export interface Steps {
   /** Instructions after the environment variables. */
   readonly last: readonly string[];
   /** The configuration, with its paths to code rewritten for the image. */
-  readonly config: Readonly<WorkflowConfig>;
+  readonly config: Readonly<Partial<WorkflowConfig>>;
   readonly warnings: readonly string[];
 }

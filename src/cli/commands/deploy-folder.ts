@@ -4,10 +4,9 @@
 import { basename, resolve } from 'node:path';
 import type { Deployment } from '../../deploy/http/payloads.ts';
 import { changeLine } from '../../deploy/record/revision-diff.ts';
-import { DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
 import { uses } from '../../kinds/source-rules.ts';
 import { bytesText } from '../../kinds/text.ts';
-import { listSource, needFolder, pack, pathWithin, type Source } from '../folder/pack.ts';
+import { builtFrom, listSource, needFolder, pack, pathWithin, type Source } from '../folder/pack.ts';
 import { deploymentName } from '../folder/project.ts';
 import { askedSecrets, givenSecrets } from '../folder/secret-values.ts';
 import { fieldSet, type SetByFlag } from '../folder/set-fields.ts';
@@ -138,7 +137,7 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   };
   const checked = await applyFile(api, asked, { isDryRun: true });
   const { name, created, missing_secrets: missing } = checked;
-  const path = options.config ?? checked.file.workflow_config_path ?? DEFAULT_CONFIGURATION;
+  const path = options.config ?? checked.file.workflow_config_path ?? (await builtFrom(folder));
   const source = await listSource(folder, path);
   const request = {
     ...asked,

@@ -20,7 +20,7 @@ export const deployCommand: Command = {
     {
       name: 'config',
       value: 'FILE',
-      help: 'configuration file or Dockerfile in FOLDER; langgraph.json by default',
+      help: 'configuration file, Dockerfile or list of packages in FOLDER; by default langgraph.json or what is there',
       isFile: true,
     },
     { name: 'install-command', value: 'TEXT', help: 'command that installs dependencies during the build' },

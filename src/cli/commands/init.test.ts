@@ -194,6 +194,20 @@ describe('the file', () => {
   });
 });
 
+describe('a folder without a configuration file', () => {
+  it.each<[files: Files, config: string, line: RegExp]>([
+    [{ 'package.json': shop }, 'package.json', /^# It starts: npm start$/m],
+    [{ 'requirements.txt': 'x', 'app.py': '' }, 'requirements.txt', /^# It starts: python3 app\.py$/m],
+    [{ 'pyproject.toml': '' }, 'pyproject.toml', /^# Nothing starts yet\. Name the program main\.py/m],
+  ])('%j', async (files, config, line) => {
+    await write(files);
+    const { out } = await printed();
+    expect(fileFrom(out)).toMatchObject({ workflow_config_path: config });
+    expect(out).toMatch(line);
+    expect(out).not.toContain('FROM');
+  });
+});
+
 describe('nothing is written', () => {
   it.each<[what: string, files: Files, flags: string[], code: number, words: RegExp]>([
     [
@@ -203,15 +217,6 @@ describe('nothing is written', () => {
       1,
       /has neither langgraph\.json nor a Dockerfile.*Name the folder of the application: kubectl davit init FOLDER/,
     ],
-    [
-      'a package alone',
-      { 'package.json': shop, 'package-lock.json': '{}' },
-      [],
-      1,
-      /such as this one, then run init again:\n {2}FROM node[\s\S]*npm ci\n/,
-    ],
-    ['Python alone', { 'requirements.txt': 'x' }, [], 1, /FROM python[\s\S]*-r requirements\.txt\n/],
-    ['a project of Python alone', { 'pyproject.toml': '' }, [], 1, /RUN pip install \.\n/],
     [
       'two Dockerfiles',
       { 'a.Dockerfile': '', 'b.Dockerfile': '' },

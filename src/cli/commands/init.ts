@@ -17,7 +17,7 @@ export const initCommand: Command = {
     {
       name: 'config',
       value: 'FILE',
-      help: 'configuration file or Dockerfile in FOLDER; by default langgraph.json or the Dockerfile',
+      help: 'configuration file, Dockerfile or list of packages in FOLDER; by default langgraph.json or what is there',
       isFile: true,
     },
     { name: 'image', value: 'IMAGE', help: 'describe a deployment of this image, which builds nothing' },

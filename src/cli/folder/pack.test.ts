@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { bytesText } from '../../kinds/text.ts';
 import { ignoreRules, verdictOn } from './ignore-rules.ts';
-import { listSource, pack } from './pack.ts';
+import { builtFrom, listSource, pack } from './pack.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -164,6 +164,16 @@ describe('what is packed', () => {
   });
 });
 
+it.each([
+  [['app.py'], 'langgraph.json'],
+  [['package.json', 'requirements.txt'], 'requirements.txt'],
+  [['package.json', 'Dockerfile'], 'Dockerfile'],
+  [['Dockerfile', 'langgraph.json'], 'langgraph.json'],
+])('of %s, %s is built', async (files, built) => {
+  await write(Object.fromEntries(files.map((name) => [name, ''])));
+  expect(await builtFrom(folder)).toBe(built);
+});
+
 describe('what is refused', () => {
   it('a folder that is not there', async () => {
     await expect(listSource(join(folder, 'nope'), 'langgraph.json')).rejects.toThrow(/^There is no folder .*nope\.$/);
@@ -183,8 +193,6 @@ describe('what is refused', () => {
   it('no configuration file', async () => {
     await write({ 'app.py': '' });
     await expect(listed()).rejects.toThrow(/ has no file langgraph\.json\. Name the .* with --config PATH\.$/);
-    await write({ Dockerfile: '' });
-    await expect(listed()).rejects.toThrow(/It has a Dockerfile: --config Dockerfile builds that\.$/);
   });
 
   it.each(['../langgraph.json', '/etc/passwd', 'a/../../b', '..'])('a configuration file at %s', async (config) => {

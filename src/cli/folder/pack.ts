@@ -8,6 +8,7 @@ import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { BUILT_FROM, DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
 import { bytesText } from '../../kinds/text.ts';
 import { Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
@@ -44,7 +45,10 @@ export async function listSource(folder: string, config: string): Promise<Source
   const entries: TarEntry[] = [];
   await collect({ folder, rules, wanted: [path, '.dockerignore'], entries }, '');
   if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files leave none.`);
-  if (!entries.some((entry) => entry.path === path)) throw await noConfiguration(folder, path);
+  if (!entries.some((entry) => entry.path === path))
+    throw new Misuse(
+      `${folder} has no file ${path}. Name the configuration file or the Dockerfile with --config PATH.`,
+    );
   return { folder, config: path, entries: entries.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
 }
 
@@ -64,16 +68,10 @@ export async function needFolder(folder: string): Promise<void> {
   if (!found.isDirectory()) throw new Misuse(`${folder} is not a folder.`);
 }
 
-async function noConfiguration(folder: string, path: string): Promise<Misuse> {
-  const isThere = (name: string): Promise<boolean> =>
-    lstat(join(folder, name)).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-  const hint = (await isThere('Dockerfile')) ? ' It has a Dockerfile: --config Dockerfile builds that.' : '';
-  return new Misuse(
-    `${folder} has no file ${path}. Name the configuration file or the Dockerfile with --config PATH.${hint}`,
-  );
+/** What is built of a folder for which nothing names a file. */
+export async function builtFrom(folder: string): Promise<string> {
+  const files = new Set(await readdir(folder).catch(() => []));
+  return BUILT_FROM.find((name) => files.has(name)) ?? DEFAULT_CONFIGURATION;
 }
 
 async function rulesIn(path: string): Promise<IgnoreRule[]> {

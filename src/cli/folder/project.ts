@@ -2,6 +2,7 @@
 
 import { stringify } from 'yaml';
 import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../../kinds/name-patterns.ts';
+import { isManifest, MANIFESTS, NO_START, startCommand } from '../../kinds/plain-folders.ts';
 import { DEFAULT_CONFIGURATION, FILE_NAME, isDockerfile } from '../../kinds/source-files.ts';
 import { Misuse } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
@@ -31,6 +32,8 @@ export interface Project {
   readonly container: ContainerFacts | undefined;
   /** Other files that could be built from. */
   readonly alternatives: readonly string[];
+  /** Of a folder that is built from its list of packages: the command that starts it, "" if there is none. */
+  readonly start?: string;
   /** Whether package.json has a script that builds. */
   readonly hasBuildScript: boolean;
 }
@@ -54,51 +57,21 @@ export function configurationIn({ path, files }: Folder): string {
       `${path} has ${dockerfiles.join(', ')}, and none is named Dockerfile. Choose one: ${PROGRAM} init ${path} --config ${found}`,
     );
   if (found !== undefined) return found;
-  const language = files.includes('package.json') ? 'node' : files.some(isOfPython) ? 'python' : undefined;
-  const none = `${path} has neither ${DEFAULT_CONFIGURATION} nor a Dockerfile, from which images are built.`;
-  if (language === undefined)
-    throw new Failure(
-      `${none} Nothing was written. Name the folder of the application: ${PROGRAM} init FOLDER, or write a Dockerfile there first.`,
-    );
+  const manifest = MANIFESTS.find((name) => files.includes(name));
+  if (manifest !== undefined) return manifest;
   throw new Failure(
-    [
-      `${none} Nothing was written. Write a file Dockerfile such as this one, then run init again:`,
-      ...sampleDockerfile(language, files).map((line) => `  ${line}`),
-    ].join('\n'),
+    `${path} has neither ${DEFAULT_CONFIGURATION} nor a Dockerfile, from which images are built. Nothing was written. Name the folder of the application: ${PROGRAM} init FOLDER, or write a Dockerfile there first.`,
   );
 }
 
-function isOfPython(file: string): boolean {
-  return file === 'pyproject.toml' || file === 'requirements.txt';
-}
-
-function sampleDockerfile(language: 'node' | 'python', files: readonly string[]): string[] {
-  const isLocked = files.includes('package-lock.json');
-  return language === 'node'
-    ? [
-        'FROM node:24-slim',
-        'WORKDIR /app',
-        'COPY . .',
-        `RUN npm ${isLocked ? 'ci' : 'install'}`,
-        'USER 1000:1000',
-        'CMD ["npm", "start"]',
-      ]
-    : [
-        'FROM python:3.13-slim',
-        'WORKDIR /app',
-        'COPY . .',
-        `RUN pip install ${files.includes('requirements.txt') ? '-r requirements.txt' : '.'}`,
-        'USER 1000:1000',
-        'CMD ["python", "main.py"]',
-      ];
-}
+const NO_FACTS: ContainerFacts = { otherPorts: [] };
 
 /** Throws Failure if a deployment's name cannot be made, or if the configuration file cannot be built from. */
 export function projectOf(folder: Folder, config: string, texts: Texts): Project {
   const manifest = parsedJson(texts.get('package.json'));
   const text = texts.get(config) ?? '';
   const isContainer = isDockerfile(config);
-  if (!isContainer) needGraphs(config, text);
+  if (!isContainer && !isManifest(config)) needGraphs(config, text);
   const alternatives = folder.files.filter(
     (file) => file !== config && (file === DEFAULT_CONFIGURATION || isDockerfile(file)),
   );
@@ -110,6 +83,9 @@ export function projectOf(folder: Folder, config: string, texts: Texts): Project
     container,
     alternatives,
     hasBuildScript: textIn(scripts, 'build') !== undefined,
+    ...(isManifest(config) && {
+      start: startCommand(config, (file) => folder.files.includes(file), texts.get('package.json'))?.join(' ') ?? '',
+    }),
   };
 }
 
@@ -194,17 +170,20 @@ function textIn(object: Json | undefined, key: string): string | undefined {
  * A line that begins with `#` and no space is an example: without the `#` it is a field. `schema`: where editors find the JSON Schema.
  */
 export function fileText(project: Project, schema: string): string {
-  const { name, config, container, alternatives, hasBuildScript } = project;
+  const { name, config, container, alternatives, hasBuildScript, start } = project;
   return written(`How this folder is deployed: ${PROGRAM} deploy`, name, schema, [
     '',
-    '# What the image is built from: a Dockerfile or a workflow configuration file.',
+    '# What the image is built from: a Dockerfile, a workflow configuration file, or a list of packages.',
     ...(alternatives.length === 0 ? [] : [`# Or: ${alternatives.join(', ')}.`]),
     `workflow_config_path: ${scalar(config)}`,
+    ...(start === undefined ? [] : [start === '' ? `# Nothing starts yet. ${NO_START}.` : `# It starts: ${start}`]),
     ...(container === undefined && hasBuildScript
       ? ['# Runs in the build after the installation. package.json has this script.', '#build_command: npm run build']
       : []),
     '',
-    ...(container === undefined ? WORKFLOW_RUNTIME : containerRuntime(container, config)),
+    ...(container !== undefined || start !== undefined
+      ? containerRuntime(container ?? NO_FACTS, config)
+      : WORKFLOW_RUNTIME),
   ]);
 }
 

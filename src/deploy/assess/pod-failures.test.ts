@@ -51,6 +51,15 @@ it.each([
   expect(podFailure([pod])).toEqual({ reason: 'ContainerCrashed', message });
 });
 
+it('a program that ended without an error is no server, and the advice says what a platform can do', () => {
+  const state = { waiting: { reason: 'CrashLoopBackOff' } };
+  const lastState = { terminated: { exitCode: 0, reason: 'Completed' } };
+  const pod = aPod('server', REVISION, { main: [{ name: 'server', image: 'x:1', state, lastState }] });
+  expect(podFailure([pod])?.message).toMatch(
+    /^Container server exited \(Completed, exit code 0\)\. Its program ended without an error.* \(setting builds\.agentServer\)\.$/,
+  );
+});
+
 it.each([
   [{}, 'Read its log.'],
   [{ 'davit.dev/task': 'clean' }, 'Read its log, and deploy a corrected revision.'],

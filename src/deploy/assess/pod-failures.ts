@@ -158,7 +158,8 @@ function crashTrouble(container: Container): Trouble | undefined {
   if (container.name === DATABASE && /no space left on device/i.test(ended.message ?? ''))
     return { reason: 'VolumeFull', message: `${containerEnded(container.name)}: ${words}. ${VOLUME_FULL}` };
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-  const advice = adviceOnEnd(container, ended.reason, words);
+  const isDone = ended.exitCode === 0 && isRole(container.name);
+  const advice = isDone ? NOTHING_SERVES : adviceOnEnd(container, ended.reason, words);
   return {
     reason: 'ContainerCrashed',
     message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}${container.unsettled ? ' It is running again; Davit waits to see whether it stays up.' : ''}`,
@@ -185,6 +186,10 @@ const MEMORY_FIELDS: Readonly<Record<string, string>> = {
   [DATABASE]: 'db_memory_limit_mb',
   redis: 'redis_memory_mb',
 };
+
+/** What helps where a program ended without an error: it is no server. */
+const NOTHING_SERVES =
+  'Its program ended without an error, and a deployment needs one that keeps running. Name it as command in source_config.runtime, or as CMD of the image. For graphs of a langgraph.json the platform can add a server (setting builds.agentServer).';
 
 /** What helps where PostgreSQL has ended for want of room. */
 export const VOLUME_FULL =

@@ -397,7 +397,7 @@ describe('the subjects of src', () => {
     const loaded = loadedWith('main/plan.ts', true);
     const others = [...loaded].filter(
       (one) =>
-        !/^(build\/planner\/|main\/termination-message\.ts$|node:(fs|path|util)$|zod$|kinds\/(name-patterns|primitives|registry-images|source-files)\.ts$|runtime\/json-(error|value)\.ts$)/.test(
+        !/^(build\/planner\/|main\/termination-message\.ts$|node:(fs|path|util)$|zod$|kinds\/(name-patterns|plain-folders|primitives|registry-images|source-files)\.ts$|runtime\/json-(error|value)\.ts$)/.test(
           one,
         ),
     );
