@@ -55,6 +55,9 @@ export function aManifest(metadata: KubeObject['metadata'], spec: object = {}): 
   };
 }
 
+/** Of a record's sourceConfig, and of a payload's: without stores a deployment is a third of the objects. */
+export const NO_STORES = { runtime: { database: 'none', redis: 'none' } } as const;
+
 /** A body of POST /v2/deployments. */
 export function aPayload(name: string, more: object = {}): object {
   return {

@@ -1,7 +1,7 @@
 // Changes over HTTP before a real API server and controller: PATCH, revisions, rollback, many at once.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { aPayload } from '../../support/builders.ts';
+import { aPayload, NO_STORES } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Answer, type Attached, attach, eventually } from '../../support/running-davit.ts';
 
@@ -18,7 +18,7 @@ async function created(name: string, more: object = {}): Promise<string> {
     tenant,
     'POST',
     '/v2/deployments',
-    aPayload(name, { ...image('1'), ...more }),
+    aPayload(name, { ...image('1'), source_config: NO_STORES, ...more }),
   );
   expect([status, body.detail]).toEqual([201, undefined]);
   return body.id;

@@ -1,7 +1,7 @@
 // The facade before a real API server: whose rights count, whose words come through, and what is left behind.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { aPayload } from '../../support/builders.ts';
+import { aPayload, NO_STORES } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
@@ -55,7 +55,7 @@ describe('rights', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      aPayload('looked-at', { secrets: [{ name: 'KEY', value: 'v' }] }),
+      aPayload('looked-at', { source_config: NO_STORES, secrets: [{ name: 'KEY', value: 'v' }] }),
     );
     await eventually(async () =>
       expect((await davit.call(viewer, 'GET', `/v2/deployments/${body.id}`)).body).toMatchObject({
@@ -81,13 +81,18 @@ describe('rights', () => {
       editor,
       'POST',
       '/v2/deployments',
-      aPayload('edited', { secrets: [{ name: 'KEY', value: 'v' }] }),
+      aPayload('edited', { source_config: NO_STORES, secrets: [{ name: 'KEY', value: 'v' }] }),
     );
     expect([status, body.secrets]).toEqual([201, [{ name: 'KEY', value: 'v' }]]);
   });
 
   it("an editor may read the logs of a deployment's pods, a viewer may not", async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('logged'));
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('logged', { source_config: NO_STORES }),
+    );
     const logs = `/v1/projects/${body.id}/deploy_logs`;
     // The pods of a stand-in node have no logs, and the API server says so only to whoever may read them.
     const { status } = await davit.call(await caller('log-editor', 'davit-editor'), 'POST', logs, {});
@@ -96,7 +101,12 @@ describe('rights', () => {
   });
 
   it("a viewer reads a deployment's events, an editor its pods too", async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('reported'));
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('reported', { source_config: NO_STORES }),
+    );
     const path = `/v2/deployments/${body.id}/events`;
     const viewer = await caller('event-viewer', 'davit-viewer');
     const events = await eventually(async () => {
@@ -175,7 +185,12 @@ describe('rights', () => {
   });
 
   it("another tenant is a 403, another tenant's deployment a 404", async () => {
-    const { body } = await davit.call(other, 'POST', '/v2/deployments', aPayload('theirs'));
+    const { body } = await davit.call(
+      other,
+      'POST',
+      '/v2/deployments',
+      aPayload('theirs', { source_config: NO_STORES }),
+    );
     const spying = { ...tenant, id: other.id };
     expect((await davit.call(spying, 'GET', `/v2/deployments/${body.id}`)).body.detail).toContain(
       'X-Tenant-Id does not name a tenant that you may use',
@@ -273,7 +288,12 @@ describe("the API server's validation", () => {
   });
 
   it('times are RFC 3339, and the announced revision id is the one that is created', async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('named'));
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('named', { source_config: NO_STORES }),
+    );
     expect([body.created_at, body.updated_at]).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       body.created_at,
@@ -319,7 +339,12 @@ it('/api-host answers in the words of the creation, and keeps what is sent back 
 
 describe('deletion', () => {
   it('includes the tracing project on request', async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('untraced'));
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('untraced', { source_config: NO_STORES }),
+    );
     await eventually(async () => void (await davit.kubectl(['get', 'trp', 'untraced', '-n', tenant.namespace])));
     expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${body.id}?delete_tracing_project=true`)).status).toBe(
       204,

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { FIELD_MANAGER } from '../../../src/kinds/meta.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
-import { aManifest, aPayload } from '../../support/builders.ts';
+import { aManifest, aPayload, NO_STORES } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
@@ -225,7 +225,10 @@ describe('missing and conflicting objects are conditions that resolve automatica
   it('a missing Secret, then a missing key', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],
-      record('needs-secret', { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] }),
+      record('needs-secret', {
+        sourceConfig: NO_STORES,
+        secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }],
+      }),
     );
     await eventually(async () =>
       expect(await condition('needs-secret', 'ReferencesResolved')).toMatchObject({
@@ -248,7 +251,7 @@ describe('missing and conflicting objects are conditions that resolve automatica
   it('an image that cannot be pulled, and a corrected one', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],
-      record('no-image', { sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } }),
+      record('no-image', { sourceConfig: NO_STORES, sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } }),
     );
     await eventually(async () =>
       expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({
@@ -257,14 +260,17 @@ describe('missing and conflicting objects are conditions that resolve automatica
         message: expect.stringContaining('registry.example/missing:1'),
       }),
     );
-    await davit.kubectl(['apply', '-f', '-'], record('no-image'));
+    await davit.kubectl(['apply', '-f', '-'], record('no-image', { sourceConfig: NO_STORES }));
     await untilReady('no-image');
   });
 
   it('a volume that the kubelet cannot mount, with its message', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],
-      record('unmounted', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
+      record('unmounted', {
+        sourceConfig: NO_STORES,
+        sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' },
+      }),
     );
     const uid = await eventually(async () => {
       const selected = 'davit.dev/deployment=unmounted,davit.dev/component=server';
@@ -298,13 +304,13 @@ describe('missing and conflicting objects are conditions that resolve automatica
         message: expect.stringContaining('configmap "settings" not found'),
       }),
     );
-    await davit.kubectl(['apply', '-f', '-'], record('unmounted'));
+    await davit.kubectl(['apply', '-f', '-'], record('unmounted', { sourceConfig: NO_STORES }));
     await untilReady('unmounted');
   });
 
   it("a foreign object with a child's name is not changed", async () => {
     await davit.kubectl(['create', 'service', 'clusterip', 'taken', '--tcp=1234', '-n', tenant.namespace]);
-    await davit.kubectl(['apply', '-f', '-'], record('taken'));
+    await davit.kubectl(['apply', '-f', '-'], record('taken', { sourceConfig: NO_STORES }));
     await eventually(async () =>
       expect(await condition('taken', 'Stalled')).toMatchObject({
         status: 'True',
@@ -488,7 +494,7 @@ describe('deletion', () => {
   it('the deletion of a namespace deletes its records', async () => {
     const doomed = await davit.tenant('doomed');
     await davit.kubectl(['apply', '-f', '-'], {
-      ...record('inside'),
+      ...record('inside', { sourceConfig: NO_STORES }),
       metadata: { name: 'inside', namespace: doomed.namespace },
     });
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/inside', '-n', doomed.namespace, '--timeout=180s']);
