@@ -228,9 +228,9 @@ it.each([
   ['a number is too large', ['scale', 'door', 'server=1000'], 2, /must be at most 100\./],
   [
     'there is no such deployment',
-    ['status', 'doo'],
+    ['status', 'kep'],
     1,
-    /There is no deployment doo in namespace cli-doors\. Did you mean door\?/,
+    /There is no deployment kep in namespace cli-doors\. Did you mean kept\?/,
   ],
   ['there is no such command', ['fly', 'door'], 2, /Unknown command "fly"\./],
   ['a name is missing', ['wait'], 2, /Which deployment\?/],
