@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
+import type { SourceConfig } from '../../kinds/app-deployment.ts';
 import type { Container, ResourceSpec } from '../../kinds/resource-spec.ts';
 import { Settings } from '../../kinds/settings.ts';
-import { type Excess, limitViolations, missingExternal } from './limits.ts';
+import { type Excess, limitViolations, missingExternal, placementBreaches } from './limits.ts';
 import { resolve } from './resolve.ts';
 
 const LIMITS = { cpu: 2, memoryMb: 1024, scale: 4, storageGi: 5 };
@@ -138,4 +139,19 @@ describe('named workers', () => {
     const found = limitViolations(of(worker), limits, before && of(before));
     expect(found.map(({ worker: name, field, most }) => `${name}.${field} ${most}`)).toEqual(want);
   });
+});
+
+it('a list of placement that was narrowed leaves alone what a record has, and counts what its sidecars ask for', () => {
+  const placement = { nodeSelector: { pool: 'gpu' }, tolerations: [{ key: 'dedicated' }], runtimeClassName: 'gvisor' };
+  const had = { runtime: { server: { placement } } };
+  const settings = Settings.parse({ limits: { resources: { 'nvidia.com/gpu': 1 } } });
+  const asked = (more: object): SourceConfig => ({ runtime: { server: { placement: { ...placement, ...more } } } });
+  const fields = (config: SourceConfig): string[] =>
+    Array.from(placementBreaches(config, settings, had), ({ at }) => at.slice(4).join('.'));
+  expect(fields(had)).toEqual([]);
+  expect(fields(asked({ nodeSelector: { pool: 'big' } }))).toEqual(['nodeSelector.pool']);
+  const gpu = { resources: { 'nvidia.com/gpu': 1 } };
+  expect(fields(asked(gpu))).toEqual([]);
+  const sidecars = [{ name: 'eye', image: 'eye:1', resources: { limits: { 'nvidia.com/gpu': 1 } } }];
+  expect(fields({ ...asked(gpu), resourceSpec: { sidecars } })).toEqual(['resources.nvidia.com/gpu']);
 });
