@@ -56,6 +56,7 @@ withPods('a deployment that serves', () => {
     await shop.ready('shop');
     await stop();
     expect(failures).toEqual([]);
+    await davit.kubectl(['delete', 'appd', 'shop', '-n', tenant.namespace, '--timeout=180s']);
   });
 });
 
