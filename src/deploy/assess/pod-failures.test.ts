@@ -341,6 +341,10 @@ it('a node that has stopped reporting keeps the pod of a StatefulSet: what relea
   const pod = aPod('scheduler', REVISION, { conditions });
   const [owner] = pod.metadata.ownerReferences ?? [];
   const metadata = { ...pod.metadata, ownerReferences: [{ ...owner, kind: 'StatefulSet' }] } as Pod['metadata'];
+  // Kubernetes deletes it five minutes later, and it stays.
+  const deleted = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } as Pod['metadata'];
+  const spec = { nodeName: 'n1' };
+  expect(podFailure([{ ...pod, metadata: deleted, spec }])).toEqual(podFailure([{ ...pod, metadata, spec }]));
   expect(podFailure([{ ...pod, metadata, spec: { nodeName: 'n1' } }])).toEqual({
     reason: 'NodeNotReady',
     message:

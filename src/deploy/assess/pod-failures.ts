@@ -72,8 +72,10 @@ export function writersAmong(pods: readonly Pod[]): readonly Pod[] {
 export function podFailure(pods: readonly Pod[]): Trouble | undefined {
   const alive = living(pods);
   const containers = containersOf(alive);
+  // Five minutes after its node was lost, Kubernetes deletes a pod, which stays: no other one takes its place.
+  const kept = pods.filter((pod) => pod.metadata.deletionTimestamp !== undefined && isReplacedAfterItsEnd(pod));
   return (
-    firstTrouble(alive, nodeTrouble) ??
+    firstTrouble([...alive, ...kept], nodeTrouble) ??
     firstTrouble(containers, pullTrouble) ??
     firstTrouble(containers, configTrouble) ??
     firstTrouble(containers, crashTrouble) ??
