@@ -243,6 +243,19 @@ export default defineConfig({
       },
       {
         test: {
+          // Not part of `npm test`: kube-router is compiled for it, and nodes are lost for minutes.
+          name: 'nodes',
+          include: ['test/suites/nodes/*.test.ts'],
+          globalSetup: [PREPARE],
+          expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
           // Not part of `npm test`: CloudNativePG is compiled for it, and databases fail over.
           name: 'cloudnative-pg',
           include: ['test/suites/cloudnative-pg/*.test.ts'],

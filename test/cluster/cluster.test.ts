@@ -10,7 +10,7 @@ import { until } from './api-client.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { writeImage, writeLayer } from './images/oci.ts';
 import { realPods } from './machine.ts';
-import { networkOf, slots } from './node-network.ts';
+import { networksOf, slots } from './node-network.ts';
 import { cgroupFolders, runVariable } from './run-folder.ts';
 import { prepareSandboxImage, sandboxImage } from './sandbox-image.ts';
 import { kubernetesRelease } from './tools.ts';
@@ -341,7 +341,7 @@ describe.runIf(real)('real pods', () => {
 
   it('leave nothing when their cluster is stopped', async () => {
     const { runDir, server } = cluster;
-    const slot = slots.find((number) => server.includes(`//${networkOf(number).hostAddress}:`));
+    const slot = slots.find((number) => server.includes(`//${networksOf([number])[0].hostAddress}:`));
     expect(slot).toBeDefined();
     await cluster.stop();
     expect(await leftOvers(runDir)).toEqual([]);

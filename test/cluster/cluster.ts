@@ -5,21 +5,22 @@
 //   await cluster.stop();
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ApiClient, connectApi } from './api-client.ts';
+import { type ApiClient, connectApi, until } from './api-client.ts';
 import { startControlPlane, writeKubeconfig } from './control-plane.ts';
 import type { ControlProcesses } from './control-processes.ts';
 import { forkKeeper, type Keeper, type ProcessSpec } from './keeper-client.ts';
-import { type RealPods, realPods } from './machine.ts';
+import { ensureProgram, type RealPods, realPods } from './machine.ts';
 import {
   type LoadedImage,
   type NodeGround,
   type NodeImage,
-  nodeName,
+  type NodeOptions,
   prepareNode,
   type TrustedRegistry,
 } from './node.ts';
-import { freeSlots, type NodeNetwork, networkOf } from './node-network.ts';
+import { freeSlots, linkSwitch, type NodeNetwork, networksOf, nodeName, type Switch, setLink } from './node-network.ts';
 import type { Progress } from './prepared.ts';
 import { startProvisioner } from './provisioner.ts';
 import { makeRun, removeDeadRuns } from './run-folder.ts';
@@ -50,6 +51,10 @@ export interface ClusterOptions {
    * compiled when it is first asked for.
    */
   readonly userNamespaces?: boolean;
+  /** Of real pods; 1 by default. With more, volumes of class `standard` are on the node of their first pod, and those of class `shared` on all. */
+  readonly nodes?: number;
+  /** Whether NetworkPolicies are enforced; without, they are stored. It takes kube-router, which is compiled when it is first asked for. */
+  readonly networkPolicies?: boolean;
   /** More flags of kube-apiserver, for tests that need a feature or a limit. */
   readonly apiServerArgs?: readonly string[];
   readonly progress?: Progress;
@@ -95,6 +100,10 @@ export interface Cluster {
   trustRegistry(registry: TrustedRegistry): Promise<void>;
   /** Ends the node's container runtime and starts it again; containers go on without it. */
   restartRuntime(): Promise<void>;
+  /** Ends everything on a node, as a loss of power does. Not for the first one, by which this machine reaches Services. */
+  loseNode(name: string): Promise<void>;
+  /** Takes a node off the network, or puts it back. */
+  setNodeLink(name: string, state: 'up' | 'down'): Promise<void>;
   /** The machine's address as pods reach it, and the machine the cluster. */
   readonly hostAddress: string;
   /** A process on this machine that belongs to the cluster: it ends with it, however that ends. */
@@ -108,8 +117,15 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const found = await machineFor(options.pods ?? 'auto', progress);
   const real = found !== undefined;
   const userNamespaces = real && (options.userNamespaces ?? false);
+  const networkPolicies = real && (options.networkPolicies ?? false);
+  if (networkPolicies) await ensureProgram('ipset', progress);
   const tools = await ensureTools(
-    ['kubernetes', ...(real ? (['containerd'] as const) : []), ...(userNamespaces ? (['runc'] as const) : [])],
+    [
+      'kubernetes',
+      ...(real ? (['containerd'] as const) : []),
+      ...(userNamespaces ? (['runc'] as const) : []),
+      ...(networkPolicies ? (['kube-router'] as const) : []),
+    ],
     progress,
   );
   const machine = found && (userNamespaces ? { ...found, runc: toolPath(tools, 'runc', 'runc') } : found);
@@ -123,10 +139,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     process.stderr.write(`cluster: ${message}\n`);
   });
   try {
-    const network = real ? await claimNetwork(keeper) : undefined;
-    const ground = machine && network && (await prepareNode({ runFolder, keeper, tools, machine, network, progress }));
+    const networks: readonly NodeNetwork[] = real ? await claimNetworks(keeper, options.nodes ?? 1) : [];
+    const [network] = networks;
+    const nodes = machine
+      ? await prepareNodes(networks, { runFolder, keeper, tools, machine, networkPolicies, progress })
+      : undefined;
     // Beside the control plane: importing images takes the disk, starting servers the processor.
-    const runtime = ground && startRuntime(ground, options.images, progress);
+    const runtime = nodes && startRuntime(nodes.grounds, options.images, progress);
     // Awaited further down; until then a failure must not count as unhandled.
     runtime?.catch(() => undefined);
     const adminToken = randomBytes(24).toString('base64url');
@@ -147,11 +166,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       await startProvisioner(
         controlPlane.masters,
         join(runFolder, 'volumes'),
-        real ? nodeName : standInNode,
+        real ? networks.map(({ node }) => node) : [standInNode],
         ended.signal,
       );
-      const nodeJoined = ground
-        ? Promise.resolve(runtime).then(() => ground.join(controlPlane))
+      const nodeJoined = nodes
+        ? Promise.resolve(runtime).then(() => Promise.all(nodes.grounds.map((ground) => ground.join(controlPlane))))
         : startStandIn(controlPlane.masters, ended.signal);
       await Promise.all([controlPlane.controllers, nodeJoined]);
       progress(real ? 'node: ready for pods' : 'node: the stand-in sets the status of pods, none of them runs');
@@ -179,6 +198,17 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       });
     }
 
+    function grounds(): readonly NodeGround[] {
+      if (nodes === undefined) throw new Error('no pods run here: this cluster has the stand-in');
+      return nodes.grounds;
+    }
+
+    function networkOf(name: string): NodeNetwork {
+      const found = networks.find(({ node }) => node === name);
+      if (found === undefined) throw new Error(`no node ${name}: ${networks.map(({ node }) => node).join(', ')}`);
+      return found;
+    }
+
     return {
       server,
       ca,
@@ -203,16 +233,23 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         return answer.status.token;
       },
       async loadImage(archive, name) {
-        if (ground === undefined) throw new Error(`no node that could run ${name}: this cluster has the stand-in`);
-        return ground.loadImage(archive, name);
+        const [loaded] = await Promise.all(grounds().map((ground) => ground.loadImage(archive, name)));
+        if (loaded === undefined) throw new Error(`no node that could run ${name}`);
+        return loaded;
       },
       async trustRegistry(registry) {
-        if (ground === undefined) throw new Error('no node that could pull: this cluster has the stand-in');
-        await ground.trustRegistry(registry);
+        await Promise.all(grounds().map((ground) => ground.trustRegistry(registry)));
       },
       async restartRuntime() {
-        if (ground === undefined) throw new Error('no container runtime: this cluster has the stand-in');
-        await ground.restartRuntime();
+        await Promise.all(grounds().map((ground) => ground.restartRuntime()));
+      },
+      async loseNode(name) {
+        if (name === nodeName) throw new Error(`${name} is how this machine reaches Services: lose another one`);
+        await grounds()[networks.indexOf(networkOf(name))]?.lose();
+      },
+      async setNodeLink(name, state) {
+        if (nodes?.hub === undefined) throw new Error('a cluster with one node has no switch');
+        await setLink(networkOf(name), nodes.hub, state);
       },
       hostAddress: network?.hostAddress ?? '127.0.0.1',
       async startProcess(spec) {
@@ -253,14 +290,56 @@ function isPodsWanted(text: string | undefined): text is PodsWanted {
   return text === 'on' || text === 'off' || text === 'auto';
 }
 
-async function claimNetwork(keeper: Keeper): Promise<NodeNetwork> {
-  const slot = await keeper.claim(await freeSlots());
-  if (slot === undefined) throw new Error('no addresses left for one more cluster with real pods on this machine');
-  return networkOf(slot);
+async function claimNetworks(keeper: Keeper, count: number): Promise<readonly [NodeNetwork, ...NodeNetwork[]]> {
+  const free = await freeSlots();
+  const taken: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const slot = await keeper.claim(free.filter((one) => !taken.includes(one)));
+    if (slot === undefined) throw new Error('no addresses left for one more cluster with real pods on this machine');
+    taken.push(slot);
+  }
+  return networksOf(taken);
 }
 
-async function startRuntime(ground: NodeGround, images: ClusterOptions['images'], progress: Progress): Promise<void> {
-  await ground.startRuntime((await images) ?? []);
+interface Nodes {
+  readonly grounds: readonly NodeGround[];
+  readonly hub: Switch | undefined;
+}
+
+/** The first is linked before the others, which are reached beside it. */
+async function prepareNodes(
+  networks: readonly NodeNetwork[],
+  options: Omit<NodeOptions, 'network' | 'hub'>,
+): Promise<Nodes> {
+  const [first, ...others] = networks;
+  if (first === undefined) throw new Error('a cluster with real pods has a node');
+  const hub = others.length > 0 ? await startSwitch(first, options.keeper) : undefined;
+  const ground = await prepareNode({ ...options, network: first, hub });
+  const further = await Promise.all(others.map((network) => prepareNode({ ...options, network, hub })));
+  return { grounds: [ground, ...further], hub };
+}
+
+async function startSwitch(network: NodeNetwork, keeper: Keeper): Promise<Switch> {
+  const args = ['--pdeathsig', 'KILL', 'unshare', '--net', 'sleep', '2147483647'];
+  const hub = await keeper.start({ name: 'switch', command: 'setpriv', args });
+  const own = await readlink('/proc/self/ns/net');
+  await keeper.whileAlive(
+    'switch',
+    until('the namespace of the switch', async () => {
+      if ((await readlink(`/proc/${hub.pid}/ns/net`)) === own) throw new Error('not yet its own');
+    }),
+  );
+  await linkSwitch(network, hub);
+  return hub;
+}
+
+async function startRuntime(
+  grounds: readonly NodeGround[],
+  images: ClusterOptions['images'],
+  progress: Progress,
+): Promise<void> {
+  const wanted = (await images) ?? [];
+  await Promise.all(grounds.map((ground) => ground.startRuntime(wanted)));
   progress('node: the container runtime is ready');
 }
 

@@ -33,7 +33,7 @@ export type FromKeeper =
 const [runFolder = ''] = process.argv.slice(2);
 const children = new Map<string, ChildProcess>();
 const holders = new Set<string>();
-let cgroup: string | undefined;
+const cgroups: string[] = [];
 let ending = false;
 /** A holder that has not ended by then is stopped, or stuck, and is ended itself: the servers that its node speaks to must not stay behind. */
 const HOLDER_PATIENCE_MS = 10_000;
@@ -51,7 +51,8 @@ async function claimFirst(slots: readonly number[]): Promise<number | null> {
   for (const slot of slots) {
     const isOurs = await claim(slot);
     if (!isOurs) continue;
-    cgroup = `davit-${slot}`;
+    const cgroup = `davit-${slot}`;
+    cgroups.push(cgroup);
     // A keeper that was killed itself could not remove its own.
     await removeCgroups(cgroup);
     return slot;
@@ -106,7 +107,7 @@ async function end(keepLogs: boolean): Promise<never> {
   const patience = setTimeout(() => process.exit(1), 30_000);
   await Promise.all([...holders].map(kill));
   await Promise.all([...children.keys()].map(kill));
-  if (cgroup !== undefined) await removeCgroups(cgroup);
+  await Promise.all(cgroups.map(removeCgroups));
   await removeRun(runFolder, keepLogs);
   clearTimeout(patience);
   process.exit(0);

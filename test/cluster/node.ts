@@ -14,14 +14,12 @@ import { type ControlPlane, writeKubeconfig } from './control-plane.ts';
 import { cacheRoot } from './images/cache.ts';
 import type { Keeper } from './keeper-client.ts';
 import { cgroupControllers, type RealPods } from './machine.ts';
-import { linkNode, type NodeNetwork } from './node-network.ts';
+import { linkNode, type NodeNetwork, nodeName, type Switch } from './node-network.ts';
 import { cgroupFolders } from './run-folder.ts';
 import { prepareSandboxImage, sandboxImage } from './sandbox-image.ts';
 import { type Tools, toolPath } from './tools.ts';
 
 const run = promisify(execFile);
-
-export const nodeName = 'davit-node';
 
 export interface NodeImage {
   /** With its tag, as pods name it. */
@@ -54,6 +52,10 @@ export interface NodeOptions {
   readonly tools: Tools;
   readonly machine: Extract<RealPods, { ok: true }>;
   readonly network: NodeNetwork;
+  /** What it is linked to, if not to this machine alone. */
+  readonly hub?: Switch | undefined;
+  /** Whether NetworkPolicies are enforced, by kube-router. */
+  readonly networkPolicies: boolean;
   readonly progress: (line: string) => void;
 }
 
@@ -67,6 +69,8 @@ export interface NodeGround {
   restartRuntime(): Promise<void>;
   /** Joins the cluster; resolves when the node is Ready. */
   join(controlPlane: ControlPlane): Promise<void>;
+  /** Ends everything on it, as a loss of power does. */
+  lose(): Promise<void>;
 }
 
 const socket = '/run/containerd/containerd.sock';
@@ -92,7 +96,8 @@ const kernelSettings = {
 
 export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
   const { runFolder, keeper, tools, machine, network, progress } = options;
-  const folder = join(runFolder, 'node');
+  const own = network.node.replace(nodeName, '');
+  const folder = join(runFolder, `node${own}`);
   const store = join(cacheRoot(), 'nodes', String(network.slot), 'containerd');
   const cgroup = `davit-${network.slot}`;
   const namespace = await holdNamespaces(options, folder);
@@ -105,11 +110,17 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     '--pid',
     ...command,
   ];
-  await Promise.all([linkNode(network, namespace, inside), makeCgroups(cgroup), mkdir(store, { recursive: true })]);
+  await Promise.all([
+    linkNode(network, namespace, inside, options.hub),
+    makeCgroups(cgroup),
+    mkdir(store, { recursive: true }),
+  ]);
+  const started = new Set<string>();
 
   async function startInside(name: string, ...command: string[]): Promise<void> {
     const [program = '', ...args] = inside(command);
-    await keeper.start({ name, command: program, args });
+    started.add(`${name}${own}`);
+    await keeper.start({ name: `${name}${own}`, command: program, args });
   }
 
   const program = (name: string): string => toolPath(tools, 'containerd', name);
@@ -131,14 +142,14 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
       exec ${quoted(program('containerd'))} --config ${quoted(configuration)}`;
     await startInside('containerd', 'sh', '-c', script);
     await keeper.whileAlive(
-      'containerd',
+      `containerd${own}`,
       until('containerd', () => ctr('version')),
     );
   }
 
   /** Ends it inside; a signal from here would reach only the nsenter that waits for it. */
   async function stopContainerd(): Promise<void> {
-    const ended = keeper.expectEnd('containerd');
+    const ended = keeper.expectEnd(`containerd${own}`);
     const [command = '', ...args] = inside(['sh', '-c', `kill -TERM $(cat ${quoted(pidFile)})`]);
     await run(command, args);
     await ended;
@@ -216,16 +227,23 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
         startKubelet(options, folder, cgroup, controlPlane, startInside),
       ]);
       await keeper.whileAlive(
-        'kubelet',
+        `kubelet${own}`,
         until('the node to be Ready', async () => {
           const node = await controlPlane.masters.call<{ status: { conditions: { type: string; status: string }[] } }>(
             'GET',
-            `/api/v1/nodes/${nodeName}`,
+            `/api/v1/nodes/${network.node}`,
           );
           if (!node.status.conditions.some((c) => c.type === 'Ready' && c.status === 'True'))
             throw new Error('not Ready');
         }),
       );
+      // It looks for its Node when it starts.
+      if (options.networkPolicies) await startPolicies(options, folder, controlPlane, startInside);
+    },
+    async lose() {
+      const ended = [...started].map((name) => keeper.expectEnd(name));
+      await keeper.stop(`node${own}`);
+      await Promise.all(ended);
     },
   };
 }
@@ -251,7 +269,8 @@ async function writeKubeletStart(folder: string): Promise<readonly string[]> {
 }
 
 /** The PID, as this machine sees it, of the first process in the node's namespaces. */
-async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string): Promise<number> {
+async function holdNamespaces({ runFolder, keeper, network }: NodeOptions, folder: string): Promise<number> {
+  const name = network.node.replace(nodeName, 'node');
   await mkdir(folder, { recursive: true });
   const lines = ['set -e'];
   for (const [path, name] of Object.entries(ownFolders)) {
@@ -263,7 +282,7 @@ async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string
   const ready = join(folder, 'namespaces-ready');
   lines.push(`: > ${quoted(ready)}`, 'exec sleep 2147483647');
   const { pid } = await keeper.start({
-    name: 'node',
+    name,
     // Should the keeper itself be killed, the kernel ends the holder, and the holder's end its namespaces.
     command: 'setpriv',
     args: [
@@ -284,7 +303,7 @@ async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string
     holdsNamespace: true,
   });
   await keeper.whileAlive(
-    'node',
+    name,
     until("the node's namespaces", () => stat(ready)),
   );
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -493,13 +512,13 @@ async function startKubelet(
   startInside: StartInside,
 ): Promise<void> {
   const path = (name: string): string => join(folder, name);
-  const serving = authority.serving(`system:node:${nodeName}`, [network.nodeAddress]);
+  const serving = authority.serving(`system:node:${network.node}`, [network.nodeAddress]);
   await Promise.all([
     writeFile(path('kubelet.crt'), serving.certificate),
     writeFile(path('kubelet.key'), serving.key, { mode: 0o600 }),
     writeFile(path('resolv.conf'), `nameserver ${network.nodeAddress}\n`),
     writeKubeconfig(path('kubelet.kubeconfig'), server, ca, {
-      certificate: authority.client(`system:node:${nodeName}`, ['system:nodes']),
+      certificate: authority.client(`system:node:${network.node}`, ['system:nodes']),
     }),
     writeFile(
       path('kubelet.json'),
@@ -552,7 +571,7 @@ async function startKubelet(
     toolPath(tools, 'kubernetes', 'kubelet'),
     `--config=${path('kubelet.json')}`,
     `--kubeconfig=${path('kubelet.kubeconfig')}`,
-    `--hostname-override=${nodeName}`,
+    `--hostname-override=${network.node}`,
     `--node-ip=${network.nodeAddress}`,
   );
 }
@@ -574,8 +593,8 @@ async function startProxy(
       kind: 'KubeProxyConfiguration',
       mode: 'nftables',
       clientConnection: { kubeconfig },
-      hostnameOverride: nodeName,
-      clusterCIDR: network.podCidr,
+      hostnameOverride: network.node,
+      clusterCIDR: network.podsCidr,
       detectLocalMode: 'ClusterCIDR',
       // A second between changes is for clusters with thousands of Services.
       nftables: { minSyncPeriod: '100ms', syncPeriod: '30s' },
@@ -584,6 +603,46 @@ async function startProxy(
     }),
   );
   await startInside('kube-proxy', toolPath(tools, 'kubernetes', 'kube-proxy'), `--config=${file}`);
+}
+
+/** Its network policy controller alone: routes and Services are there already. It needs iptables and ipset, and the kernel's sets. */
+async function startPolicies(
+  { tools, network }: NodeOptions,
+  folder: string,
+  { server, ca, authority, masters }: ControlPlane,
+  startInside: StartInside,
+): Promise<void> {
+  const name = 'system:network-policies';
+  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+    metadata: { name },
+    rules: [
+      {
+        apiGroups: ['', 'networking.k8s.io', 'discovery.k8s.io'],
+        resources: ['namespaces', 'pods', 'services', 'nodes', 'endpoints', 'endpointslices', 'networkpolicies'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ],
+  });
+  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+  });
+  const kubeconfig = await writeKubeconfig(join(folder, 'kube-router.kubeconfig'), server, ca, {
+    certificate: authority.client(name, []),
+  });
+  await startInside(
+    'kube-router',
+    toolPath(tools, 'kube-router', 'kube-router'),
+    '--run-firewall=true',
+    '--run-router=false',
+    '--run-service-proxy=false',
+    '--run-loadbalancer=false',
+    `--kubeconfig=${kubeconfig}`,
+    `--hostname-override=${network.node}`,
+    `--service-cluster-ip-range=${network.serviceCidr}`,
+    '--health-port=0',
+  );
 }
 
 /** On the node, not in a pod: there is no image of it, and names work before the first pod runs. */

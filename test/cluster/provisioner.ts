@@ -1,11 +1,16 @@
 // Volumes for PersistentVolumeClaims: a folder of the run for each, offered as a hostPath volume of the node. Also in
-// clusters without real pods, where nothing is written into them but claims bind all the same.
+// clusters without real pods, where nothing is written into them but claims bind all the same. With several nodes, a
+// volume of class `standard` belongs to the node of its first pod, as a disk of the node does, and one of class `shared`
+// goes with its pods, as a disk of the network does.
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ApiClient, ApiError, type ApiObject, patient } from './api-client.ts';
 
 const provisioner = 'davit.dev/host-path';
 const storageClass = 'standard';
+const sharedClass = 'shared';
+/** Written by the scheduler. */
+const selectedNode = 'volume.kubernetes.io/selected-node';
 const provisionedBy = 'pv.kubernetes.io/provisioned-by';
 const mergePatch = 'application/merge-patch+json';
 
@@ -27,9 +32,11 @@ interface Volume extends ApiObject {
 export async function startProvisioner(
   masters: ApiClient,
   folder: string,
-  node: string,
+  nodes: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
+  const [first = '', ...others] = nodes;
+  const isAlone = others.length === 0;
   // No event would call a second time for what was lost while the server was away.
   const api = patient(masters);
   await mkdir(folder, { recursive: true });
@@ -37,13 +44,25 @@ export async function startProvisioner(
     metadata: { name: storageClass, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
     provisioner,
     reclaimPolicy: 'Delete',
-    volumeBindingMode: 'Immediate',
+    volumeBindingMode: isAlone ? 'Immediate' : 'WaitForFirstConsumer',
     allowVolumeExpansion: true,
   });
+  if (!isAlone)
+    await api.ensure('/apis/storage.k8s.io/v1/storageclasses', {
+      metadata: { name: sharedClass },
+      provisioner,
+      reclaimPolicy: 'Delete',
+      volumeBindingMode: 'Immediate',
+      allowVolumeExpansion: true,
+    });
   void api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
-    if (gone || claim.spec.storageClassName !== storageClass) return;
-    if (claim.spec.volumeName === undefined) quietly(provision(api, folder, node, claim));
-    else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
+    const { storageClassName, volumeName } = claim.spec;
+    if (gone || (storageClassName !== storageClass && storageClassName !== sharedClass)) return;
+    const node =
+      storageClassName === sharedClass ? undefined : isAlone ? first : claim.metadata.annotations?.[selectedNode];
+    if (volumeName === undefined) {
+      if (node !== undefined || storageClassName === sharedClass) quietly(provision(api, folder, node, claim));
+    } else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
   });
   void api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
     if (gone || volume.metadata.annotations?.[provisionedBy] !== provisioner) return;
@@ -59,7 +78,8 @@ function quietly(work: Promise<void>): void {
   });
 }
 
-async function provision(api: ApiClient, folder: string, node: string, claim: Claim): Promise<void> {
+/** `node`: of all, if it is not given. */
+async function provision(api: ApiClient, folder: string, node: string | undefined, claim: Claim): Promise<void> {
   const name = `pvc-${claim.metadata.uid}`;
   const path = join(folder, name);
   await mkdir(path, { recursive: true });
@@ -68,7 +88,7 @@ async function provision(api: ApiClient, folder: string, node: string, claim: Cl
   await api.ensure('/api/v1/persistentvolumes', {
     metadata: { name, annotations: { [provisionedBy]: provisioner } },
     spec: {
-      storageClassName: storageClass,
+      storageClassName: claim.spec.storageClassName,
       capacity: { storage: claim.spec.resources.requests.storage },
       accessModes: claim.spec.accessModes,
       persistentVolumeReclaimPolicy: 'Delete',
@@ -80,13 +100,15 @@ async function provision(api: ApiClient, folder: string, node: string, claim: Cl
         name: claim.metadata.name,
         uid: claim.metadata.uid,
       },
-      nodeAffinity: {
-        required: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
-          ],
+      ...(node !== undefined && {
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
+            ],
+          },
         },
-      },
+      }),
     },
   });
 }

@@ -23,6 +23,7 @@ export type ToolModule =
   | ScalingToolModule
   | 'cosign'
   | 'versitygw'
+  | 'kube-router'
   | 'cloudnative-pg'
   | 'plugin-barman-cloud';
 /**

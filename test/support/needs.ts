@@ -135,6 +135,16 @@ export const needs = {
     davitImage,
     { name: NEWER_POSTGRES, seconds: 20, pods: true, make: ensureNewerPostgres },
   ],
+  nodes: [
+    kubernetes,
+    helm,
+    ...pods,
+    { ...tool('kube-router', 120), pods: true },
+    program('ipset', 5),
+    { ...tool('versitygw', 120), pods: true },
+    baseImages,
+    davitImage,
+  ],
   'cloudnative-pg': [
     kubernetes,
     helm,

@@ -1,7 +1,7 @@
 // A cluster with real pods, a store, and Davit's controller, for tests of deployments in namespace `team`, above all of `shop`.
 
 import { expect } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { type Cluster, type ClusterOptions, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages, type Image } from '../../cluster/images/build.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
 import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
@@ -49,7 +49,13 @@ export interface Stage {
   inPod(pod: string, statement: string): Promise<string>;
   /** Ends Davit's controller and starts it again with further values. */
   restart(values: Values): Promise<void>;
+  makeTenant(namespace: string): Promise<unknown>;
   stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  readonly cluster?: Pick<ClusterOptions, 'nodes' | 'networkPolicies'>;
+  readonly values?: Values;
 }
 
 /** With a second PostgreSQL, of a newer major version; `newer` is the name of its image. The tenant has the keys of the store. */
@@ -61,7 +67,7 @@ export async function startMovingStage(): Promise<Stage & { readonly newer: stri
 }
 
 /** `further`: images that the nodes have besides. */
-export async function startStage(further: readonly Image[] = []): Promise<Stage> {
+export async function startStage(further: readonly Image[] = [], options: StageOptions = {}): Promise<Stage> {
   const stores = await ensureImages(say);
   const image = await ensureDavitImage(say);
   const tags = ['.99', '.100'] as const;
@@ -76,7 +82,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     }),
   ) as [Values, Values];
   const images = [image, tagged(stores.postgres), tagged(stores.redis), stores.sample, ...further];
-  const cluster = await startCluster({ pods: 'on', images, progress: say });
+  const cluster = await startCluster({ ...options.cluster, pods: 'on', images, progress: say });
   const store = await startStore(cluster, say);
   const values: Values = {
     'settings.images.postgres': stores.postgres.name,
@@ -84,6 +90,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     'settings.backups.image': image.name,
     'settings.backups.default.enabled': false,
     'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
+    ...options.values,
   };
   const start = (others: Values = {}): ReturnType<typeof startPlatform> =>
     startPlatform(cluster, { parts: ['controller'], progress: say, values: { ...values, ...others } });
@@ -122,6 +129,7 @@ export async function startStage(further: readonly Image[] = []): Promise<Stage>
     serves: async () => void (await says('Ready', 'True', 'Serving')),
     plugin: async (...args) => (await runPlugin(cluster, [...args, '--namespace=team'])).stdout.trim(),
     inPod: async (pod, statement) => (await kubectl('exec', pod, '--', 'psql', '-U', 'app', '-Atc', statement)).trim(),
+    makeTenant: (tenant) => platform.makeTenant(tenant),
     async restart(further) {
       await platform.stop();
       platform = await start(further);
