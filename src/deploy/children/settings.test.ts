@@ -36,6 +36,7 @@ const TEXTS = [
   'registry.example/other:9',
   'docker.io/library/postgres:17.99',
   '{name}.{namespace}',
+  'langhost==0.11.1',
   '10.0.0.0/8',
   'other.example/prefix',
   'other.example/',
@@ -63,6 +64,12 @@ const TOGETHER: Readonly<Record<string, object>> = {
     ['bucket', 'prefix', 'region', 'pathStyle', 'insecure', 'ca', 'credentialsSecret'].map((name) => [
       `backups.store.${name}`,
       { backups: { store: { endpoint: 'https://store.example', bucket: 'backups' } } },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['package', 'command'].map((name) => [
+      `builds.agentServer.${name}`,
+      { builds: { agentServer: { package: 'langhost==0.1', command: 'langhost serve' } } },
     ]),
   ),
   'address.tls': { address: { tlsSecretName: 'wildcard' } },

@@ -44,6 +44,7 @@ const NO_HEALTH = {
   health_restart: null,
 };
 const NO_WORKER = {
+  placement: null,
   command: null,
   args: null,
   port: null,
@@ -65,8 +66,8 @@ const SHOWN = {
   database: null,
   redis: null,
   ...RUNTIME,
-  server: { ...RUNTIME.server, port: null, health_path: null, ...NO_HEALTH, pre_stop: null },
-  queue: { command: null, ...NO_HEALTH, termination_grace_period_seconds: null, ...RUNTIME.queue },
+  server: { ...RUNTIME.server, placement: null, port: null, health_path: null, ...NO_HEALTH, pre_stop: null },
+  queue: { command: null, placement: null, ...NO_HEALTH, termination_grace_period_seconds: null, ...RUNTIME.queue },
   migrate: { ...RUNTIME.migrate, args: null },
   orchestrator: null,
   executor: null,

@@ -147,7 +147,7 @@ it('are said while they are under way, and the revision is not DEPLOYED before t
   const states = new Set<string | undefined>();
   for (let pass = 0; pass < 6; pass += 1) {
     await controller.reconcile();
-    seen.add(`${runs(kube).cpu} ${says(kube, 'DatabaseReady')} ${newestRevision(kube).status?.state}`);
+    seen.add(`${String(runs(kube).cpu)} ${says(kube, 'DatabaseReady')} ${newestRevision(kube).status?.state}`);
     states.add(record(kube).status?.state);
     await world(kube);
   }
