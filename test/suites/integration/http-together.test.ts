@@ -224,7 +224,9 @@ it('an invalid token and one without rights get the same answer for an existing 
   };
   for (const method of ['GET', 'POST']) {
     expect([...(await told('made-up', method))]).toEqual([expect.stringMatching(/^401 /)]);
-    expect([...(await told(rightLess, method))]).toEqual([expect.stringMatching(/^403 X-Tenant-Id does not name a tenant/)]);
+    expect([...(await told(rightLess, method))]).toEqual([
+      expect.stringMatching(/^403 X-Tenant-Id does not name a tenant/),
+    ]);
   }
 });
 
