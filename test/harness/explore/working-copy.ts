@@ -30,6 +30,8 @@ type Group = ReadonlyMap<string, Entry>;
 /** How many uids of a name are told apart, by kind. Nothing refers to the uid of a former object of another kind. */
 const INCARNATIONS: Readonly<Record<string, number>> = {
   AppDeployment: 3,
+  // The id of a revision that an operation makes follows from its uid.
+  DatastoreOperation: 3,
   ListenerWork: 2,
   PersistentVolumeClaim: 3,
   Cluster: 3,
