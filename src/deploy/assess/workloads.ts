@@ -240,7 +240,7 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
   const { name, namespace } = workload.metadata;
   return stalled(
     'RolloutPaused',
-    `The rollout of the ${role} is paused. To resume it: kubectl rollout resume deployment ${name} -n ${namespace}`,
+    `The rollout of the ${role} is paused. To resume it: kubectl rollout resume deployment ${name} -n ${namespace}.`,
   );
 }
 
