@@ -60,10 +60,25 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
   });
 }
 
-async function webhooksFor({ config: { settings } }: Context): Promise<GuardedFetch> {
-  const { makeGuardedFetch } = await import('../runtime/outbound/guarded-fetch.ts');
-  const peer = { name: 'webhook', setting: 'webhooks.hosts' };
-  return makeGuardedFetch({ hosts: settings.webhooks.hosts, peer, proxies: settings.proxy, maxBytes: 64 * 1024 });
+/** Few platforms have a Notifier, so the requests' module is loaded for the first one. */
+function webhooksFor({ config: { settings } }: Context): {
+  readonly post: GuardedFetch['fetch'];
+  close(): Promise<void>;
+} {
+  let made: Promise<GuardedFetch> | undefined;
+  async function make(): Promise<GuardedFetch> {
+    const { makeGuardedFetch } = await import('../runtime/outbound/guarded-fetch.ts');
+    const peer = { name: 'webhook', setting: 'webhooks.hosts' };
+    return makeGuardedFetch({ hosts: settings.webhooks.hosts, peer, proxies: settings.proxy, maxBytes: 64 * 1024 });
+  }
+  return {
+    async post(url, sent) {
+      made ??= make();
+      const { fetch: send } = await made;
+      return send(url, sent);
+    },
+    close: async () => (await made)?.close(),
+  };
 }
 
 // Dynamic imports: the controller does not load the HTTP server, nor the facade the makers.
@@ -72,11 +87,11 @@ async function startController(context: Context): Promise<Part> {
   const { config, log, metrics, signal } = context;
   const issuers = (await import('../tokens/oauth/issuer.ts')).issuersOf(config.settings);
   const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
-  const webhooks = await webhooksFor(context);
+  const webhooks = webhooksFor(context);
   const controller = runController({
     ...(codeHosts && { codeHosts }),
     askIssuer: issuers?.askIssuer,
-    post: webhooks.fetch,
+    post: webhooks.post,
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,

@@ -115,23 +115,30 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
   await app.close();
 }
 
+type Refusal = readonly [status: string, detail: string];
+
+/** By the codes of Node.js' errors. */
+const UNREADABLE: Readonly<Partial<Record<string, Refusal>>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 16 KiB.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+};
+const UNCLEAR_LENGTH: Refusal = [
+  '400 Bad Request',
+  'The length of the body is not clear. Send one Content-Length, or Transfer-Encoding: chunked.',
+];
+const NOT_HTTP: Refusal = ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
+
+function refusalOf(code: string): Refusal {
+  return UNREADABLE[code] ?? (/_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(code) ? UNCLEAR_LENGTH : NOT_HTTP);
+}
+
 /** Fastify does not see input that is not HTTP. The answer has the same form as others. */
 function answerUnreadable(error: { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const [status, detail] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The headers are larger than 16 KiB.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request took too long to arrive.']
-        : /_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(error.code ?? '')
-          ? [
-              '400 Bad Request',
-              'The length of the body is not clear. Send one Content-Length, or Transfer-Encoding: chunked.',
-            ]
-          : ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
+  const [status, detail] = refusalOf(error.code ?? '');
   const body = JSON.stringify({ detail });
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,

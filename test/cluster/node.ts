@@ -613,20 +613,10 @@ async function startPolicies(
   startInside: StartInside,
 ): Promise<void> {
   const name = 'system:network-policies';
-  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
-    metadata: { name },
-    rules: [
-      {
-        apiGroups: ['', 'networking.k8s.io', 'discovery.k8s.io'],
-        resources: ['namespaces', 'pods', 'services', 'nodes', 'endpoints', 'endpointslices', 'networkpolicies'],
-        verbs: ['get', 'list', 'watch'],
-      },
-    ],
-  });
-  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+  await grant(masters, name, {
+    apiGroups: ['', 'networking.k8s.io', 'discovery.k8s.io'],
+    resources: ['namespaces', 'pods', 'services', 'nodes', 'endpoints', 'endpointslices', 'networkpolicies'],
+    verbs: ['get', 'list', 'watch'],
   });
   const kubeconfig = await writeKubeconfig(join(folder, 'kube-router.kubeconfig'), server, ca, {
     certificate: authority.client(name, []),
@@ -653,16 +643,24 @@ async function startDns(
   startInside: StartInside,
 ): Promise<void> {
   const name = 'system:dns';
-  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
-    metadata: { name },
-    rules: [{ apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] }],
-  });
+  await grant(masters, name, { apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] });
+  const credentials = join(folder, 'dns.json');
+  await writeFile(credentials, JSON.stringify({ server, ca, ...authority.client(name, []) }), { mode: 0o600 });
+  await startInside('dns', process.execPath, join(import.meta.dirname, 'dns.ts'), network.nodeAddress, credentials);
+}
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Gives the user of this name a role of this name. */
+async function grant(masters: ControlPlane['masters'], name: string, rule: Rule): Promise<void> {
+  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', { metadata: { name }, rules: [rule] });
   await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
   });
-  const credentials = join(folder, 'dns.json');
-  await writeFile(credentials, JSON.stringify({ server, ca, ...authority.client(name, []) }), { mode: 0o600 });
-  await startInside('dns', process.execPath, join(import.meta.dirname, 'dns.ts'), network.nodeAddress, credentials);
 }

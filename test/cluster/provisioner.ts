@@ -57,12 +57,15 @@ export async function startProvisioner(
     });
   void api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
     const { storageClassName, volumeName } = claim.spec;
-    if (gone || (storageClassName !== storageClass && storageClassName !== sharedClass)) return;
-    const node =
-      storageClassName === sharedClass ? undefined : isAlone ? first : claim.metadata.annotations?.[selectedNode];
-    if (volumeName === undefined) {
-      if (node !== undefined || storageClassName === sharedClass) quietly(provision(api, folder, node, claim));
-    } else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
+    const isShared = storageClassName === sharedClass;
+    if (gone || (storageClassName !== storageClass && !isShared)) return;
+    if (volumeName !== undefined) {
+      if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
+      return;
+    }
+    const node = isAlone ? first : claim.metadata.annotations?.[selectedNode];
+    if (isShared) quietly(provision(api, folder, undefined, claim));
+    else if (node !== undefined) quietly(provision(api, folder, node, claim));
   });
   void api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
     if (gone || volume.metadata.annotations?.[provisionedBy] !== provisioner) return;

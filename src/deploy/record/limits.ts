@@ -9,7 +9,7 @@ import { type Measure, NUMBER_FIELDS } from '../../kinds/resource-spec.ts';
 import { doesWithout, type Runtime } from '../../kinds/runtime.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import type { SpecBreach } from '../../kinds/spec-rules.ts';
-import { workerNames } from '../../kinds/worker-parts.ts';
+import { isRole, workerNames } from '../../kinds/worker-parts.ts';
 import { asWorkers } from '../../kinds/workers.ts';
 import { asArray, asObject, canonicalJson, ownValue } from '../../runtime/json-value.ts';
 import { runtimeOf } from './parts.ts';
@@ -187,7 +187,7 @@ export function* placementBreaches(
     const chosen = runtimeOf(asked.runtime, part)?.placement;
     const had = runtimeOf(before.runtime, part)?.placement ?? {};
     if (chosen === undefined) continue;
-    const within = ROLES.some((role) => role === part) ? [part] : ['workers', part];
+    const within = isRole(part) ? [part] : ['workers', part];
     const beyond = [...beyondList(chosen, allowed), ...beyondLimits(chosen, asked, limits)];
     for (const { field, of, message } of beyond)
       if (canonicalJson(valueAt(had, field, of)) !== canonicalJson(valueAt(chosen, field, of)))
@@ -202,7 +202,7 @@ interface Beyond {
   readonly message: string;
 }
 
-/** A toleration is compared as a whole, wherever it stands in the list. */
+/** Tolerations are compared as one list. */
 function valueAt(placement: ChosenPlacement, field: Beyond['field'], of: Beyond['of']): unknown {
   const value = placement[field];
   return typeof value === 'object' && !Array.isArray(value) ? ownValue<unknown>(value, String(of)) : value;
