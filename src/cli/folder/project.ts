@@ -32,7 +32,7 @@ export interface Project {
   readonly container: ContainerFacts | undefined;
   /** Other files that could be built from. */
   readonly alternatives: readonly string[];
-  /** Of a folder that is built from its list of packages: the command that starts it, "" if there is none. */
+  /** Of a folder that is built from its list of packages: the command that starts it, "" if nothing does. */
   readonly start?: string;
   /** Whether package.json has a script that builds. */
   readonly hasBuildScript: boolean;

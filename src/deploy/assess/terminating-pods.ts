@@ -8,7 +8,7 @@ const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', '
 
 /**
  * Whether a workload controls the pod. A copy that `kubectl debug --copy-to` made has the labels of its original and no
- * controller: it ends when somebody deletes it, and says nothing about the deployment. A Cluster is none: a teardown would wait for what
+ * controller: it ends when somebody deletes it, and says nothing about the deployment. A Cluster does not count: a teardown would wait for what
  * an earlier record retained.
  */
 export function isControlled(pod: Pod): boolean {

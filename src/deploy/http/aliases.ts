@@ -40,7 +40,7 @@ export function readAliases(request: FastifyRequest, _reply: unknown, done: (err
   done();
 }
 
-/** Replaces the word of a field. Returns the word; undefined for a value that is none. */
+/** Replaces the word of a field. Returns the word; undefined for any other value. */
 function read(object: Record<string, unknown>, field: string): string | undefined {
   const word = object[field];
   if (typeof word !== 'string' || !Object.hasOwn(WORDS, word)) return undefined;

@@ -157,7 +157,7 @@ it.each<[string, AppRevision | undefined, string | undefined, string[]]>([
   expect(ofCommit(latest, told)).toEqual(want);
 });
 
-it('an image has no commit, and nobody is told of what nobody asked for', () => {
+it('an image has no commit, and nothing is sent that was not requested', () => {
   expect(ofCommit(revision(A, 'DEPLOYED'), undefined, 'external_docker')).toEqual([]);
   const record = seen({ Ready: OK, Available: OK });
   expect(decide({ commitStatuses: true }, { record, latest: undefined, told: {} }, NOW).notices).toEqual([]);
