@@ -43,7 +43,7 @@ export interface Known {
   readonly own: readonly AppRevision[];
   /** Numbers of the databases whose objects are there. */
   readonly used: readonly number[];
-  /** Images of new databases. Absent in the facade, which refuses less. */
+  /** Images of new databases. Absent: a database of the same version is not refused. */
   readonly images?: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;
   /** Whose backup it may restore. Absent in the facade, where the controller decides later. */
   readonly restoreSource?: Sourced | undefined;

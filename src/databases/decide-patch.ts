@@ -12,7 +12,9 @@ export type Patch = NonNullable<DatastoreOperationStatus['patch']>;
 export type PatchDecided =
   | { readonly patch: Patch }
   /** Why it cannot be done, and what to do, for people. */
-  | { readonly refused: string; readonly reason: 'NotPossible' | 'NotAccepted' };
+  | { readonly refused: string; readonly reason: 'NotPossible' }
+  /** `loses`: what it loses, as a sentence; somebody may accept `loss`. */
+  | { readonly refused: string; readonly reason: 'NotAccepted'; readonly loss: Loss; readonly loses: string };
 
 /** So long a verified backup counts. */
 const BACKUP_COUNTS_MS = 24 * 3_600_000;
@@ -37,7 +39,8 @@ export function decidePatch(
   const loss = datastore === 'redis' ? 'QueueLost' : hasRecentBackup(record, now) ? undefined : 'NoBackup';
   if (loss === undefined || accept.includes(loss)) return { patch: { datastore, from, to } };
   const accepted = `kubectl davit datastores patch ${name} --datastore ${datastore} --accept ${loss}`;
-  return { refused: `${LOSES[loss](name)} To patch it all the same: ${accepted}`, reason: 'NotAccepted' };
+  const loses = LOSES[loss](name);
+  return { refused: `${loses} To patch it all the same: ${accepted}`, reason: 'NotAccepted', loss, loses };
 }
 
 function impossible(refused: string): PatchDecided {

@@ -8,6 +8,7 @@ import { conditionOf } from '../../kinds/conditions.ts';
 import {
   ACTION_DESCRIPTION,
   Accept,
+  DatabaseOfDeployment,
   type DatastoreOperation,
   DatastoreOperationStatus,
   OperationDeletePrevious,
@@ -89,9 +90,36 @@ export const OperationResponse = z
   .meta({ id: 'Operation', examples: [EXAMPLE] });
 export type OperationResponse = z.output<typeof OperationResponse>;
 
+const Act = z
+  .object({
+    request: CreateOperation.describe(
+      'What to send to ask for it. A Restore names the newest backup that is listed; another one may take its place.',
+    ),
+    refused: z.string().nullable().describe('Why it could only fail now, and what to do. null: it can be asked for.'),
+    loses: z.string().nullable().describe('What accept of the request accepts. null: nothing is lost.'),
+  })
+  .meta({ id: 'OperationAct' });
+
 export const OperationList = z
-  .object({ resources: z.array(OperationResponse).describe('The operations of the deployment, the newest first.') })
-  .meta({ id: 'OperationList', examples: [{ resources: [EXAMPLE] }] });
+  .object({
+    resources: z.array(OperationResponse).describe('The operations of the deployment, the newest first.'),
+    database: response(DatabaseOfDeployment)
+      .nullable()
+      .describe('The own PostgreSQL in use. null: there is none, or no revision yet.'),
+    acts: z
+      .array(Act)
+      .describe('Every operation on the datastores of the deployment, also those that could only fail now.'),
+  })
+  .meta({
+    id: 'OperationList',
+    examples: [
+      {
+        resources: [EXAMPLE],
+        database: { driver: 'pod', number: 0 },
+        acts: [{ request: { action: 'Backup' }, refused: null, loses: null }],
+      },
+    ],
+  });
 export type OperationList = z.output<typeof OperationList>;
 
 export function presentOperation({ metadata, spec, status = {} }: DatastoreOperation): OperationResponse {

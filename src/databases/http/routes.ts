@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Auth, RequestContext } from '../../api/auth.ts';
 import type { FacadeContext } from '../../api/collection.ts';
-import { failures } from '../../api/openapi.ts';
+import { failures, UNCHANGED } from '../../api/openapi.ts';
 import { NoParameters } from '../../api/payload-fields.ts';
 import { keyDigits, requestKey, usedFor } from '../../api/request-key.ts';
 import type { App } from '../../api/validation.ts';
@@ -11,20 +11,22 @@ import { DeploymentPath } from '../../deploy/http/payloads.ts';
 import type { Deployments } from '../../deploy/http/repository.ts';
 import { restoreOrigin } from '../../deploy/http/restore-origin.ts';
 import { backupToMake } from '../../deploy/record/backup-request.ts';
+import { databaseNumberOf, databaseOf } from '../../deploy/record/database-move.ts';
 import { revisionsOf } from '../../deploy/record/revisions.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datastore-operation.ts';
-import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
+import { FACADE_FIELD_MANAGER, STORE_PARTS } from '../../kinds/meta.ts';
 import { anOperation } from '../../kinds/operation-manifest.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../runtime/errors.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
+import { unlessKnown, versionOf } from '../../runtime/http/preconditions.ts';
 import { present } from '../../runtime/json-value.ts';
 import { youngestFirst } from '../../runtime/kube/youngest-first.ts';
 import { decideMove, isMove, type Known, whyNotDeleted } from '../decide-move.ts';
 import { decidePatch } from '../decide-patch.ts';
 import { CreateOperation, OperationList, OperationPath, OperationResponse, presentOperation } from './payloads.ts';
 
-export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix' | 'now'> {
+export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix' | 'now' | 'settings'> {
   readonly auth: Auth;
   readonly deployments: Deployments;
 }
@@ -33,19 +35,19 @@ export interface OperationNeeds extends Pick<FacadeContext, 'randomSuffix' | 'no
 const KEY_DIGITS = 10;
 
 export function registerOperations(app: App, needs: OperationNeeds): void {
-  const { auth, deployments } = needs;
+  const { auth, deployments, settings, now } = needs;
   registerCreation(app, needs);
   app.get('/v2/deployments/:deployment_id/operations', {
     onRequest: auth.as('list', DATASTORE_OPERATIONS),
     schema: {
       tags: ['deployments'],
       operationId: 'listOperations',
-      summary: 'List the operations on the database of a deployment',
+      summary: 'List the operations on the database of a deployment, and those that can be asked for now',
       params: DeploymentPath,
       querystring: NoParameters,
-      response: { 200: OperationList, ...failures(401, 403, 404, 422) },
+      response: { 200: OperationList, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
       const { namespace = '', name } = record.metadata;
@@ -54,7 +56,13 @@ export function registerOperations(app: App, needs: OperationNeeds): void {
         namespace,
         fieldSelector,
       });
-      return { resources: youngestFirst(items).map(presentOperation) };
+      const own = revisionsOf(record, deployments.revisionsOf(record));
+      const answer: OperationList = {
+        resources: youngestFirst(items).map(presentOperation),
+        database: (own[0] && databaseOf(own[0])) ?? null,
+        acts: actsOn({ record, own, images: settings.images }, now()),
+      };
+      return unlessKnown(request, reply, `"${versionOf(JSON.stringify(answer))}"`, () => answer);
     },
   });
 
@@ -94,7 +102,7 @@ export function registerOperations(app: App, needs: OperationNeeds): void {
   });
 }
 
-function registerCreation(app: App, { auth, deployments, randomSuffix, now }: OperationNeeds): void {
+function registerCreation(app: App, { auth, deployments, randomSuffix, now, settings }: OperationNeeds): void {
   app.post('/v2/deployments/:deployment_id/operations', {
     onRequest: auth.as('create', DATASTORE_OPERATIONS),
     schema: {
@@ -115,7 +123,7 @@ function registerCreation(app: App, { auth, deployments, randomSuffix, now }: Op
       const own = revisionsOf(record, deployments.revisionsOf(record));
       const { from, ...named } = body.restore ?? {};
       const origin = from === undefined ? undefined : await restoreOrigin(admitted.caller, record, { ...named, from });
-      const refused = whyRefused({ record, own, origin }, body, now());
+      const refused = whyRefused({ record, own, origin, images: settings.images }, body, now());
       if (refused !== undefined) throw new HttpError(409, refused);
       const key = requestKey(request, admitted.caller.username);
       const made = await create(
@@ -178,6 +186,34 @@ function whyRefused({ record, ...others }: Omit<Known, 'used'>, body: CreateOper
     ? decideMove(known, { deployment: record.metadata.name, action, ...(body.restore && { restore: body.restore }) })
     : backupToMake(record, body.backup?.archive === true);
   return 'refused' in decided ? decided.refused : undefined;
+}
+
+/** Every act on the datastores that the deployment has, with why it could only fail now, or what it loses. */
+function actsOn(known: Omit<Known, 'used'>, now: Date): OperationList['acts'] {
+  const { databasesKept = [], databaseBackups, datastores } = known.record.status ?? {};
+  const inUse = known.own[0] && databaseNumberOf(known.own[0]);
+  const backup = databaseBackups?.newest.find(({ earlier }) => earlier !== true)?.name;
+  const requests: CreateOperation[] = [
+    { action: 'Backup' },
+    { action: 'Restore', ...(backup !== undefined && { restore: { backup } }) },
+    { action: 'Move' },
+    { action: 'Upgrade' },
+    { action: 'Return' },
+    ...databasesKept
+      .filter(({ number }) => number !== inUse)
+      .map(({ number }) => ({ action: 'DeletePrevious', delete_previous: { number } }) as const),
+  ];
+  const patches = STORE_PARTS.filter((datastore) => datastores?.[datastore]).map((datastore) => {
+    const decided = decidePatch(known.record, { patch: { datastore } }, now);
+    const request = { action: 'Patch', patch: { datastore } } as const;
+    return 'loss' in decided
+      ? { request: { ...request, accept: [decided.loss] }, refused: null, loses: decided.loses }
+      : { request, refused: 'refused' in decided ? decided.refused : null, loses: null };
+  });
+  return [
+    ...requests.map((request) => ({ request, refused: whyRefused(known, request, now) ?? null, loses: null })),
+    ...patches,
+  ];
 }
 
 function asked(

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OperationList, OperationResponse } from '../../../src/databases/http/payloads.ts';
-import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import { aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 
@@ -33,7 +33,8 @@ it('a backup is asked for, listed, read and cancelled, under the name of who ask
   const { name } = made.body as OperationResponse;
   expect(operations()).toMatchObject([{ metadata: { name }, spec: { deployment: 'shop', action: 'Backup' } }]);
   const list = await facade.call('GET', path);
-  expect(OperationList.parse(list.body)).toEqual({ resources: [made.body] });
+  expect(OperationList.parse(list.body)).toEqual(list.body);
+  expect(list.body.resources).toEqual([made.body]);
   expect((await facade.call('GET', `${path}/${name}`)).body).toEqual(made.body);
   expect((await facade.call('DELETE', `${path}/${name}`)).status).toBe(200);
   expect(operations()).toEqual([]);
@@ -66,6 +67,60 @@ it.each([
   const { body } = await facade.call('POST', '/v2/deployments', { ...aBody(), name: 'shop2', source_config: config });
   const refused = await facade.call('POST', `/v2/deployments/${body.id}/operations`, { action: 'Backup' });
   expect([refused.status, JSON.stringify(refused.body)]).toEqual([409, expect.stringMatching(words)]);
+});
+
+it('the list says what can be asked for, and why not the rest', async () => {
+  const backup = '20260201T020000Z-0000000a';
+  facade.snapshot();
+  await list('shop', backup);
+  const [record] = facade.records.list();
+  const image = 'docker.io/library/postgres:17.6-trixie';
+  facade.records.put({
+    ...record,
+    status: {
+      ...record?.status,
+      databasesKept: [{ driver: 'pod', number: 7 }],
+      datastores: { postgres: { image }, redis: { image: 'valkey:8.1', available: 'valkey:8.2' } },
+    },
+  } as AppDeployment);
+  const { body, headers } = await facade.call('GET', path);
+  expect(OperationList.parse(body)).toEqual(body);
+  const { acts, database } = body as OperationList;
+  expect(database).toEqual({ driver: 'pod', number: 0 });
+  const offered = acts.filter(({ refused }) => refused === null);
+  expect(offered).toEqual([
+    { request: { action: 'Backup' }, refused: null, loses: null },
+    { request: { action: 'Restore', restore: { backup } }, refused: null, loses: null },
+    { request: { action: 'Return' }, refused: null, loses: null },
+    {
+      request: { action: 'Patch', patch: { datastore: 'redis' }, accept: ['QueueLost'] },
+      refused: null,
+      loses: 'Redis of shop has no volume, so a restart loses its queue.',
+    },
+  ]);
+  // Each request is taken as it stands, and each refusal is that of the request.
+  for (const { request, refused } of acts) {
+    const { status, body: answer } = await facade.call('POST', path, request);
+    expect([request.action, status, answer.detail ?? null]).toEqual([
+      request.action,
+      refused === null ? 201 : 409,
+      refused,
+    ]);
+  }
+  expect(acts.map(({ request }) => request.action)).toEqual([
+    'Backup',
+    'Restore',
+    'Move',
+    'Upgrade',
+    'Return',
+    'DeletePrevious',
+    'Patch',
+    'Patch',
+  ]);
+  const tag = String(headers['etag']);
+  expect((await facade.call('GET', path, undefined, { 'if-none-match': tag })).status).toBe(200);
+  const { headers: now } = await facade.call('GET', path);
+  expect((await facade.call('GET', path, undefined, { 'if-none-match': String(now['etag']) })).status).toBe(304);
 });
 
 it("another deployment's operation is not found", async () => {
