@@ -7,8 +7,8 @@ import { chmod, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ignoreRules, verdictOn } from '../../kinds/ignore-rules.ts';
 import { bytesText } from '../../kinds/text.ts';
-import { ignoreRules, verdictOn } from './ignore-rules.ts';
 import { builtFrom, listSource, pack } from './pack.ts';
 
 const MEBIBYTE = 1024 * 1024;

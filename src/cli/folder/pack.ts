@@ -8,15 +8,13 @@ import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { type Choice, choiceBy, IGNORE_FILES, type IgnoreRule, ignoreRules } from '../../kinds/ignore-rules.ts';
 import { BUILT_FROM, DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
+import { END, header, padding, type TarEntry } from '../../kinds/tar.ts';
 import { bytesText } from '../../kinds/text.ts';
 import { Misuse } from '../line/command.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';
-import { END, header, padding, type TarEntry } from './tar.ts';
 
-/** The later file decides: .dockerignore is about builds. */
-const IGNORE_FILES = ['.gitignore', '.dockerignore'];
 const MEBIBYTE = 1024 * 1024;
 /** Files that are named when there is too much. */
 const LARGEST_SHOWN = 5;
@@ -43,7 +41,7 @@ export async function listSource(folder: string, config: string): Promise<Source
   const path = pathWithin(folder, config);
   const rules = (await Promise.all(IGNORE_FILES.map((name) => rulesIn(join(folder, name))))).flat();
   const entries: TarEntry[] = [];
-  await collect({ folder, rules, wanted: [path, '.dockerignore'], entries }, '');
+  await collect({ folder, choice: choiceBy(rules, path), entries }, '');
   if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files leave none.`);
   if (!entries.some((entry) => entry.path === path))
     throw new Misuse(
@@ -85,20 +83,17 @@ async function rulesIn(path: string): Promise<IgnoreRule[]> {
 
 interface Walk {
   readonly folder: string;
-  readonly rules: readonly IgnoreRule[];
-  /** Files that are packed whatever the rules say. */
-  readonly wanted: readonly string[];
+  readonly choice: Choice;
   readonly entries: TarEntry[];
 }
 
 async function collect(walk: Walk, under: string): Promise<void> {
-  const { folder, rules, wanted } = walk;
+  const { folder, choice } = walk;
   for (const one of await childrenOf(join(folder, under))) {
     const path = `${under}${one.name}`;
     if (one.isDirectory()) {
-      const isWhole = verdictOn(`${path}/`, rules).isWhole && !wanted.some((file) => file.startsWith(`${path}/`));
-      if (!isWhole) await collect(walk, `${path}/`);
-    } else if (wanted.includes(path) || !verdictOn(path, rules).isIgnored) {
+      if (choice.enters(`${path}/`)) await collect(walk, `${path}/`);
+    } else if (choice.takes(path)) {
       const entry = await entryOf(folder, path, one);
       if (entry) walk.entries.push(entry);
     }
@@ -159,7 +154,7 @@ export async function pack(source: Source, mostBytes: number): Promise<Packed> {
   }
 }
 
-async function* archive({ folder, entries }: Source): AsyncGenerator<Buffer> {
+async function* archive({ folder, entries }: Source): AsyncGenerator<Uint8Array> {
   for (const entry of entries) {
     yield header(entry);
     if (entry.size > 0) yield* contentOf(join(folder, entry.path), entry);

@@ -33,7 +33,7 @@ export async function variablesIn(file: string, input?: () => Promise<Buffer>): 
   } catch (error) {
     throw new Misuse(`${path} cannot be read: ${(error as Error).message}`);
   }
-  const { readEnvText } = await import('./env-file.ts');
+  const { readEnvText } = await import('../../kinds/env-file.ts');
   const read = readEnvText(text, path);
   if ('errors' in read) throw new InvalidFile(read.errors.join('\n'));
   if (read.variables.length > 0) return [...read.variables];

@@ -91,3 +91,23 @@ export function verdictOn(path: string, rules: readonly IgnoreRule[]): Verdict {
   const isIgnored = last >= 0 && rules[last]?.isNegated === false;
   return { isIgnored, isWhole: isIgnored && !rules.slice(last + 1).some((rule) => rule.isNegated) };
 }
+
+/** The files with rules, at the top of a folder. The later one decides: .dockerignore is about builds. */
+export const IGNORE_FILES = ['.gitignore', '.dockerignore'] as const;
+
+/** What an upload has of a folder. */
+export interface Choice {
+  /** Whether something in the folder of this path, which ends with a slash, can be wanted. */
+  readonly enters: (path: string) => boolean;
+  /** Whether a file is packed whose folders are all entered. */
+  readonly takes: (path: string) => boolean;
+}
+
+/** `config`: path of the configuration file. It is packed whatever the rules say, and so is .dockerignore. */
+export function choiceBy(rules: readonly IgnoreRule[], config: string): Choice {
+  const wanted = [config, '.dockerignore'];
+  return {
+    enters: (path) => !verdictOn(path, rules).isWhole || wanted.some((file) => file.startsWith(path)),
+    takes: (path) => wanted.includes(path) || !verdictOn(path, rules).isIgnored,
+  };
+}

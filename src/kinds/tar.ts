@@ -1,4 +1,4 @@
-// A tar archive (POSIX.1-2001, "pax") in which nothing depends on when and by whom it is made. Pure, but for the contents that pass through.
+// A tar archive (POSIX.1-2001, "pax") in which nothing depends on when and by whom it is made, without the contents. Pure.
 
 const BLOCK = 512;
 /** Largest size that the 11 octal digits of a header hold. */
@@ -18,7 +18,7 @@ export interface TarEntry {
 }
 
 /** The header of an entry; its content follows, then `padding` of its size. */
-export function header(entry: TarEntry): Buffer {
+export function header(entry: TarEntry): Uint8Array<ArrayBuffer> {
   const records = [
     ...(fits(entry.path) ? [] : [paxRecord('path', entry.path)]),
     ...(entry.link === undefined || fits(entry.link) ? [] : [paxRecord('linkpath', entry.link)]),
@@ -26,51 +26,62 @@ export function header(entry: TarEntry): Buffer {
   ];
   const own = block(entry, entry.link === undefined ? '0' : '2');
   if (records.length === 0) return own;
-  const extended = Buffer.concat(records);
+  const extended = joined(records);
   const before = block({ path: 'pax', isExecutable: false, size: extended.length }, 'x');
-  return Buffer.concat([before, extended, padding(extended.length), own]);
+  return joined([before, extended, padding(extended.length), own]);
 }
 
 /** What fills up the last block of a content. */
-export function padding(size: number): Buffer {
-  return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+export function padding(size: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
 }
 
 /** The end of an archive. */
-export const END = Buffer.alloc(2 * BLOCK);
+export const END = new Uint8Array(2 * BLOCK);
 
 function fits(text: string): boolean {
   return /^[\x20-\x7e]{1,100}$/.test(text);
 }
 
-/** `LENGTH KEY=VALUE\n`, where LENGTH counts its own digits too. */
-function paxRecord(key: string, value: string): Buffer {
-  const rest = Buffer.from(` ${key}=${value}\n`);
-  let length = rest.length + 1;
-  while (String(length).length + rest.length !== length) length += 1;
-  return Buffer.concat([Buffer.from(String(length)), rest]);
+function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }
 
-function block({ path, isExecutable, size, link = '' }: TarEntry, type: '0' | '2' | 'x'): Buffer {
-  const bytes = Buffer.alloc(BLOCK);
-  const octal = (value: number, at: number, digits: number): void => {
-    bytes.write(value.toString(8).padStart(digits, '0'), at, 'latin1');
+/** `LENGTH KEY=VALUE\n`, where LENGTH counts its own digits too. */
+function paxRecord(key: string, value: string): Uint8Array {
+  const rest = new TextEncoder().encode(` ${key}=${value}\n`);
+  let length = rest.length + 1;
+  while (String(length).length + rest.length !== length) length += 1;
+  return joined([new TextEncoder().encode(String(length)), rest]);
+}
+
+function block({ path, isExecutable, size, link = '' }: TarEntry, type: '0' | '2' | 'x'): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(BLOCK);
+  const write = (text: string, at: number, most = BLOCK): void => {
+    new TextEncoder().encodeInto(text, bytes.subarray(at, at + most));
   };
-  bytes.write(path.slice(0, 100), 0, 100, 'utf8');
+  const octal = (value: number, at: number, digits: number): void => write(value.toString(8).padStart(digits, '0'), at);
+  write(path, 0, 100);
   octal(isExecutable ? 0o755 : 0o644, 100, 7);
   octal(0, 108, 7);
   octal(0, 116, 7);
   octal(size <= LARGEST_IN_HEADER ? size : 0, 124, 11);
   octal(TIME, 136, 11);
-  bytes.write('        ', 148, 'latin1');
-  bytes.write(type, 156, 'latin1');
-  bytes.write(link.slice(0, 100), 157, 100, 'utf8');
-  bytes.write('ustar\u000000', 257, 'latin1');
+  write('        ', 148);
+  write(type, 156);
+  write(link, 157, 100);
+  write('ustar\u000000', 257);
   octal(
     bytes.reduce((sum, byte) => sum + byte, 0),
     148,
     6,
   );
-  bytes.write('\u0000 ', 154, 'latin1');
+  write('\u0000 ', 154);
   return bytes;
 }

@@ -1,8 +1,8 @@
 // Reads the text of a .env file, in the order of its lines, as Node.js reads one. What Node.js skips or cuts off without a word is an
 // error here. Pure.
 
-import { VARIABLE_NAME_PATTERN } from '../../kinds/name-patterns.ts';
-import type { PlainVariable } from '../../kinds/plain-variables.ts';
+import { VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import type { PlainVariable } from './plain-variables.ts';
 
 export type ReadEnv =
   | { readonly variables: readonly PlainVariable[] }
