@@ -5,6 +5,7 @@ import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import { mayBeBuilt, SOURCE_RULES } from '../kinds/source-rules.ts';
+import type { Api } from './api.ts';
 import { partsOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
@@ -13,18 +14,32 @@ import { short } from './text.ts';
 import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
 
 export type Asked =
-  | { readonly action: 'deploy' | 'scale' | 'sizes' | 'clone' | 'delete' }
+  | { readonly action: 'deploy' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
   | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
   /** `variable` is absent for a new one. */
   | { readonly action: 'set'; readonly variable?: Variable }
   | { readonly action: 'unset'; readonly variable: Variable };
 
+/** What each tab of a deployment is given. */
+export interface TabProps {
+  readonly api: Api;
+  readonly deployment: Deployment;
+  /** Undefined where the tenant was named by its id, or not at all. */
+  readonly namespace: string | undefined;
+  /** Shows and announces a sentence. */
+  readonly say: (sentence: string) => void;
+  /** Opens a dialog. Absent where nothing can be changed. */
+  readonly onAsk: ((asked: Asked) => void) | undefined;
+}
+
 /** The dialog of what is asked for. */
 export function Action({ asked, ...props }: ActionProps & { readonly asked: Asked }): VNode {
   switch (asked.action) {
     case 'deploy':
       return <Deploy {...props} />;
+    case 'restart':
+      return <Restart {...props} />;
     case 'scale':
       return <Scale {...props} />;
     case 'sizes':
@@ -81,6 +96,25 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
           <Word id="deployed" name="content" defaultValue={present ?? ''} />
         </div>
       )}
+    </Dialog>
+  );
+}
+
+function Restart({ api, deployment, onDone, onClose }: ActionProps): VNode {
+  return (
+    <Dialog
+      title={`Restart ${deployment.name}`}
+      action="Restart"
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async () => {
+        await api.restart(deployment.id);
+        return `The pods of ${deployment.name} are being replaced.`;
+      }}
+    >
+      <p>
+        New pods run the same image with the same variables. The running pods keep serving until the new ones are ready.
+      </p>
     </Dialog>
   );
 }

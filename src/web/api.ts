@@ -101,6 +101,8 @@ export interface Api {
   /** `at`: RFC 3339. */
   clone(id: string, wanted: { readonly name: string; readonly at?: string }): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
+  /** Replaces the pods without a change. */
+  restart(id: string): Promise<void>;
   remove(id: string): Promise<void>;
 }
 
@@ -253,7 +255,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       return polled(`v2/deployments?${query}`);
     },
     deployment: (id) => polled(`v2/deployments/${id}?secrets=names`),
-    revisions: (id) => polled(`v2/deployments/${id}/revisions?limit=100`),
+    revisions: (id) => polled(`v2/deployments/${id}/revisions?limit=100&changes=true`),
     logs(id, { kind, revisionId }, filter) {
       const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
       const path = `v1/projects/${id}${revision}`;
@@ -281,6 +283,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     clone: (id, wanted) => change('POST', id, '/clone', wanted),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
+    restart: (id) => change('POST', id, '/restart'),
     remove: (id) => change('DELETE', id),
   };
 }

@@ -7,7 +7,7 @@ import { Detail } from './detail.tsx';
 import { List } from './list.tsx';
 import { New } from './new.tsx';
 import { Dialog, fieldOf, Word } from './parts.tsx';
-import { LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
+import { FIRST_PAGE, LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
 import { useSession } from './session.ts';
 import { Relayed, SignIn } from './sign-in.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
@@ -68,11 +68,13 @@ export function App({ root }: { readonly root: HTMLElement }): VNode {
   const { shown, go } = views;
   const [notice, setNotice] = useNotice(views, session);
   useClock();
+  useFindKey();
 
   return (
     <>
       <Bar
         session={session}
+        onFind={shown.view === 'list' ? undefined : (name) => go(linkOfList({ ...FIRST_PAGE, nameContains: name }))}
         onLeave={leave}
         onTenant={async (wanted) => {
           await using.change(wanted);
@@ -164,27 +166,93 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
           say={say}
           onGone={onGone}
           list={list.current}
+          tab={shown.tab}
           log={shown.log}
-          onLog={(log) => go(linkOf(shown.id, log), true)}
+          onLog={(log) => go(linkOf(shown.id, shown.tab, log), true)}
         />
       );
   }
 }
 
+/** A davit with its boat. */
+function Logo(): VNode {
+  return (
+    <svg
+      viewBox="0 0 22 22"
+      width="22"
+      height="22"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="2"
+      stroke-linecap="round"
+      aria-hidden="true"
+    >
+      <path d="M5 20V9a6 6 0 0 1 12 0v4" />
+      <path d="M12 15h8l-1.6 3.4a1 1 0 0 1-.9.6h-3a1 1 0 0 1-.9-.6z" fill="currentColor" stroke="none" />
+    </svg>
+  );
+}
+
+function Find({ onFind }: { readonly onFind: (name: string) => void }): VNode {
+  return (
+    <search class="find">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onFind(fieldOf(new FormData(event.currentTarget), 'find'));
+        }}
+      >
+        <input
+          id="find"
+          name="find"
+          type="search"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          aria-label="Find a deployment"
+          placeholder="Find a deployment"
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </form>
+    </search>
+  );
+}
+
+/** The key / leads to the field that finds a deployment. */
+function useFindKey(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { key, target, ctrlKey, metaKey, altKey } = event;
+      if (key !== '/' || ctrlKey || metaKey || altKey) return;
+      if (target instanceof Element && target.closest('input, textarea, select, dialog, [contenteditable]')) return;
+      const field = document.getElementById('find') ?? document.getElementById('name');
+      if (field === null) return;
+      event.preventDefault();
+      field.focus();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
 interface BarProps {
   readonly session: Session | undefined;
+  /** Absent where the list is shown, which has a field of its own. */
+  readonly onFind: ((name: string) => void) | undefined;
   readonly onLeave: () => void;
   /** Rejects with the sentence that says why not. */
   readonly onTenant: (tenant: string) => Promise<void>;
 }
 
-function Bar({ session, onLeave, onTenant }: BarProps): VNode {
+function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
   const [isChanging, setIsChanging] = useState(false);
   return (
     <header class="bar">
       <a class="brand" href={LIST}>
+        <Logo />
         Davit
       </a>
+      {session && onFind && <Find onFind={onFind} />}
       {session && (
         <div class="who">
           {session.credentials.person !== undefined && <span>{plain(session.credentials.person)}</span>}

@@ -1,7 +1,7 @@
 // What the pods or a build of a deployment wrote: the newest lines, and those that come.
 
 import type { VNode } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import { mayBeBuilt } from '../kinds/source-rules.ts';
 import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
@@ -10,101 +10,129 @@ import { useFollowed } from './follow.ts';
 import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
 import { LEVELS, type LogState } from './route.ts';
-import { isHealthCheck, plain, short } from './text.ts';
+import { isHealthCheck, linesByMinute, plain, short } from './text.ts';
 
 /** More would make the page slow. */
 const MOST_SHOWN = 3000;
 /** How often the logs of a listener's cluster are read. */
 const ELSEWHERE_MS = 10_000;
+/** Where there is no room for the pane beside what it is about. */
+const NARROW_PX = 720;
 
 export interface LogsProps {
   readonly api: Api;
   readonly id: string;
   /** Whether a listener's cluster runs it. Each read of its logs is a request to that cluster. */
   readonly isElsewhere: boolean;
+  /** Whether it is shown alone, and not below something else. */
+  readonly isWhole: boolean;
   /** Newest first. */
   readonly revisions: readonly Revision[];
   readonly state: LogState;
   readonly onState: (state: LogState) => void;
 }
 
-export function Logs({ api, id, isElsewhere, revisions, state, onState }: LogsProps): VNode {
+/** A pane below every tab, or the tab of the log. Closed, it asks for nothing. */
+export function Logs({ api, id, isElsewhere, isWhole, revisions, state, onState }: LogsProps): VNode {
   const { level, text, hasChecks } = state;
+  const [isOpen, setIsOpen] = useState(() => innerWidth > NARROW_PX);
   const source = chosenIn(state, revisions[0]);
+  const isShown = isWhole || isOpen;
 
   return (
-    <section aria-labelledby="logs">
-      <h2 id="logs">
-        Logs <span class="sub">in UTC</span>
-      </h2>
-      <search class="filters" aria-label="Logs">
-        <label for="log-source">Of</label>
-        <select
-          id="log-source"
-          value={source}
-          onChange={(event) => onState({ ...state, ...choiceOf(event.currentTarget.value) })}
-        >
-          <option value="pods">all pods</option>
-          {revisions.map((revision) => (
-            <option key={revision.id} value={`pods ${revision.id}`}>
-              pods of {short(revision.id)}
-            </option>
-          ))}
-          {!revisions.some((revision) => revision.id === state.revisionId) && state.revisionId !== '' && (
-            <option value={source}>
-              {state.kind} of {short(state.revisionId)}
-            </option>
-          )}
-          {revisions
-            .filter((revision) => mayBeBuilt(revision.source))
-            .map((revision) => (
-              <option key={revision.id} value={`build ${revision.id}`}>
-                build of {short(revision.id)}
-              </option>
-            ))}
-        </select>
-        <label for="log-level">Level</label>
-        <select
-          id="log-level"
-          value={level}
-          onChange={(event) => onState({ ...state, level: event.currentTarget.value as LogState['level'] })}
-        >
-          <option value="">all</option>
-          {LEVELS.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-        <label for="log-text">Text</label>
-        <input
-          id="log-text"
-          type="search"
-          autocomplete="off"
-          spellcheck={false}
-          value={text}
-          onChange={(event) => onState({ ...state, text: event.currentTarget.value })}
+    <section class={isWhole ? 'card' : isOpen ? 'pane' : 'pane closed'} aria-labelledby="logs">
+      <div class="pane-head">
+        <h2 id="logs">
+          Logs <span class="sub">in UTC</span>
+        </h2>
+        {!isWhole && (
+          <button type="button" class="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+            {isOpen ? 'Hide the log' : 'Show the log'}
+          </button>
+        )}
+        {isShown && <Filters source={source} revisions={revisions} state={state} onState={onState} />}
+      </div>
+      {isShown && (
+        <Lines
+          hasChecks={hasChecks}
+          key={[source, level, text].join(' ')}
+          api={api}
+          id={id}
+          source={sourceOf(source)}
+          everyMs={isElsewhere && source.startsWith('pods') ? ELSEWHERE_MS : undefined}
+          filter={{
+            ...(level !== '' && { level }),
+            ...(text !== '' && { query: text }),
+          }}
         />
-        <label>
-          <input
-            type="checkbox"
-            checked={hasChecks}
-            onChange={(event) => onState({ ...state, hasChecks: event.currentTarget.checked })}
-          />{' '}
-          Health checks
-        </label>
-      </search>
-      <Lines
-        hasChecks={hasChecks}
-        key={[source, level, text].join(' ')}
-        api={api}
-        id={id}
-        source={sourceOf(source)}
-        everyMs={isElsewhere && source.startsWith('pods') ? ELSEWHERE_MS : undefined}
-        filter={{
-          ...(level !== '' && { level }),
-          ...(text !== '' && { query: text }),
-        }}
-      />
+      )}
     </section>
+  );
+}
+
+function Filters({
+  source,
+  revisions,
+  state,
+  onState,
+}: Pick<LogsProps, 'revisions' | 'state' | 'onState'> & { readonly source: string }): VNode {
+  const { level, text, hasChecks } = state;
+  return (
+    <search class="filters" aria-label="Logs">
+      <label for="log-source">Of</label>
+      <select
+        id="log-source"
+        value={source}
+        onChange={(event) => onState({ ...state, ...choiceOf(event.currentTarget.value) })}
+      >
+        <option value="pods">all pods</option>
+        {revisions.map((revision) => (
+          <option key={revision.id} value={`pods ${revision.id}`}>
+            pods of {short(revision.id)}
+          </option>
+        ))}
+        {!revisions.some((revision) => revision.id === state.revisionId) && state.revisionId !== '' && (
+          <option value={source}>
+            {state.kind} of {short(state.revisionId)}
+          </option>
+        )}
+        {revisions
+          .filter((revision) => mayBeBuilt(revision.source))
+          .map((revision) => (
+            <option key={revision.id} value={`build ${revision.id}`}>
+              build of {short(revision.id)}
+            </option>
+          ))}
+      </select>
+      <label for="log-level">Level</label>
+      <select
+        id="log-level"
+        value={level}
+        onChange={(event) => onState({ ...state, level: event.currentTarget.value as LogState['level'] })}
+      >
+        <option value="">all</option>
+        {LEVELS.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+      <label for="log-text">Text</label>
+      <input
+        id="log-text"
+        type="search"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onChange={(event) => onState({ ...state, text: event.currentTarget.value })}
+      />
+      <label>
+        <input
+          type="checkbox"
+          checked={hasChecks}
+          onChange={(event) => onState({ ...state, hasChecks: event.currentTarget.checked })}
+        />{' '}
+        Health checks
+      </label>
+    </search>
   );
 }
 
@@ -143,10 +171,12 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
   const followed = useFollowed('', api.logs(id, source, filter), { take: withNews, everyMs });
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const [minute, setMinute] = useState('');
   const all = followed.value?.lines;
   const lines = useMemo(() => all?.filter(({ message }) => hasChecks || !isHealthCheck(message)), [all, hasChecks]);
+  const chosen = useMemo(() => lines?.filter(({ timestamp }) => timestamp.startsWith(minute)), [lines, minute]);
   // Most answers bring nothing new.
-  const shown = useMemo(() => lines?.map((line) => <Line key={line.id} line={line} />), [lines]);
+  const shown = useMemo(() => chosen?.map((line) => <Line key={line.id} line={line} />), [chosen]);
 
   useEffect(() => {
     if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -155,6 +185,7 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
   return (
     <>
       <Asking of={followed} what="The lines" />
+      {lines !== undefined && <Rate lines={lines} minute={minute} onMinute={setMinute} />}
       {followed.value?.isTruncated && (
         <p class="sub">Lines may be missing: reading ended at a limit, or a node did not answer.</p>
       )}
@@ -173,6 +204,52 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
         {lines?.length === 0 && <p class="asking">Nothing was written yet, or nothing matches.</p>}
       </div>
     </>
+  );
+}
+
+const [BAR, GAP, HEIGHT] = [8, 3, 26];
+
+/** Lines a minute, failures in another colour. A minute that is chosen is shown alone. */
+function Rate({
+  lines,
+  minute,
+  onMinute,
+}: {
+  readonly lines: readonly LogLine[];
+  /** As the timestamps of its lines begin; empty for all. */
+  readonly minute: string;
+  readonly onMinute: (minute: string) => void;
+}): VNode | null {
+  const minutes = useMemo(() => linesByMinute(lines), [lines]);
+  const most = Math.max(...minutes.map(({ count }) => count));
+  if (minutes.length < 2 && minute === '') return null;
+  return (
+    <div class="rate">
+      <svg class="bars" width={minutes.length * (BAR + GAP)} height={HEIGHT} aria-hidden="true">
+        {minutes.map(({ at, count, failures }, place) => {
+          const [all, bad] = [count, failures].map((number) =>
+            number === 0 ? 0 : Math.max(2, (number / most) * HEIGHT),
+          );
+          const x = place * (BAR + GAP);
+          return (
+            <g key={at} class={at === minute ? 'chosen' : ''} onClick={() => onMinute(at === minute ? '' : at)}>
+              <rect x={x} y={HEIGHT - (all ?? 0)} width={BAR} height={all} />
+              <rect class="bad" x={x} y={HEIGHT - (bad ?? 0)} width={BAR} height={bad} />
+            </g>
+          );
+        })}
+      </svg>
+      <label for="log-minute">Minute</label>
+      <select id="log-minute" value={minute} onChange={(event) => onMinute(event.currentTarget.value)}>
+        <option value="">all</option>
+        {minutes.map(({ at, count, failures }) => (
+          <option key={at} value={at}>
+            {at.slice(11)}, {count === 1 ? '1 line' : `${count} lines`}
+            {failures > 0 && `, ${failures} failed`}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -79,6 +79,22 @@ export function Age({ then, after = '' }: { readonly then: string; readonly afte
   );
 }
 
+/** What is known, by title; what is null or empty has no line. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [string, VNode | string | null])[] }): VNode {
+  return (
+    <dl>
+      {facts
+        .filter(([, fact]) => fact !== null && fact !== '')
+        .map(([title, fact]) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd>{fact}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
 /** Said at once. The element stays, or a screen reader would miss what is put into it. */
 export function Failure({ sentence, id }: { readonly sentence: string | undefined; readonly id?: string }): VNode {
   return (

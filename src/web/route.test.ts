@@ -1,7 +1,7 @@
 // What the fragment of the page's URL says, and that a link leads back to the same.
 
 import { describe, expect, it } from 'vitest';
-import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, linkOfPush, NEW, viewIn } from './route.ts';
+import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, linkOfPush, NEW, TABS, viewIn } from './route.ts';
 
 const id = '99999999-0000-4000-8000-000000000009';
 const revisionId = '88888888-0000-4000-8000-000000000008';
@@ -19,8 +19,7 @@ describe('a fragment', () => {
     ['#/deployments/../../v1/projects', FIRST_PAGE],
     ['#/deployments/', FIRST_PAGE],
     ['#/new/', FIRST_PAGE],
-    [`#/deployments/${id}/pull`, FIRST_PAGE],
-    [`#/deployments/${id}/push?x`, FIRST_PAGE],
+    [`#/deployments/${id}/a/b`, FIRST_PAGE],
     ['#/deployments/shop/push', FIRST_PAGE],
     ['#elsewhere', FIRST_PAGE],
   ])('%j names the list', (fragment, state) => {
@@ -29,7 +28,8 @@ describe('a fragment', () => {
 
   it('names a deployment, or the form for a new one', () => {
     expect(linkOf(id)).toBe(`#/deployments/${id}`);
-    expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id, log: LOG });
+    expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id, tab: 'overview', log: LOG });
+    expect(linkOf(id, 'data')).toBe(`#/deployments/${id}/data`);
     expect(viewIn(NEW)).toEqual({ view: 'new' });
     expect(viewIn(linkOfPush(id))).toEqual({ view: 'push', id });
   });
@@ -40,7 +40,9 @@ describe('a fragment', () => {
     { ...LOG, kind: 'build', revisionId },
     { kind: 'pods', revisionId, level: 'ERROR', text: 'a&b=c #%?', hasChecks: true },
   ])('of a deployment whose log shows %j leads to it', (log) => {
-    expect(viewIn(linkOf(id, log))).toEqual({ view: 'deployment', id, log });
+    expect(viewIn(linkOf(id, 'overview', log))).toEqual({ view: 'deployment', id, tab: 'overview', log });
+    for (const { name } of TABS)
+      expect(viewIn(linkOf(id, name, log))).toEqual({ view: 'deployment', id, tab: name, log });
   });
 
   it.each([
@@ -52,7 +54,7 @@ describe('a fragment', () => {
     'checks=1',
     '%',
   ])('with what a log cannot show, %j, shows what it would without', (query) => {
-    expect(viewIn(`#/deployments/${id}?${query}`)).toEqual({ view: 'deployment', id, log: LOG });
+    expect(viewIn(`#/deployments/${id}?${query}`)).toEqual({ view: 'deployment', id, tab: 'overview', log: LOG });
   });
 
   it.each([FIRST_PAGE, { nameContains: 'a&b=c #%', status: 'UNUSED', offset: 100 }])('of %j leads to it', (state) => {

@@ -1,5 +1,5 @@
-// The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with what its log shows,
-// `#/deployments/ID?log=build&level=ERROR`, the form for a new one, `#/new`, or how an image is pushed to one, `#/deployments/ID/push`. Pure.
+// The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with its tab and what its
+// log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, the form for a new one, `#/new`, or how an image is pushed to one, `#/deployments/ID/push`. Pure.
 
 import { STATUSES } from './health.ts';
 
@@ -27,9 +27,20 @@ export interface LogState {
   readonly hasChecks: boolean;
 }
 
+export const TABS = [
+  { name: 'overview', title: 'Overview' },
+  { name: 'logs', title: 'Logs' },
+  { name: 'revisions', title: 'Revisions' },
+  { name: 'configure', title: 'Configure' },
+  { name: 'data', title: 'Data' },
+  { name: 'tasks', title: 'Tasks' },
+  { name: 'access', title: 'Access' },
+] as const;
+export type Tab = (typeof TABS)[number]['name'];
+
 export type View =
   | { readonly view: 'list'; readonly state: ListState }
-  | { readonly view: 'deployment'; readonly id: string; readonly log: LogState }
+  | { readonly view: 'deployment'; readonly id: string; readonly tab: Tab; readonly log: LogState }
   | { readonly view: 'push'; readonly id: string }
   | { readonly view: 'new' };
 
@@ -41,7 +52,7 @@ export function linkOfPush(id: string): string {
   return `#/deployments/${id}/push`;
 }
 
-export function linkOf(id: string, log?: LogState): string {
+export function linkOf(id: string, tab: Tab = 'overview', log?: LogState): string {
   const query = new URLSearchParams({
     ...(log?.kind && { log: log.kind }),
     ...(log?.revisionId && { revision: log.revisionId }),
@@ -49,7 +60,7 @@ export function linkOf(id: string, log?: LogState): string {
     ...(log?.text && { text: log.text }),
     ...(log?.hasChecks && { checks: 'shown' }),
   }).toString();
-  return `#/deployments/${id}${query === '' ? '' : `?${query}`}`;
+  return `#/deployments/${id}${tab === 'overview' ? '' : `/${tab}`}${query === '' ? '' : `?${query}`}`;
 }
 
 export function linkOfList({ nameContains, status, offset }: ListState): string {
@@ -64,9 +75,12 @@ export function linkOfList({ nameContains, status, offset }: ListState): string 
 /** What a URL's fragment names. The list, if it names nothing that there is. */
 export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
-  const [, id = '', push, wanted] = /^#\/deployments\/([^/?]+)(?:(\/push)|\?(.*))?$/s.exec(fragment) ?? [];
-  if (UUID.test(id) && push !== undefined) return { view: 'push', id };
-  if (UUID.test(id)) return { view: 'deployment', id, log: logIn(new URLSearchParams(wanted)) };
+  const [, id = '', place, wanted] = /^#\/deployments\/([^/?]+)(?:\/([a-z]+))?(?:\?(.*))?$/s.exec(fragment) ?? [];
+  if (UUID.test(id) && place === 'push') return { view: 'push', id };
+  if (UUID.test(id)) {
+    const tab = TABS.find(({ name }) => name === place)?.name ?? 'overview';
+    return { view: 'deployment', id, tab, log: logIn(new URLSearchParams(wanted)) };
+  }
   const query = new URLSearchParams(/^#\/\?(.*)$/s.exec(fragment)?.[1]);
   const status = query.get('status') ?? '';
   const offset = query.get('offset') ?? '';

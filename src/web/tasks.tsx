@@ -22,7 +22,7 @@ interface TasksProps {
   readonly onAsk: ((asked: Asked) => void) | undefined;
 }
 
-export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
+export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
   const [tasks, setTasks] = useState<readonly Task[]>();
   const [failure, setFailure] = useState<string>();
   const [asked, setAsked] = useState(0);
@@ -43,11 +43,13 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
       isNewest = false;
     };
   }, [deployment, asked]);
-  if (!hasTasks) return null;
   return (
-    <section aria-labelledby="tasks">
+    <section class="card" aria-labelledby="tasks">
       <h2 id="tasks">Tasks</h2>
       <Failure sentence={failure} />
+      {!hasTasks && (
+        <p class="sub">There are no tasks. A task runs a command with the deployment's image and variables.</p>
+      )}
       {tasks?.length === 0 && <p class="sub">The active revision has none.</p>}
       <ul class="reports" aria-labelledby="tasks">
         {tasks?.map((task) => (
@@ -76,9 +78,11 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
           </li>
         ))}
       </ul>
-      <button type="button" onClick={() => setAsked(asked + 1)}>
-        Read the tasks again
-      </button>
+      {hasTasks && (
+        <button type="button" onClick={() => setAsked(asked + 1)}>
+          Read the tasks again
+        </button>
+      )}
     </section>
   );
 }

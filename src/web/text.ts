@@ -48,3 +48,26 @@ const PROBE = /\bkube-probe\/|\b(?:GET|HEAD) \/(?:ok|healthz?|livez?|readyz?|rea
 export function isHealthCheck(message: string): boolean {
   return PROBE.test(message) && !/\b[45]\d\d\b/.test(message);
 }
+
+export interface Minute {
+  /** As its timestamps begin: `2026-07-02T14:31`. */
+  readonly at: string;
+  readonly count: number;
+  /** Lines of level ERROR or CRITICAL. */
+  readonly failures: number;
+}
+
+/** The newest minutes in which something was written, oldest first, at most 20. */
+export function linesByMinute(
+  lines: readonly { readonly timestamp: string; readonly level?: string | null }[],
+): Minute[] {
+  const minutes = Object.groupBy(lines, ({ timestamp }) => timestamp.slice(0, 16));
+  return Object.entries(minutes)
+    .map(([at, written = []]) => ({
+      at,
+      count: written.length,
+      failures: written.filter(({ level }) => level === 'ERROR' || level === 'CRITICAL').length,
+    }))
+    .toSorted((a, b) => (a.at < b.at ? -1 : 1))
+    .slice(-20);
+}

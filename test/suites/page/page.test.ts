@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { CodeHostFailed, Forbidden, Invalid, Unavailable } from '../../../src/runtime/errors.ts';
@@ -16,10 +16,8 @@ import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { TENANT } from '../http/facade.ts';
 import {
   accessibilityFindings,
-  chromiumHere,
   elapse,
   hide,
-  launch,
   lookAgain,
   open,
   overflow,
@@ -27,87 +25,11 @@ import {
   type Visit,
   visit,
 } from './browser.ts';
+import { browser, choose, focused, heading, it, LONG, missing, rows, tab, tabTo, why } from './fixtures.ts';
 import { deployTeam, makeWorld, offerSources, TOKEN, type World } from './world.ts';
 
-const here = await chromiumHere();
-const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
-
-let browser: Browser;
-beforeAll(async () => {
-  if ('program' in here) browser = await launch(here.program);
-});
-afterAll(() => browser?.close());
-
-interface Fixtures {
-  readonly world: World;
-  /** Opens the page. */
-  readonly arrive: (options?: BrowserContextOptions) => Promise<Page>;
-  /** Opens the page and signs in. */
-  readonly enter: (options?: BrowserContextOptions) => Promise<Page>;
-  readonly visits: Visit[];
-}
-
-const it = test.extend<Fixtures>({
-  // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's names
-  world: async ({}, use) => {
-    const world = await makeWorld();
-    await use(world);
-    await world.close();
-  },
-  // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's names
-  visits: async ({}, use) => {
-    const visits: Visit[] = [];
-    await use(visits);
-    for (const { page } of visits) await page.context().close();
-    expect(visits.flatMap(({ complaints }) => complaints)).toEqual([]);
-  },
-  arrive: ({ world, visits }, use) =>
-    use(async (options = {}) => {
-      const one = await visit(browser, world.url, options);
-      visits.push(one);
-      return one.page;
-    }),
-  enter: ({ arrive }, use) =>
-    use(async (options = {}) => {
-      const page = await arrive(options);
-      await signIn(page);
-      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
-      return page;
-    }),
-});
-
-/** Longer than a busy machine takes. */
-const LONG = { timeout: 60_000 };
-
-const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th').allInnerTexts();
-const focused = (page: Page): Promise<string> =>
-  page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
-
-const heading = (page: Page, name: string): Promise<void> =>
-  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-
-/** Presses Tab until the focus, which has to be visible, is on what is called so. */
-async function tabTo(page: Page, name: string): Promise<void> {
-  const passed: string[] = [];
-  for (let presses = 0; presses < 60; presses += 1) {
-    const { at, outline } = await page.evaluate<{ at: string; outline: string }>(`(() => {
-      const { ariaLabel, labels, textContent } = document.activeElement;
-      const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
-      const at = (ariaLabel ?? labels?.[0]?.textContent ?? textContent).trim();
-      return { at, outline: outlineStyle + ' ' + outlineWidth };
-    })()`);
-    if (at === name) {
-      expect([name, outline]).toEqual([name, 'solid 2px']);
-      return;
-    }
-    passed.push(at.slice(0, 30));
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`No way by Tab to ${name}: ${passed.join(' | ')}`);
-}
-
 // Mostly they wait.
-describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
+describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
   describe('a token', () => {
     it('is kept in memory alone', async ({ world, enter, visits }) => {
       deployTeam(world);
@@ -222,8 +144,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       });
       const page = await enter();
       await open(page, 'shop');
+      await tab(page, 'Configure');
       await page.getByText('API_KEY', { exact: true }).waitFor();
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       const gets = visits[0]?.requests.filter((request) => /^GET \/v2\/deployments\/[^/]+$/.test(request)) ?? [];
       // Lists have none.
       expect(gets.length).toBeGreaterThan(0);
@@ -298,6 +221,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.goBack();
       await heading(page, 'Deployments');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
       expect([await rows(page), await page.getByLabel('Name').inputValue()]).toEqual([['shop'], 'sh']);
       await page.goForward();
       await heading(page, 'shop');
@@ -593,7 +517,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         imageUri: `${repository}@${digest}`,
       });
       // The next image is pushed the same way.
-      await page.getByRole('link', { name: 'Push an image' }).click();
+      await choose(page, 'Push an image');
       await heading(page, 'Push an image');
       await page.goBack();
       await heading(page, 'shop');
@@ -633,12 +557,13 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
     const page = await enter();
     await open(page, 'shop');
+    expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
+    await tab(page, 'Configure');
     expect(
       (await page.locator('.variables li').allInnerTexts()).map((text) =>
         text.replaceAll(/\s+/g, ' ').replace(/ Change.*/, ''),
       ),
     ).toEqual(['LOG_LEVEL <b>debug</b>', 'EMPTY an empty text', 'API_KEY']);
-    expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
   });
 
   it('one deployment says its reason and what to do', async ({ world, enter }) => {
@@ -802,8 +727,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'hostile');
       await page.getByText(`line ${markup}`).waitFor();
       await page.getByText('link red', { exact: true }).waitFor();
-      await page.getByText(`Revision ${markup}`).waitFor();
       await page.getByText(`Work ${markup}`).waitFor();
+      await tab(page, 'Revisions');
+      await page.getByText(`Revision ${markup}`).waitFor();
       expect(await page.locator('img, iframe, object, embed, body script, svg[onload]').count()).toBe(0);
       const links = await page.locator('a').evaluateAll((all) => all.map((link) => (link as unknown as URL).protocol));
       expect(new Set(links)).toEqual(new Set(['http:']));
@@ -840,24 +766,34 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
       expect(await focused(page)).toBe('shop');
 
+      await tabTo(page, 'More');
+      await page.keyboard.press('Enter');
+      await tabTo(page, 'Scale');
+      await page.keyboard.press('Escape');
+      expect(await focused(page)).toBe('More');
+      await page.keyboard.press('Enter');
       await tabTo(page, 'Scale');
       await page.keyboard.press('Enter');
       await page.getByRole('dialog').waitFor();
       expect(await focused(page)).toBe('');
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
-      expect(await focused(page)).toBe('Scale');
+      expect(await focused(page)).toBe('More');
+      await page.keyboard.press('Enter');
+      await tabTo(page, 'Scale');
       await page.keyboard.press('Enter');
       await tabTo(page, 'Maximum pods');
       await page.keyboard.press('Control+A');
       await page.keyboard.type('9');
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('shop is to run on 2 to 9 pods.').waitFor();
-      expect(await focused(page)).toBe('Scale');
+      expect(await focused(page)).toBe('More');
       await page.getByText('4–13', { exact: true }).waitFor();
       const patched = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
       expect(patched?.spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 9, cpu: 0.5 });
 
+      await tabTo(page, 'Revisions');
+      await page.keyboard.press('Enter');
       const back = await page
         .getByRole('button', { name: /^Roll back to/ })
         .last()
@@ -873,6 +809,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
 
       await page.keyboard.press('Control+Home');
       await page.evaluate('document.querySelector("h1").focus()');
+      await tabTo(page, 'More');
+      await page.keyboard.press('Enter');
       await tabTo(page, 'Delete');
       await page.keyboard.press('Enter');
       expect(await page.getByRole('dialog').getByRole('heading').innerText()).toBe('Delete shop');
@@ -924,7 +862,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         return route.fulfill({ response });
       });
       await page.getByRole('link', { name: 'shop', exact: true }).click();
-      await page.getByRole('button', { name: 'Delete' }).click();
+      await choose(page, 'Delete');
       await page.getByRole('dialog').getByRole('textbox').fill('shop');
       const answered = page.waitForEvent('requestfinished', (request) => request.method() === 'DELETE');
       await page.keyboard.press('Enter');
@@ -948,7 +886,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       deployTeam(world);
       const page = await enter();
       await open(page, 'shop');
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       for (let presses = 0; presses < 12; presses += 1) {
         await page.keyboard.press('Tab');
         // Beyond the last control the browser's own bar has its turn.
@@ -971,7 +909,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           ? new Forbidden('patch shop', { serverMessage: 'You may only look.' })
           : undefined,
       );
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       await page.getByLabel('Maximum pods').fill('4');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
       await page.getByRole('dialog').getByText('You may only look.').waitFor();
@@ -982,7 +920,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       world.deploy('shop');
       const page = await enter();
       await open(page, 'shop');
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       await page.getByLabel('Minimum pods').fill('5');
       await page.getByLabel('Maximum pods').fill('2');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
@@ -1003,7 +941,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           );
         await route.continue();
       });
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       await page.getByLabel('Maximum pods').fill('4');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
       await page.getByRole('dialog').getByText('is no longer the version').waitFor();
@@ -1016,7 +954,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const leaving = { ...shop, metadata: { ...shop.metadata, deletionTimestamp: new Date().toISOString() } };
       world.facade.records.put({ ...leaving, status: { ...shop.status, state: 'AWAITING_DELETE' } } as AppDeployment);
       await page.getByText('AWAITING_DELETE', { exact: true }).waitFor();
-      expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+      expect(await page.locator('.menu').count()).toBe(0);
       world.facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
       world.facade.records.drop(shop.metadata.uid ?? '');
       await page.getByRole('status').getByText('shop is deleted.').waitFor();
@@ -1050,12 +988,12 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       await dialog.getByLabel('Maximum queue workers pods').fill('7');
       await page.keyboard.press('Enter');
       await dialog.waitFor({ state: 'detached' });
       expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ queueMaxScale: 7, cpu: 0.5 });
-      await page.getByRole('button', { name: 'Sizes' }).click();
+      await choose(page, 'Sizes');
       await dialog.getByRole('button', { name: 'Change sizes' }).click();
       await dialog.getByText('Nothing is changed.').waitFor();
       const server = dialog.getByRole('group', { name: 'server' });
@@ -1074,7 +1012,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–3 pods').waitFor();
       const dialog = page.getByRole('dialog');
-      await page.getByRole('button', { name: 'Scale' }).click();
+      await choose(page, 'Scale');
       await dialog.getByRole('group', { name: 'mail' }).getByLabel('Maximum mail pods').fill('5');
       await dialog.getByLabel('Maximum beat pods').fill('2');
       const single = ruled('spec.sourceConfig.runtime.workers[beat]', 'a singleton has one pod: remove minScale');
@@ -1098,6 +1036,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
+      await tab(page, 'Configure');
       await page.getByRole('button', { name: 'Add a variable' }).click();
       await dialog.getByLabel('Variable').fill('not a name');
       await dialog.getByLabel('Value').fill('two\nlines');
@@ -1125,6 +1064,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
+      await tab(page, 'Configure');
       await page.getByRole('button', { name: 'Change LOG_LEVEL' }).click();
       expect(await dialog.getByLabel('Value').inputValue()).toBe('info');
       await dialog.getByText('Everybody who reads the deployment sees the value.').waitFor();
@@ -1174,7 +1114,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
-      await page.getByRole('button', { name: 'Clone' }).click();
+      await choose(page, 'Clone');
       expect(await accessibilityFindings(page)).toEqual([]);
       await dialog.getByLabel('Name', { exact: true }).fill('shop-2');
       await dialog.getByRole('button', { name: 'Clone' }).click();
@@ -1182,7 +1122,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Escape');
       await page.getByRole('link', { name: '← All deployments' }).click();
       await open(page, 'pages');
-      await page.getByRole('button', { name: 'Clone' }).click();
+      await choose(page, 'Clone');
       await dialog.getByLabel('Name', { exact: true }).fill('pages-2');
       await dialog.getByRole('button', { name: 'Clone' }).click();
       await page.getByRole('status').getByText('pages-2 is being created as pages is now.').waitFor();
@@ -1199,6 +1139,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       });
       const page = await enter();
       await open(page, 'agent');
+      await tab(page, 'Revisions');
       await page.getByRole('button', { name: /^Interrupt/ }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Interrupt' }).click();
       await page.getByRole('status').getByText('is being interrupted.').waitFor();
@@ -1219,6 +1160,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       });
       const page = await enter();
       await open(page, 'agent');
+      await tab(page, 'Revisions');
       await page.locator('.revisions summary').getByText('A newer revision replaced this one').waitFor();
       const rest = page.locator('.revisions details').getByText('at the end.');
       expect(await rest.isVisible()).toBe(false);
@@ -1231,6 +1173,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       world.deploy('pages', { spec: { sourceConfig: { runtime: { database: 'none' } } } });
       const page = await enter();
       await open(page, 'shop');
+      await tab(page, 'Revisions');
       await page
         .getByRole('button', { name: /^Roll back to/ })
         .first()
@@ -1243,12 +1186,12 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         .waitFor();
       expect(await dialog.getByRole('listitem').count()).toBe(1);
       await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'Delete' }).click();
+      await choose(page, 'Delete');
       await dialog.getByText('Its PostgreSQL volume with all data is deleted too').waitFor();
       await page.keyboard.press('Escape');
       await page.getByRole('link', { name: '← All deployments' }).click();
       await open(page, 'pages');
-      await page.getByRole('button', { name: 'Delete' }).click();
+      await choose(page, 'Delete');
       await dialog.getByText('It has no PostgreSQL of its own').waitFor();
     });
   });
@@ -1277,6 +1220,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const { shop } = deployTeam(world);
       const page = await enter();
       await open(page, 'shop');
+      await tab(page, 'Tasks');
       await page.getByText('no such table: <b>sessions</b>').waitFor();
       expect(await lines(page)).toEqual([
         expect.stringMatching(
@@ -1308,6 +1252,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       seedServer(world, shop);
       const page = await enter();
       await open(page, 'shop');
+      await tab(page, 'Tasks');
       await page.getByText('no such table').waitFor();
       await tabTo(page, 'Run now: clean');
       await page.keyboard.press('Enter');
@@ -1342,6 +1287,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       );
       const page = await enter();
       await open(page, 'shop');
+      await tab(page, 'Tasks');
       await page.getByRole('button', { name: 'Run now: reindex' }).click();
       const dialog = page.getByRole('dialog', { name: 'Run reindex now' });
       await dialog.getByText('The last run has not ended.').waitFor();
@@ -1355,6 +1301,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await page.route('**/tasks', (route) => route.fulfill({ status: 503, body: '{"detail":"Try again later."}' }));
       await open(page, 'shop');
+      await tab(page, 'Tasks');
       const region = page.getByRole('region', { name: 'Tasks' });
       await region.getByRole('alert').getByText('Try again later.').waitFor();
       await page.unroute('**/tasks');
@@ -1365,12 +1312,12 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(await focused(page)).toBe('Read the tasks again');
     });
 
-    it('are no part of the view where there are none', async ({ world, enter, visits }) => {
+    it('are not asked for where there are none', async ({ world, enter, visits }) => {
       world.deploy('plain');
       const page = await enter();
       await open(page, 'plain');
-      await page.getByRole('heading', { name: 'Pods and events' }).waitFor();
-      expect(await page.getByRole('heading', { name: 'Tasks' }).count()).toBe(0);
+      await tab(page, 'Tasks');
+      await page.getByText('There are no tasks.').waitFor();
       expect(visits[0]?.requests.filter((request) => request.includes('/tasks'))).toEqual([]);
     });
   });
@@ -1382,6 +1329,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     deployTeam(world);
     const page = await enter();
     await open(page, 'shop');
+    await tab(page, 'Revisions');
     const newest = page.locator('.revisions tbody tr').first().locator('.message .sub');
     await newest.first().waitFor();
     expect(await newest.allInnerTexts()).toEqual([
@@ -1439,16 +1387,18 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     ]);
     expect(lines).toContainEqual(expect.stringMatching(/^PostgreSQL PostgreSQL answers\./));
     expect(lines).toContainEqual(expect.stringMatching(/^backups needs attention The last backup failed\./));
-    const facts = await page.getByRole('region', { name: 'Facts' }).innerText();
-    expect(facts).toMatch(/Updated\s+\d+ s ago/);
-    expect(facts).toMatch(/Last changed by\s+anna@example\.com/);
+    const now = await page.getByRole('region', { name: 'Now' }).innerText();
+    expect(now).toMatch(/Updated\s+\d+ s ago/);
+    expect(now).toMatch(/Last changed by\s+anna@example\.com/);
+    await tab(page, 'Data');
+    const facts = await page.getByRole('region', { name: 'Databases' }).innerText();
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last backup 3 h ago, 11.8 MiB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
     );
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last verification 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',
     );
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await choose(page, 'Delete');
     await page.getByRole('dialog').getByText('Its backups stay in their store: a new deployment can begin').waitFor();
   });
 
@@ -1579,9 +1529,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         if (shots === undefined) return;
         const picture = await page.screenshot({ fullPage: !view.includes('dialog') });
         await writeFile(join(shots, `${view}-${colorScheme}-${width}.png`), picture);
-        if (view !== 'shop') return;
-        const tasks = await page.getByRole('region', { name: 'Tasks' }).screenshot();
-        await writeFile(join(shots, `tasks-${colorScheme}-${width}.png`), tasks);
       }
       await page.getByLabel('Token').waitFor();
       await isGood('sign-in');
@@ -1608,23 +1555,38 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       for (const name of ['shop', 'checkout', 'agent']) {
         await open(page, name);
+        if (width < 720) await page.getByRole('button', { name: 'Show the log' }).click();
         await page.locator('.log .line').first().waitFor();
+        await isGood(`${name}-log`);
+        if (width < 720) await page.getByRole('button', { name: 'Hide the log' }).click();
         await page.getByRole('button', { name: 'Show pods and events' }).click();
         await page.getByRole('button', { name: 'Read again' }).waitFor();
         await isGood(name);
         await page.getByRole('link', { name: '← All deployments' }).click();
       }
       await open(page, 'shop');
-      for (const [button, view] of [
-        ['Delete', 'delete-dialog'],
-        ['Deploy', 'deploy-dialog'],
-        ['Scale', 'scale-dialog'],
-        ['Sizes', 'sizes-dialog'],
-        ['Add a variable', 'variable-dialog'],
-        [/^Roll back to/, 'rollback-dialog'],
-        ['Run now: clean', 'run-dialog'],
+      await page.locator('.menu summary').click();
+      await isGood('menu');
+      await page.keyboard.press('Escape');
+      for (const name of ['Logs', 'Revisions', 'Configure', 'Data', 'Tasks', 'Access']) {
+        await tab(page, name);
+        await isGood(name.toLowerCase());
+      }
+      for (const [place, button, view] of [
+        ['menu', 'Delete', 'delete-dialog'],
+        ['Overview', 'Deploy', 'deploy-dialog'],
+        ['Overview', 'Restart', 'restart-dialog'],
+        ['menu', 'Scale', 'scale-dialog'],
+        ['menu', 'Sizes', 'sizes-dialog'],
+        ['Configure', 'Add a variable', 'variable-dialog'],
+        ['Revisions', /^Roll back to/, 'rollback-dialog'],
+        ['Tasks', 'Run now: clean', 'run-dialog'],
       ] as const) {
-        await page.getByRole('button', { name: button }).first().click();
+        if (place === 'menu') await choose(page, button);
+        else {
+          await tab(page, place);
+          await page.getByRole('button', { name: button }).first().click();
+        }
         await page.getByRole('dialog').waitFor();
         await isGood(view);
         await page.keyboard.press('Escape');
