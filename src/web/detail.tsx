@@ -8,7 +8,6 @@ import { conditionOf } from '../kinds/conditions.ts';
 import { uses } from '../kinds/source-rules.ts';
 import { Access } from './access.tsx';
 import { Action, type Asked, type TabProps } from './actions.tsx';
-import type { Api } from './api.ts';
 import { Configure } from './configure.tsx';
 import { Data } from './data.tsx';
 import { type Followed, useFollowed } from './follow.ts';
