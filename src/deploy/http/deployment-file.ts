@@ -13,9 +13,9 @@ import {
 import type { Finding } from '../../kinds/findings.ts';
 import { DOUBLE_HYPHEN_MESSAGE, IMPOSSIBLE_NAME, IMPOSSIBLE_NAME_MESSAGE } from '../../kinds/name-patterns.ts';
 import { listOf, oneOf, VariableName } from '../../kinds/primitives.ts';
-import { SOURCES, type Source } from '../../kinds/source-rules.ts';
+import { FIXED_FIELDS, SOURCES, type Source } from '../../kinds/source-rules.ts';
 import { ruleBreaches } from '../../kinds/spec-rules.ts';
-import { fromSnake, merged, sentPath, snake, toSnake } from '../../runtime/http/casing.ts';
+import { fromSnake, merged, sentPath, snake, toSnake, withResets } from '../../runtime/http/casing.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
 import { unknownFields } from '../../runtime/http/unknown-fields.ts';
 import { asArray, asObject, isObject, isSet } from '../../runtime/json-value.ts';
@@ -96,6 +96,36 @@ export function changeTo(config: FileRequest['source_config'], there: unknown): 
       },
     }),
   };
+}
+
+/**
+ * The request of a file that is the whole of its deployment: what `there`, the present file, has besides goes back to its default. What the
+ * source needs stays, and so do secrets, whose values are in no file.
+ */
+export function wholeRequest(
+  { source_config: config, ...rest }: FileRequest,
+  there: Readonly<Record<string, unknown>>,
+): FileRequest {
+  const before = requestOf(there);
+  const reset = Object.entries(asObject(withResets(SourceConfig, before.source_config, config)));
+  return {
+    ...rest,
+    source_config: Object.fromEntries(
+      reset.flatMap(([field, value]) => {
+        if (value !== null) return [[field, value]];
+        return FIXED.has(field) ? [] : [[field, emptyOf(before.source_config[field])]];
+      }),
+    ),
+    ...(before.secret_references !== undefined && { secret_references: rest.secret_references ?? [] }),
+  };
+}
+
+const FIXED: ReadonlySet<string> = new Set(FIXED_FIELDS.map(snake));
+
+/** What a PATCH takes for none, as null changes nothing at its top. */
+function emptyOf(before: unknown): unknown {
+  if (typeof before === 'boolean') return false;
+  return Array.isArray(before) ? [] : '';
 }
 
 function withFreeBounds(named: Readonly<Record<string, unknown>>, there: unknown): Readonly<Record<string, unknown>> {

@@ -31,6 +31,12 @@ export const ApplyFile = z
       .max(100)
       .describe('Fields that override the text, applied in this order.')
       .nullish(),
+    whole: z
+      .boolean()
+      .describe(
+        'true: the file is all of the deployment, so what it leaves out goes back to its default. What the source needs stays, and so do secrets. Default: false: what it leaves out stays.',
+      )
+      .nullish(),
     name: name.describe('Name of the deployment. It overrides the name in the file.').nullish(),
     default_name: z.string().describe('Its name if neither `name` nor the file has one.').nullish(),
     source: z

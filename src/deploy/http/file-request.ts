@@ -14,8 +14,10 @@ import {
   changeTo,
   DEFAULT_SOURCE,
   type DeploymentFile,
+  fileOf,
   placeInFile,
   requestOf,
+  wholeRequest,
   withoutNull,
 } from './deployment-file.ts';
 import type { AppliedFile, ApplyFile } from './file-payloads.ts';
@@ -37,7 +39,7 @@ export interface FileAsks {
   readonly missingSecrets: readonly string[];
   readonly creation: () => CreateDeployment;
   /** `now`: the deployment as an answer shows it. */
-  readonly changeFrom: (now: Deployment) => PatchDeployment;
+  readonly changeFrom: (record: AppDeployment, now: Deployment) => PatchDeployment;
   /** An error of that creation or change, at the place that the sender wrote. */
   readonly asSent: (finding: FieldError) => FieldError;
 }
@@ -77,13 +79,15 @@ export function asksOf(body: ApplyFile, { recordOf, settings, isDryRun }: Asking
   const source = file.source ?? body.source ?? there?.spec.source ?? DEFAULT_SOURCE;
   if (there !== undefined && there.spec.source !== source) throw refusedSource(there, source);
   if (there === undefined && uses(source, 'upload')) needBuilds(settings.builds, name);
-  const { source_config, source_revision_config, secret_references } = requestOf(file);
   const missingSecrets = missing.map(({ loc }) => file.secrets?.[Number(loc[1])] ?? '');
   // Where they are no error, the rest is judged as if they had values.
   const values = [...secrets, ...missingSecrets.map((one) => ({ name: one, value: '' }))];
   /** Those of the newest request. */
   let config: Readonly<Record<string, unknown>> = {};
-  const fieldsFrom = (now?: Deployment): object => {
+  const fieldsFrom = (record?: AppDeployment, now?: Deployment): object => {
+    const sent = requestOf(file);
+    const { source_config, source_revision_config, secret_references } =
+      record !== undefined && body.whole ? wholeRequest(sent, fileOf(record)) : sent;
     const own = now?.source_config;
     config = {
       ...(own ? changeTo(source_config, own) : source_config),
@@ -102,9 +106,9 @@ export function asksOf(body: ApplyFile, { recordOf, settings, isDryRun }: Asking
     file,
     missingSecrets,
     creation: () => readBody(CreateDeploymentBody, { name, source, ...fieldsFrom(), secrets: values }),
-    changeFrom: (now) =>
+    changeFrom: (record, now) =>
       readBody(PatchDeploymentBody, {
-        ...fieldsFrom(now),
+        ...fieldsFrom(record, now),
         ...(values.length > 0 && { secrets: values, secrets_mode: 'merge' }),
       }),
     asSent(finding) {

@@ -8,6 +8,7 @@ import type { App } from '../../api/validation.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
+import { ifMatch } from '../../runtime/http/preconditions.ts';
 import { AppliedFile, ApplyFile, ApplyFileQuery } from './file-payloads.ts';
 import { asksOf, changesOfAnswers, type FileAsks } from './file-request.ts';
 import type { Deployment, PatchDeployment } from './payloads.ts';
@@ -33,7 +34,7 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
       summary: 'Create or change the deployment that a davit.yaml describes. What the file leaves out stays',
       querystring: ApplyFileQuery,
       body: ApplyFile,
-      response: { 200: AppliedFile, 201: AppliedFile, ...failures(400, 401, 403, 409, 413, 415, 422) },
+      response: { 200: AppliedFile, 201: AppliedFile, ...failures(400, 401, 403, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const { dry_run: isDryRun } = request.query;
@@ -42,6 +43,11 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
       const asks = asksOf(request.body, { recordOf, settings, isDryRun });
       const { name, there, file, missingSecrets } = asks;
       auth.concerns(request, name);
+      const precondition = ifMatch(request);
+      if (there === undefined && precondition !== undefined)
+        throw new HttpError(412, `There is no deployment "${name}", so it is no version that If-Match names.`);
+      if (there !== undefined && request.headers['if-none-match']?.trim() === '*')
+        throw new HttpError(412, `Deployment "${name}" already exists. Choose another name.`);
       if (there === undefined) await mayCreate(request);
       const admitted = auth.admitted(request);
       const seen: { before: Deployment | null } = { before: null };
@@ -53,9 +59,9 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
         }
         const patchOf = (record: AppDeployment): PatchDeployment => {
           seen.before = present(record, tenant);
-          return asks.changeFrom(seen.before);
+          return asks.changeFrom(record, seen.before);
         };
-        return deployments.patch(admitted, there.metadata.uid ?? '', patchOf, 'if needed', undefined, isDryRun);
+        return deployments.patch(admitted, there.metadata.uid ?? '', patchOf, 'if needed', precondition, isDryRun);
       });
       const { before } = seen;
       if (before === null && !isDryRun) reply.code(201);

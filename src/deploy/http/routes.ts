@@ -196,8 +196,9 @@ function registerFile(app: App, { auth, deployments }: Routes): void {
       params: DeploymentPath,
       response: { 200: DeploymentFileContent, ...failures(401, 403, 404, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
+      reply.header('etag', etagOf(record));
       return new JsonText<DeploymentFileContent>(JSON.stringify(fileOf(record)));
     },
   });

@@ -200,6 +200,26 @@ function isNothing(value: unknown): boolean {
   return !isSet(value) || (typeof value === 'object' && Object.keys(value as object).length === 0);
 }
 
+/**
+ * What was sent, and null for each field that `before` has and it lacks, wherever `merged` merges. Both under the API's names. Merged, it
+ * leaves nothing else of `before`.
+ */
+export function withResets(schema: z.ZodType, before: unknown, sent: unknown): unknown {
+  return resetBy(namesOf(schema), before, sent);
+}
+
+function resetBy(names: Names, before: unknown, sent: unknown): unknown {
+  if (!areMerged(names)) return sent ?? null;
+  const [old, given] = [asObject(before), asObject(sent)];
+  const entries = Object.keys(old).map((key) => {
+    const value = ownValue(given, key);
+    // An element of a map is removed as a whole.
+    const isGone = 'each' in names && !isSet(value);
+    return [key, isGone ? null : resetBy(within(names, 'snake', key), old[key], value)] as const;
+  });
+  return { ...given, ...Object.fromEntries(entries) };
+}
+
 /** Whether a PATCH merges what is at a location below `schema`, so that null in it has a meaning. */
 export function isMergedAt(schema: z.ZodType, loc: Path): boolean {
   let names = namesOf(schema);

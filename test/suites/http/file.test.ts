@@ -134,6 +134,93 @@ describe('a file', () => {
   });
 });
 
+describe('a file that is the whole of its deployment', () => {
+  const OWN = {
+    runtime: {
+      port: 3000,
+      server: { command: ['serve'], args: ['-v'] },
+      workers: { jobs: { command: ['work'], cpu: 1 }, mail: { command: ['mail'] } },
+      env_names: { DB: 'postgres_uri' },
+    },
+    resource_spec: { cpu: 0.5, memory_mb: 512, min_scale: 2, max_scale: 4 },
+    env: [{ name: 'A', value: '1' }],
+    tasks: [{ name: 'clean', command: ['clean'] }],
+    custom_url: 'https://shop.example.com',
+  };
+
+  it('changes nothing as it was read', async () => {
+    const { id } = (await facade.call('POST', '/v2/deployments', aBody({ source_config: OWN }))).body;
+    const before = record();
+    const { body } = await facade.call('GET', `/v2/deployments/${id}/file`);
+    const same = await apply({ file: JSON.stringify(body), whole: true });
+    expect(same).toMatchObject({ status: 200, body: { changes: [] } });
+    expect(record()).toEqual(before);
+  });
+
+  it('sets back what it leaves out, except secrets and what its source needs', async () => {
+    await facade.call(
+      'POST',
+      '/v2/deployments',
+      aBody({
+        source_config: OWN,
+        secrets: [{ name: 'API_KEY', value: 'canary' }],
+        secret_references: [{ name: 'TOKEN', secret_name: 'tokens', secret_key: 'token' }],
+      }),
+    );
+    const { sourceRevisionConfig } = record().spec;
+    const runtime = { server: { command: ['serve'] }, workers: { jobs: { command: ['work'] } } };
+    const file = JSON.stringify({ resource_spec: { cpu: 0.5 }, runtime });
+    const changed = await apply({ file, whole: true, name: 'shop' });
+    expect(changed.status).toBe(200);
+    expect(changed.body.changes.map(({ field }: { field: string }) => field)).toEqual(
+      expect.arrayContaining(['custom_url', 'env[A].value', 'runtime.port', 'secret_references[TOKEN].secret_key']),
+    );
+    expect(record().spec).toMatchObject({ sourceRevisionConfig, revisionSerial: 2, secrets: [{ name: 'API_KEY' }] });
+    expect(record().spec.sourceConfig).toEqual({ resourceSpec: { cpu: 0.5 }, runtime });
+    expect(record().spec.secretReferences).toBeUndefined();
+    // Otherwise it stays.
+    await apply({ file: 'runtime: {port: 1}\n', name: 'shop' });
+    expect(record().spec.sourceConfig.runtime?.workers).toBeDefined();
+    await apply({ file: 'name: shop\n', whole: true });
+    expect(record().spec.sourceConfig).toEqual({});
+  });
+});
+
+describe('of two callers who change the same deployment by a file', () => {
+  it('the second is refused, also in a dry run, with the ETag of now', async () => {
+    const { id } = (await facade.call('POST', '/v2/deployments', aBody())).body;
+    const read = await facade.call('GET', `/v2/deployments/${id}/file`);
+    const withTag = (port: number, query = ''): Promise<Answer> =>
+      facade.call(
+        'POST',
+        `/v2/deployments/file${query}`,
+        { name: 'shop', set: [{ field: 'runtime.port', value: port }] },
+        { 'if-match': String(read.headers['etag']) },
+      );
+    expect((await withTag(1)).status).toBe(200);
+    for (const query of ['', '?dry_run=true']) {
+      const second = await withTag(2, query);
+      expect(second.status).toBe(412);
+      expect(second.headers['etag']).toBe((await facade.call('GET', `/v2/deployments/${id}/file`)).headers['etag']);
+    }
+    expect(record().spec.sourceConfig.runtime?.port).toBe(1);
+  });
+
+  it('none creates what the other has created, nor changes what is not there', async () => {
+    const file = `name: shop\n${IMAGE}`;
+    const creating = (): Promise<Answer> =>
+      facade.call('POST', '/v2/deployments/file', { file }, { 'if-none-match': '*' });
+    expect((await creating()).status).toBe(201);
+    expect(await creating()).toMatchObject({
+      status: 412,
+      body: { detail: 'Deployment "shop" already exists. Choose another name.' },
+    });
+    const other = { file: `name: other\n${IMAGE}` };
+    expect((await facade.call('POST', '/v2/deployments/file', other, { 'if-match': '*' })).status).toBe(412);
+    expect(facade.records.list()).toHaveLength(1);
+  });
+});
+
 describe('is refused', () => {
   it('for a deployment of another source, and for one that is being deleted', async () => {
     await facade.call('POST', '/v2/deployments', aBody());
