@@ -548,3 +548,11 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
 export function isFailure(reason: string): boolean {
   return !CALM.has(reason);
 }
+
+/** Whether the latest revision is in trouble, also while an earlier one serves. */
+export function needsAttention(
+  conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[] = [],
+): boolean {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return ready !== undefined && ready.status !== 'True' && isFailure(ready.reason);
+}

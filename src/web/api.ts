@@ -89,8 +89,8 @@ export interface Api {
   revise(id: string, body: PatchDeployment): Promise<void>;
   setSecret(id: string, name: string, value: string): Promise<void>;
   removeSecret(id: string, name: string): Promise<void>;
-  /** What a rollback to the revision changes. */
-  diff(id: string, revisionId: string): Promise<RevisionDiff>;
+  /** What a step to the revision changes, by default from the newest one. */
+  diff(id: string, revisionId: string, from?: string): Promise<RevisionDiff>;
   /** The events of its objects, and its pods. */
   events(id: string): Promise<DeploymentEvents>;
   /** The tasks of the active revision with their last runs. */
@@ -249,7 +249,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       (await (await accepted(method, path, { body })).json()) as T,
     upload,
     list({ nameContains, status, offset, limit }) {
-      const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
+      const query = new URLSearchParams({ limit: String(limit), offset: String(offset), order_by: 'attention' });
       if (nameContains !== '') query.set('name_contains', nameContains);
       if (status !== '') query.set('status', status);
       return polled(`v2/deployments?${query}`);
@@ -273,7 +273,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     revise: (id, body) => change('POST', id, '/revisions', body),
     setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
     removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),
-    diff: (id, revisionId) => get(id, `revisions/${revisionId}/diff`),
+    diff: (id, revisionId, from) => get(id, `revisions/${revisionId}/diff${from === undefined ? '' : `?from=${from}`}`),
     events: (id) => get(id, 'events'),
     tasks: (id) => get(id, 'tasks'),
     async runTask(id, task, key) {

@@ -16,12 +16,12 @@ import { Logs } from './logs.tsx';
 import { Menu, type MenuItem } from './menu.tsx';
 import { Overview } from './overview.tsx';
 import { Address, Asking, Status } from './parts.tsx';
-import { Revisions } from './revisions.tsx';
+import { type Compared, Revisions } from './revisions.tsx';
 import { type LogState, linkOf, linkOfPush, TABS, type Tab, UUID } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain } from './text.ts';
 
-export interface DetailProps extends Pick<TabProps, 'api' | 'say'> {
+export interface DetailProps extends Pick<TabProps, 'api' | 'say'>, Compared {
   /** As it was typed. */
   readonly tenant: string;
   readonly id: string;
@@ -34,7 +34,7 @@ export interface DetailProps extends Pick<TabProps, 'api' | 'say'> {
   readonly onLog: (log: LogState) => void;
 }
 
-export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog }: DetailProps): VNode {
+export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pair, onPair }: DetailProps): VNode {
   const deployment = useFollowed(id, api.deployment(id));
   const revisions = useFollowed(id, api.revisions(id));
   const [asked, setAsked] = useState<Asked>();
@@ -95,7 +95,7 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog }: 
       </nav>
       <Asking of={deployment} what="The deployment" />
       <Verdict deployment={found} tone={tone} />
-      <Panel tab={tab} revisions={revisions} {...props} />
+      <Panel tab={tab} revisions={revisions} pair={pair} onPair={onPair} {...props} />
       <Logs
         api={api}
         id={id}
@@ -123,18 +123,19 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog }: 
   );
 }
 
-function Panel({
-  tab,
-  revisions,
-  ...props
-}: TabProps & { readonly tab: Tab; readonly revisions: Followed<RevisionList> }): VNode | null {
+interface PanelProps extends TabProps, Compared {
+  readonly tab: Tab;
+  readonly revisions: Followed<RevisionList>;
+}
+
+function Panel({ tab, revisions, pair, onPair, ...props }: PanelProps): VNode | null {
   switch (tab) {
     case 'overview':
       return <Overview {...props} />;
     case 'logs':
       return null;
     case 'revisions':
-      return <Revisions {...props} followed={revisions} />;
+      return <Revisions {...props} followed={revisions} pair={pair} onPair={onPair} />;
     case 'configure':
       return <Configure {...props} />;
     case 'data':

@@ -2,7 +2,7 @@
 
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
-import { isAdvice, isFailure, REASONS } from '../kinds/app-deployment-conditions.ts';
+import { isAdvice, isFailure, needsAttention, REASONS } from '../kinds/app-deployment-conditions.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import { short } from './text.ts';
 
@@ -29,10 +29,9 @@ export const STATUSES: Readonly<Record<Deployment['status'], string>> = {
 
 /** How the deployment is: bad if its latest revision is in trouble, also while an earlier one serves. */
 export function toneOf(deployment: Deployment): Tone {
-  const ready = conditionOf(deployment.conditions, 'Ready');
-  const isReady = ready?.status === 'True';
-  if (!isReady && ready !== undefined && isFailure(ready.reason)) return 'bad';
+  if (needsAttention(deployment.conditions)) return 'bad';
   if (deployment.status === 'UNUSED') return 'off';
+  const isReady = conditionOf(deployment.conditions, 'Ready')?.status === 'True';
   return isReady && deployment.status === 'READY' ? 'good' : 'busy';
 }
 

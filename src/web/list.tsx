@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { useFollowed } from './follow.ts';
-import { originOf, phaseOf, STATUSES, scaleOf, toneOf } from './health.ts';
+import { originOf, phaseOf, STATUSES, scaleOf, type Tone, toneOf } from './health.ts';
 import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
 import { FIRST_PAGE, type ListState, linkOf, NEW } from './route.ts';
 import { plain } from './text.ts';
@@ -51,7 +51,7 @@ export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode
           Deployments
         </h1>
         <span class="actions">
-          <a class="button" href={NEW}>
+          <a class="button main" href={NEW}>
             New deployment
           </a>
         </span>
@@ -139,24 +139,40 @@ function Filters({ state, onState }: Pick<ListProps, 'state' | 'onState'>): VNod
   );
 }
 
+/** In the order in which the API lists them. */
+const GROUPS: readonly { readonly title: string; readonly tones: readonly Tone[] }[] = [
+  { title: 'Needs attention', tones: ['bad'] },
+  { title: 'Running', tones: ['good', 'busy'] },
+  { title: 'Unused', tones: ['off'] },
+];
+
 // The roles are those that the elements have; a narrow screen's layout would take them away.
 function Table({ rows, isStale }: { readonly rows: readonly Deployment[]; readonly isStale: boolean }): VNode {
   return (
     <table class="list" role="table" aria-labelledby="deployments" aria-busy={isStale}>
       <thead role="rowgroup">
         <tr role="row">
-          {['Name', 'Status', 'Details', 'Runs', 'Pods', 'Age', 'Address'].map((title) => (
+          {['Name', 'Status', 'Details', 'Runs', 'Pods', 'Created, changed by', 'Address'].map((title) => (
             <th key={title} role="columnheader" scope="col">
               {title}
             </th>
           ))}
         </tr>
       </thead>
-      <tbody role="rowgroup">
-        {rows.map((row) => (
-          <Row key={row.id} row={row} />
+      {GROUPS.map(({ title, tones }) => ({ title, members: rows.filter((row) => tones.includes(toneOf(row))) }))
+        .filter(({ members }) => members.length > 0)
+        .map(({ title, members }) => (
+          <tbody key={title} role="rowgroup">
+            <tr role="row" class="group">
+              <th role="rowheader" scope="rowgroup" colSpan={7}>
+                {title}
+              </th>
+            </tr>
+            {members.map((row) => (
+              <Row key={row.id} row={row} />
+            ))}
+          </tbody>
         ))}
-      </tbody>
     </table>
   );
 }
@@ -182,8 +198,9 @@ function Row({ row }: { readonly row: Deployment }): VNode {
       <td role="cell" class="number" data-title="Pods">
         {scaleOf(row)}
       </td>
-      <td role="cell" class="number" data-title="Age">
-        <Age then={row.created_at} />
+      <td role="cell" class="changed" data-title="Created">
+        <Age then={row.created_at} after=" ago" />
+        {row.changed_by !== null && <div class="sub">{plain(row.changed_by)}</div>}
       </td>
       <td role="cell" class="address">
         <Address url={row.source_config.custom_url} />

@@ -38,9 +38,21 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number]['name'];
 
+/** Two revisions that are compared. */
+export interface Pair {
+  readonly from: string;
+  readonly to: string;
+}
+
 export type View =
   | { readonly view: 'list'; readonly state: ListState }
-  | { readonly view: 'deployment'; readonly id: string; readonly tab: Tab; readonly log: LogState }
+  | {
+      readonly view: 'deployment';
+      readonly id: string;
+      readonly tab: Tab;
+      readonly log: LogState;
+      readonly pair?: Pair;
+    }
   | { readonly view: 'push'; readonly id: string }
   | { readonly view: 'new' };
 
@@ -52,8 +64,9 @@ export function linkOfPush(id: string): string {
   return `#/deployments/${id}/push`;
 }
 
-export function linkOf(id: string, tab: Tab = 'overview', log?: LogState): string {
+export function linkOf(id: string, tab: Tab = 'overview', log?: LogState, pair?: Pair): string {
   const query = new URLSearchParams({
+    ...pair,
     ...(log?.kind && { log: log.kind }),
     ...(log?.revisionId && { revision: log.revisionId }),
     ...(log?.level && { level: log.level }),
@@ -79,7 +92,10 @@ export function viewIn(fragment: string): View {
   if (UUID.test(id) && place === 'push') return { view: 'push', id };
   if (UUID.test(id)) {
     const tab = TABS.find(({ name }) => name === place)?.name ?? 'overview';
-    return { view: 'deployment', id, tab, log: logIn(new URLSearchParams(wanted)) };
+    const query = new URLSearchParams(wanted);
+    const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+    const pair = tab === 'revisions' && UUID.test(from) && UUID.test(to) ? { pair: { from, to } } : {};
+    return { view: 'deployment', id, tab, log: logIn(query), ...pair };
   }
   const query = new URLSearchParams(/^#\/\?(.*)$/s.exec(fragment)?.[1]);
   const status = query.get('status') ?? '';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../../test/support/builders.ts';
 import { type AppDeployment, STATES } from '../../kinds/app-deployment.ts';
+import { needsAttention } from '../../kinds/app-deployment-conditions.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../kinds/meta.ts';
 import { makeObjectCache } from '../../runtime/controller/object-cache.ts';
@@ -44,6 +45,7 @@ const someRecord = fc.record({
   state: fc.constantFrom(undefined, ...STATES),
   type: fc.constantFrom(undefined, 'dev', 'prod'),
   isRemote: fc.boolean(),
+  isFailing: fc.boolean(),
   tags: fc.subarray([...TAGS]),
   version: fc.constantFrom('1', '2', PINNED, 'none'),
 });
@@ -62,6 +64,7 @@ const filters = {
   image_version: fc.constantFrom('1', '2', '3', DIGEST),
   tag_value_ids: fc.constantFrom(TAGS[0], TAGS.join(',')),
   deployment_ids: fc.constantFrom(uidOf(1), [3, 2, 3, 4].map(uidOf).join(',')),
+  order_by: fc.constantFrom('created', 'attention'),
 };
 /** Few filters at once, or nothing would be found. */
 const someQuery = fc
@@ -88,7 +91,12 @@ function recordOf(what: Generated<typeof someRecord>, version: number): AppDeplo
       },
       sourceRevisionConfig: imageOf(what.version),
     },
-    what.state && { status: { state: what.state } as never },
+    {
+      status: {
+        ...(what.state && { state: what.state }),
+        ...(what.isFailing && { conditions: [{ type: 'Ready', status: 'False', reason: 'ContainerCrashed' }] }),
+      } as never,
+    },
   );
   const metadata = {
     ...record.metadata,
@@ -136,11 +144,22 @@ function lookedAt({ records, revisionsOf }: Davit, namespace: string, query: Lis
       query.tag_value_ids === undefined || query.tag_value_ids.some((tag) => `tag.davit.dev/${tag}` in labels),
     ].every(Boolean);
   };
-  const key = ({ metadata }: AppDeployment): string => metadata.creationTimestamp ?? '';
+  const key = (record: AppDeployment): string => record.metadata.creationTimestamp ?? '';
+  const rank = (record: AppDeployment): number =>
+    query.order_by === 'created'
+      ? 0
+      : needsAttention(record.status?.conditions)
+        ? 0
+        : apiStatus(record) === 'UNUSED'
+          ? 2
+          : 1;
   return records
     .list(namespace)
     .filter(fits)
-    .toSorted((a, b) => key(b).localeCompare(key(a)) || ((a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1))
+    .toSorted(
+      (a, b) =>
+        rank(a) - rank(b) || key(b).localeCompare(key(a)) || ((a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1),
+    )
     .slice(query.offset, query.offset + query.limit)
     .map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`);
 }
@@ -206,7 +225,10 @@ function happen({ records, revisions }: Davit, what: Generated<typeof happening>
 it('takes in what was there before it', () => {
   const all = davit();
   all.records.put(
-    recordOf({ n: 1, second: 0, state: 'READY', type: undefined, isRemote: false, tags: [], version: '1' }, 1),
+    recordOf(
+      { n: 1, second: 0, state: 'READY', type: undefined, isRemote: false, isFailing: false, tags: [], version: '1' },
+      1,
+    ),
   );
   const later = makeListing(all);
   expect(later.page('team-b', ListDeployments.parse({ status: 'READY' }))).toHaveLength(1);
@@ -215,7 +237,19 @@ it('takes in what was there before it', () => {
 it('a record without an image is found by that of its newest revision, also when that comes later', () => {
   const all = davit();
   all.records.put(
-    recordOf({ n: 1, second: 0, state: undefined, type: undefined, isRemote: false, tags: [], version: 'none' }, 1),
+    recordOf(
+      {
+        n: 1,
+        second: 0,
+        state: undefined,
+        type: undefined,
+        isRemote: false,
+        isFailing: false,
+        tags: [],
+        version: 'none',
+      },
+      1,
+    ),
   );
   const found = (version: string): number =>
     all.listing.page('team-b', ListDeployments.parse({ image_version: version })).length;
@@ -228,7 +262,14 @@ it('a record without an image is found by that of its newest revision, also when
 
 it('a record with two of the tags that are asked for is listed once', () => {
   const all = davit();
-  const record = { second: 0, state: undefined, type: undefined, isRemote: false, version: '1' } as const;
+  const record = {
+    second: 0,
+    state: undefined,
+    type: undefined,
+    isRemote: false,
+    isFailing: false,
+    version: '1',
+  } as const;
   for (const n of [1, 3, 5]) all.records.put(recordOf({ ...record, n, tags: n === 3 ? [...TAGS] : [] }, n));
   expect(all.listing.page('team-b', ListDeployments.parse({ tag_value_ids: TAGS.join(',') }))).toHaveLength(1);
 });

@@ -1,7 +1,8 @@
-// Selects the records of a list: those of the namespace that pass every filter, newest first. Records are filtered one by one until
+// Selects the records of a list: those of the namespace that pass every filter, newest first, or those in trouble before others. Records are filtered one by one until
 // the page is full.
 
 import { type AppDeployment, deploymentTypeMeant } from '../../kinds/app-deployment.ts';
+import { needsAttention } from '../../kinds/app-deployment-conditions.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import type { Change, WatchedStore } from '../../runtime/controller/store.ts';
 import { createdAt } from '../../runtime/kube/write-times.ts';
@@ -31,6 +32,8 @@ interface Row {
   readonly isRemote: boolean;
   readonly type: string | undefined;
   readonly tags: readonly string[];
+  /** In a list that is ordered by attention: in trouble 0, unused 2, others 1. */
+  readonly rank: 0 | 1 | 2;
   /** The tag and digest of its image. Undefined until a filter needs them, because they depend on the revisions. */
   versions: readonly string[] | undefined;
 }
@@ -91,7 +94,8 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
   return {
     page(namespace, query) {
       const { offset, limit } = query;
-      const rows = candidates(namespace, query);
+      const found = candidates(namespace, query);
+      const rows = query.order_by === 'attention' ? found.toSorted((a, b) => a.rank - b.rank) : found;
       const filters = [...filtersOf(query)];
       if (filters.length === 0) return rows.slice(offset, offset + limit).map(({ record }) => record);
       const passes = filters.reduce(both);
@@ -124,6 +128,7 @@ function rowOf(record: AppDeployment): Row {
     isRemote: listenerId !== undefined,
     type: deploymentTypeMeant(deploymentType),
     tags: tagsOf(record),
+    rank: needsAttention(record.status?.conditions) ? 0 : apiStatus(record) === 'UNUSED' ? 2 : 1,
     versions: undefined,
   };
 }

@@ -300,6 +300,13 @@ export const ListDeployments = z.strictObject({
     .optional()
     .describe('Deployment type. An unset type does not match. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
+  order_by: once(oneOf(['created', 'attention']))
+    .default('created')
+    .meta({
+      default: 'created',
+      description:
+        'attention: deployments whose latest revision is in trouble first, and unused ones last. Within these groups and by default, the newest is first.',
+    }),
 });
 export type ListDeployments = z.output<typeof ListDeployments>;
 

@@ -59,7 +59,7 @@ export const it = test.extend<Fixtures>({
 /** Longer than a busy machine takes. */
 export const LONG = { timeout: 60_000 };
 
-export const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th').allInnerTexts();
+export const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th.name').allInnerTexts();
 export const focused = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
 

@@ -166,9 +166,9 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       deployTeam(world);
       const page = await enter();
       await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
-      expect(await rows(page)).toEqual(
-        ['checkout', 'search', 'shop', 'agent', 'nightly-report', 'old-shop'].toSorted(byAge),
-      );
+      const groups = await page.locator('.list tbody').allInnerTexts();
+      expect(groups.map((text) => text.split('\n')[0]?.trim())).toEqual(['Needs attention', 'Running', 'Unused']);
+      expect(await rows(page)).toEqual(['checkout', 'agent', 'search', 'shop', 'old-shop', 'nightly-report']);
       const checkout = page.getByRole('row').filter({ hasText: 'checkout' });
       expect(await checkout.innerText()).toMatch(
         /UNKNOWN\s*deploy failed\s*needs attention\s*Container server of checkout exits with code 1/,
@@ -1594,11 +1594,6 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     });
   });
 });
-
-function byAge(a: string, b: string): number {
-  const order = ['search', 'checkout', 'shop', 'agent', 'nightly-report', 'old-shop'];
-  return order.indexOf(a) - order.indexOf(b);
-}
 
 /** A cause in the API server's refusal by a rule. */
 function ruled(field: string, message: string): Invalid['causes'][number] {

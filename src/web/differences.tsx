@@ -1,0 +1,68 @@
+// What differs between two revisions; of secret variables their names alone.
+
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { RevisionDiff } from '../deploy/http/revisions/payloads.ts';
+import type { Api } from './api.ts';
+import { Breakable, Failure } from './parts.tsx';
+
+type Changes = RevisionDiff['changes'];
+
+interface DifferencesProps {
+  readonly api: Api;
+  /** Of the deployment. */
+  readonly id: string;
+  /** Absent for the newest revision. */
+  readonly from?: string;
+  readonly to: string;
+}
+
+export function Differences({ api, id, from, to }: DifferencesProps): VNode {
+  const [diff, setDiff] = useState<RevisionDiff>();
+  const [failure, setFailure] = useState<string>();
+  useEffect(() => {
+    let isNewest = true;
+    setDiff(undefined);
+    setFailure(undefined);
+    api.diff(id, to, from).then(
+      (found) => isNewest && setDiff(found),
+      (error: unknown) => isNewest && setFailure(error instanceof Error ? error.message : String(error)),
+    );
+    return () => {
+      isNewest = false;
+    };
+  }, [from, to]);
+  return (
+    <>
+      <h3>What changes</h3>
+      <p role="status">
+        {diff === undefined && failure === undefined && 'Loading what changes …'}
+        {diff?.changes.length === 0 &&
+          (from === undefined ? 'Nothing differs from the newest revision.' : 'Nothing differs.')}
+      </p>
+      <Failure sentence={failure} />
+      <ChangeList changes={diff?.changes ?? []} />
+    </>
+  );
+}
+
+export function ChangeList({ changes }: { readonly changes: Changes }): VNode {
+  return (
+    <ul class="changes">
+      {changes.map((change) => (
+        <li key={change.field}>
+          <code>
+            <Breakable text={change.field} after={/(?<=[._[])/} />
+          </code>{' '}
+          <Breakable text={wordsOf(change)} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function wordsOf({ kind, from, to }: Changes[number]): string {
+  if (from === null && to === null) return kind;
+  if (from === null) return `added: ${to ?? ''}`;
+  return to === null ? `removed: ${from}` : `${from} → ${to}`;
+}
