@@ -18,7 +18,7 @@ export interface Amounts {
 
 interface Container {
   readonly restartPolicy?: string;
-  readonly resources?: { readonly limits?: Quantities };
+  readonly resources?: { readonly limits?: Quantities; readonly requests?: Quantities };
 }
 interface PodSpec {
   readonly containers?: readonly Container[];
@@ -33,9 +33,17 @@ export function usageOf({ containers = [] }: PodMetrics): Amounts {
 }
 
 /** The sum over all containers that run as long as the pod. */
-export function limitsOf({ containers = [], initContainers = [] }: PodSpec = {}): Amounts {
-  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always');
-  return sumOf([...containers, ...sidecars].map(({ resources }) => resources?.limits));
+export function limitsOf(spec?: PodSpec): Amounts {
+  return sumOf(lastingIn(spec).map(({ resources }) => resources?.limits));
+}
+
+/** The same of what they ask for. */
+export function requestsOf(spec?: PodSpec): Amounts {
+  return sumOf(lastingIn(spec).map(({ resources }) => resources?.requests));
+}
+
+function lastingIn({ containers = [], initContainers = [] }: PodSpec = {}): readonly Container[] {
+  return [...containers, ...initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always')];
 }
 
 /** One that has no amount leaves the sum open. */

@@ -671,6 +671,11 @@ export const Settings = z.strictObject({
           "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager keeps it. Such pods get it as a file. Absent: their images trust that authority already. Applies to new revisions.",
         ),
       oidc: Oidc.optional(),
+      prometheus: matching(/^https?:\/\/[^\s/?#@\\]+(\/[A-Za-z0-9._~-]+)*$/, 512)
+        .optional()
+        .describe(
+          'Address of a Prometheus that scrapes the kubelets and kube-state-metrics, without a slash at the end: http://prometheus.monitoring.svc:9090. The API asks it, by fixed queries, what the pods of a deployment use (docs/monitoring.md). Absent: the last hour of what metrics.k8s.io says.',
+        ),
       insecure: flag(false).describe(
         'Serve plain HTTP on other addresses than loopback. Only behind a proxy that terminates TLS.',
       ),

@@ -23,6 +23,7 @@ import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { type Asked, startRun } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
+import { makeUsageSources, type UsageSources } from './usage/sources.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions
@@ -61,8 +62,9 @@ export interface Deployments {
   run(admitted: RequestContext, record: AppDeployment, asked: Asked, key: string | undefined): Promise<TaskRun>;
   /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
-  /** Ends all waits. */
+  /** Ends all waits, and connections to Prometheus. */
   close(): void;
+  readonly usage: UsageSources;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The values of its `secrets` by name that the caller may read, for an answer. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
@@ -74,6 +76,7 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
   const revisionsOfRecord = (record: AppDeployment): readonly AppRevision[] => cachedRevisions(options, record);
   const listing = makeListing({ records, revisions, revisionsOf: revisionsOfRecord });
   const waiting = makeWaiting(records, revisions);
+  const usage = makeUsageSources(options.settings);
 
   async function change(
     admitted: RequestContext,
@@ -91,7 +94,11 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
   return {
     find: (admitted, id) => findRecord(options, admitted, id),
     change,
-    close: waiting.close,
+    usage,
+    close() {
+      waiting.close();
+      void usage.prometheus.close();
+    },
     revisionsOf: revisionsOfRecord,
     valuesOf: shownSecretValues,
 

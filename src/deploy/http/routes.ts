@@ -38,6 +38,7 @@ import { registerRestart } from './restart-route.ts';
 import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 import { registerRuns, registerTaskRuns } from './task-runs/routes.ts';
+import { registerUsage } from './usage/routes.ts';
 
 export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now' | 'caches'> {
   readonly deployments: Deployments;
@@ -87,6 +88,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged });
   registerEvents(app, { auth, deployments });
+  registerUsage(app, { auth, deployments, now });
   registerTaskRuns(app, { auth, deployments, now });
   registerRuns(app, { auth, deployments });
 }

@@ -1,4 +1,5 @@
-// Fetch for requests to other hosts, one for each purpose: code hosts, OAuth servers. It allows only listed hosts, over https, and connects only to an address that it
+// Fetch for requests to other hosts, one for each purpose: code hosts, OAuth servers, Prometheus. It allows only listed hosts, over https
+// (http for a host that the platform lists so), and connects only to an address that it
 // has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are checked in the same
 // way and never carry credentials to another host. A proxy resolves names itself: for what goes through one, everything but
 // the resolved address is checked.
@@ -17,6 +18,8 @@ export interface AllowedHost {
   readonly addresses: readonly string[];
   /** CA certificates (PEM) that are trusted for this host instead of the system's. */
   readonly ca?: string | undefined;
+  /** Whether it is reached over http instead of https. */
+  readonly plain?: boolean | undefined;
 }
 
 /** What the hosts of a guarded fetch are, for messages. */
@@ -81,12 +84,13 @@ interface Gate {
 
 export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { maxBytes = MAX_BYTES, peer = CODE_HOST } = options;
-  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host, peer), gateFor(allowed, options)]));
+  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed, peer), gateFor(allowed, options)]));
 
   function gateOf(url: URL): Gate {
-    if (url.protocol !== 'https:') throw forbidden(`${url.protocol}// is not allowed: use https.`);
-    if (url.username !== '' || url.password !== '') throw forbidden('A URL with user or password is not allowed.');
     const gate = gates.get(url.origin);
+    if (url.protocol !== 'https:' && gate === undefined)
+      throw forbidden(`${url.protocol}// is not allowed: use https.`);
+    if (url.username !== '' || url.password !== '') throw forbidden('A URL with user or password is not allowed.');
     if (gate === undefined)
       throw forbidden(`Host ${url.host} is not one of the platform's ${peer.name}s (setting ${peer.setting}).`);
     // The agent does not call `lookup` for an IP address, nor does a proxy's, so it is checked here.
@@ -146,7 +150,8 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 }
 
 /** Connections to one host, and which addresses they may have. */
-function gateFor({ host, addresses, ca }: AllowedHost, options: GuardedFetchOptions): Gate {
+function gateFor(allowed: AllowedHost, options: GuardedFetchOptions): Gate {
+  const { host, addresses, ca } = allowed;
   const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000, peer = CODE_HOST } = options;
   const listed = blockListOf(addresses);
   const timeouts = {
@@ -155,7 +160,7 @@ function gateFor({ host, addresses, ca }: AllowedHost, options: GuardedFetchOpti
     headersTimeout: answerTimeoutMs,
     bodyTimeout: answerTimeoutMs,
   };
-  const proxy = proxyFor(new URL(originOf(host, peer)), options.proxies);
+  const proxy = proxyFor(new URL(originOf(allowed, peer)), options.proxies);
   if (proxy !== undefined) return { name: host, listed, agent: proxyAgent(proxy, { ca, connectTimeoutMs, timeouts }) };
   const connect = {
     timeout: connectTimeoutMs,
@@ -190,8 +195,8 @@ async function whole(
  * Origin of a host as the URL parser normalizes it: lower case, Punycode, no default port. Throws an Error that names
  * the setting.
  */
-function originOf(host: string, { setting }: Peer): string {
-  const url = URL.parse(`https://${host}`);
+function originOf({ host, plain = false }: AllowedHost, { setting }: Peer): string {
+  const url = URL.parse(`${plain ? 'http' : 'https'}://${host}`);
   if (url === null || url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new Error(`read setting ${setting}: ${host} is not a host, or a host and a port`);
   return url.origin;

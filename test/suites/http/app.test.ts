@@ -72,6 +72,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt',
     'get /v2/deployments/{deployment_id}/events',
+    'get /v2/deployments/{deployment_id}/usage',
     'get /v2/deployments/{deployment_id}/tasks',
     'post /v2/deployments/{deployment_id}/tasks/{task_name}/runs',
     'post /v2/deployments/{deployment_id}/runs',

@@ -94,6 +94,8 @@ const PURE = [
   'deploy/assess/',
   'deploy/children/',
   'deploy/plan/',
+  'deploy/http/usage/history.ts',
+  'deploy/http/usage/queries.ts',
   'deploy/revision-history.ts',
   'deploy/revision-status.ts',
   'deploy/stable-messages.ts',

@@ -34,7 +34,7 @@ const LastExit = z.object({
   at: time.nullable().describe('When it exited.'),
 });
 
-const Amounts = z.object({
+export const Amounts = z.object({
   cpu: z.number().nullable().describe('CPU cores. null: unknown, or without a limit.'),
   memory_mb: z.int().nullable().describe('Megabytes (MiB). null: unknown, or without a limit.'),
 });

@@ -6,19 +6,19 @@ import type { App } from '../../../api/validation.ts';
 import type { AppDeployment } from '../../../kinds/app-deployment.ts';
 import { lastTime, lastTimeMs } from '../../../kinds/event-time.ts';
 import { listedEvents, runsBeside } from '../../../kinds/listed-events.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL } from '../../../kinds/meta.ts';
-import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../kinds/pod-usage.ts';
-import { Forbidden, ServerError, undefinedIfNotFound } from '../../../runtime/errors.ts';
-import { EVENTS, POD_METRICS, POD_METRICS_V1BETA1, PODS } from '../../../runtime/kube/api-resources.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../../../kinds/meta.ts';
+import { limitsOf, type PodMetrics, usageOf } from '../../../kinds/pod-usage.ts';
+import { ServerError } from '../../../runtime/errors.ts';
+import { EVENTS } from '../../../runtime/kube/api-resources.ts';
 import type { KubeClient } from '../../../runtime/kube/client.ts';
 import type { EventObject } from '../../../runtime/kube/event-object.ts';
-import { youngestFirst } from '../../../runtime/kube/youngest-first.ts';
-import type { ContainerStatus, Pod } from '../../assess/observed.ts';
+import type { Pod } from '../../assess/observed.ts';
 import { isReadyPod, podFailure } from '../../assess/pod-failures.ts';
 import { shownRevisionIds } from '../../record/api-view.ts';
 import { names } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { revisionIdOnPods } from '../../record/shared-pods.ts';
+import { exitsOf, listMetrics, listPods, presentAmounts, restartsOf } from '../own-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import { isOver } from './event-over.ts';
@@ -34,8 +34,6 @@ import {
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
 const PAGE = 500;
-/** How long metrics are waited for: they come from another server than the rest. */
-const METRICS_MS = 5000;
 
 export function registerEvents(app: App, { auth, deployments }: { auth: Auth; deployments: Deployments }): void {
   app.get('/v2/deployments/:deployment_id/events', {
@@ -53,7 +51,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const { kube } = admitted.caller;
       const [pods, metrics, { items, isWhole }] = await Promise.all([
         listPods(kube, record),
-        listMetrics(kube, record),
+        metricsByPod(kube, record),
         eventsIn(kube, record),
       ]);
       const now = Date.now();
@@ -81,40 +79,14 @@ function placeAmongPods({ made_by: maker, problem }: DeploymentPod): number {
   return maker === null ? 2 : problem === null ? 1 : 0;
 }
 
-/** By pod. None where the cluster serves no metrics, or not now, or not to this caller: the rest of the answer is worth having. */
-async function listMetrics(kube: KubeClient, { metadata }: AppDeployment): Promise<ReadonlyMap<string, PodMetrics>> {
-  const { namespace = '' } = metadata;
-  const late = AbortSignal.timeout(METRICS_MS);
+/** None where the cluster serves no metrics, or not now, or not to this caller: the rest of the answer is worth having. */
+async function metricsByPod(kube: KubeClient, record: AppDeployment): Promise<ReadonlyMap<string, PodMetrics>> {
   try {
-    const listing = { namespace, labelSelector: selectorOf(metadata), limit: PAGE, signal: late };
-    const { items } =
-      (await kube.list<PodMetrics>(POD_METRICS, listing).catch(undefinedIfNotFound)) ??
-      (await kube.list<PodMetrics>(POD_METRICS_V1BETA1, listing));
-    return new Map(items.map((one) => [one.metadata.name, one]));
+    return new Map((await listMetrics(kube, record)).map((one) => [one.metadata.name, one]));
   } catch (error) {
-    if (error instanceof ServerError || late.aborted) return new Map();
+    if (error instanceof ServerError) return new Map();
     throw error;
   }
-}
-
-/** Newest first. Undefined for a caller who may not list pods. */
-async function listPods(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly Pod[] | undefined> {
-  const { namespace = '' } = metadata;
-  try {
-    const { items } = await kube.list<Pod>(PODS, {
-      namespace,
-      labelSelector: selectorOf(metadata),
-      limit: PAGE,
-    });
-    return youngestFirst(items);
-  } catch (error) {
-    if (error instanceof Forbidden) return undefined;
-    throw error;
-  }
-}
-
-function selectorOf({ name, uid = '' }: AppDeployment['metadata']): string {
-  return `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
 }
 
 async function eventsIn(
@@ -191,9 +163,6 @@ type RevisionOf = (component: string, id: string) => string;
 /** `metrics` are those of the pod, if there are any. */
 function presentPod(pod: Pod, metrics: PodMetrics | undefined, revisionOf: RevisionOf): DeploymentPod {
   const { metadata, spec, status = {} } = pod;
-  const { phase = 'Unknown', initContainerStatuses = [], containerStatuses = [] } = status;
-  const containers = [...initContainerStatuses, ...containerStatuses];
-  const exits = containers.flatMap(exitOf).toSorted((a, b) => ((a.at ?? '') < (b.at ?? '') ? 1 : -1));
   const maker = metadata.ownerReferences?.find(({ controller }) => controller === true);
   const { [COMPONENT_LABEL]: part = '', [REVISION_LABEL]: startedFor } = metadata.labels ?? {};
   return {
@@ -202,26 +171,14 @@ function presentPod(pod: Pod, metrics: PodMetrics | undefined, revisionOf: Revis
     revision_id: startedFor === undefined ? null : revisionOf(part, startedFor),
     started_for_revision_id: startedFor ?? null,
     made_by: maker === undefined ? null : `${maker.kind}/${maker.name}`,
-    phase,
+    phase: status.phase ?? 'Unknown',
     ending: metadata.deletionTimestamp !== undefined,
     ready: isReadyPod(pod),
-    restarts: containers.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    restarts: restartsOf(pod),
     problem: podFailure([pod]) ?? null,
-    last_exit: exits[0] ?? null,
+    last_exit: exitsOf(pod)[0] ?? null,
     usage: metrics ? presentAmounts(usageOf(metrics)) : null,
     limits: presentAmounts(limitsOf(spec)),
     created_at: metadata.creationTimestamp ?? null,
   };
-}
-
-function presentAmounts({ cpu, memoryMb }: Amounts): DeploymentPod['limits'] {
-  return { cpu, memory_mb: memoryMb };
-}
-
-/** None for an init container that has done its work. */
-function exitOf({ name, state, lastState }: ContainerStatus): NonNullable<DeploymentPod['last_exit']>[] {
-  return [state?.terminated, lastState?.terminated].flatMap((one) => {
-    if (one === undefined || (one.exitCode === 0 && one === state?.terminated)) return [];
-    return [{ container: name, exit_code: one.exitCode, reason: one.reason ?? null, at: one.finishedAt ?? null }];
-  });
 }
