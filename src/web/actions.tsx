@@ -14,7 +14,7 @@ import { short } from './text.ts';
 import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
 
 export type Asked =
-  | { readonly action: 'deploy' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
+  | { readonly action: 'deploy' | 'next' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
   | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
   /** `variable` is absent for a new one. */
@@ -38,6 +38,8 @@ export function Action({ asked, ...props }: ActionProps & { readonly asked: Aske
   switch (asked.action) {
     case 'deploy':
       return <Deploy {...props} />;
+    case 'next':
+      return <Next {...props} />;
     case 'restart':
       return <Restart {...props} />;
     case 'scale':
@@ -96,6 +98,31 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
           <Word id="deployed" name="content" defaultValue={present ?? ''} />
         </div>
       )}
+    </Dialog>
+  );
+}
+
+/** The act that the API names, as the request that it is. */
+function Next({ api, deployment: { name, next_act: shown }, onDone, onClose }: ActionProps): VNode {
+  // Another one may be named while the dialog is open.
+  const [act] = useState(shown);
+  const label = act?.label ?? '';
+  return (
+    <Dialog
+      title={`${label}?`}
+      action={label}
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async () => {
+        if (act !== null) await api.ask(act.method, act.path.slice(1), act.body ?? undefined);
+        return `${name}: ${label} is requested.`;
+      }}
+    >
+      <p>This changes the deployment {name}, and creates a revision where its pods change. The request:</p>
+      <pre tabIndex={0} aria-label="Request">
+        {act?.method} {act?.path}
+        {act !== null && act.body !== null && `\n${JSON.stringify(act.body)}`}
+      </pre>
     </Dialog>
   );
 }

@@ -94,7 +94,7 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pa
         ))}
       </nav>
       <Asking of={deployment} what="The deployment" />
-      <Verdict deployment={found} tone={tone} />
+      <Verdict deployment={found} tone={tone} onAsk={ask} />
       <Panel tab={tab} revisions={revisions} pair={pair} onPair={onPair} {...props} />
       <Logs
         api={api}
@@ -182,25 +182,36 @@ function namespaceOf(tenant: string): string | undefined {
 }
 
 /** The one look: how it is in words, and what a person has to do. */
-function Verdict({ deployment, tone }: { readonly deployment: Deployment; readonly tone: Tone }): VNode {
+interface VerdictProps extends Pick<TabProps, 'deployment' | 'onAsk'> {
+  readonly tone: Tone;
+}
+
+function Verdict({ deployment, tone, onAsk }: VerdictProps): VNode {
   const ready = conditionOf(deployment.conditions, 'Ready');
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
   return (
-    <section class={`verdict ${tone}`} aria-label="Status" aria-live="polite">
-      <p>
-        <span class="hidden">
-          {[deployment.status, phaseOf(deployment), tone === 'good' ? wordOf(deployment) : undefined]
-            .filter((word) => word !== undefined)
-            .join(', ')}
-          .{' '}
-        </span>
-        {tone !== 'good' && <span class="reason">{wordOf(deployment)}</span>} {plain(deployment.status_message)}
-      </p>
-      {todo !== undefined && (
+    <div class={`verdict ${tone}`}>
+      <section aria-label="Status" aria-live="polite">
         <p>
-          <strong>What to do:</strong> {todo}
+          <span class="hidden">
+            {[deployment.status, phaseOf(deployment), tone === 'good' ? wordOf(deployment) : undefined]
+              .filter((word) => word !== undefined)
+              .join(', ')}
+            .{' '}
+          </span>
+          {tone !== 'good' && <span class="reason">{wordOf(deployment)}</span>} {plain(deployment.status_message)}
         </p>
+        {todo !== undefined && (
+          <p>
+            <strong>What to do:</strong> {todo}
+          </p>
+        )}
+      </section>
+      {deployment.next_act !== null && onAsk && (
+        <button type="button" onClick={() => onAsk({ action: 'next' })}>
+          {deployment.next_act.label}…
+        </button>
       )}
-    </section>
+    </div>
   );
 }

@@ -1,6 +1,7 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
 import type { Reason } from '../../kinds/app-deployment-conditions.ts';
+import { memoryAdvice } from '../../kinds/memory-advice.ts';
 import {
   COMPONENT_LABEL,
   isOfStores,
@@ -172,9 +173,7 @@ function outOfMemory({ name, resources }: ContainerStatus): string {
   const limit = Number(quantity(resources?.limits?.['memory']));
   const what = isRole(name) || STORES.has(name) ? `The ${name}` : containerSubject(name);
   const much = Number.isNaN(limit) ? '' : ` of ${Math.round(limit / 2 ** 20)} MB`;
-  const field = MEMORY_FIELDS[name];
-  const todo = field === undefined ? 'Raise the limit' : `Raise ${field} in resource_spec`;
-  return `${what} was killed: it used more than its memory limit${much}. ${todo}, or have it use less.`;
+  return `${what} was killed: it used more than its memory limit${much}. ${memoryAdvice(MEMORY_FIELDS[name])}`;
 }
 
 /** Where the limit of a container stands. Migrations and runs of tasks have the size of the server. */

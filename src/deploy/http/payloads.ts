@@ -446,6 +446,7 @@ const EXAMPLE = {
   status: 'READY',
   phase: 'DEPLOYED',
   status_message: 'The latest revision is deployed and serving.',
+  next_act: null,
   processed: true,
   conditions: [
     {
@@ -537,6 +538,17 @@ export const Deployment = z
     status_message: z
       .string()
       .describe('The message of the condition Ready, for people: what it waits for or what is wrong, and what to do.'),
+    next_act: z
+      .object({
+        label: z.string().describe('What it does, for a button.'),
+        method: z.enum(['PATCH', 'POST']),
+        path: z.string().describe('Below the address of this API.'),
+        body: z.record(z.string(), z.unknown()).nullable(),
+      })
+      .nullable()
+      .describe(
+        'The request that mends what status_message says: more memory, a rollback, or a scale of 1. null where no single request does. Nothing is sent until a person sends it.',
+      ),
     processed: z
       .boolean()
       .describe(

@@ -43,6 +43,7 @@ import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
+import { nextAct } from './next-act.ts';
 import type { Deployment } from './payloads.ts';
 import { ASKS_NOTHING } from './same-request.ts';
 import { displayNameOf, tagsOf } from './tags.ts';
@@ -65,7 +66,7 @@ export function presentDeployment(
   const ids = shownRevisionIds(record, revisions);
   const latest = revisionOf(record, revisions, ids.latest);
   const revision = latest?.spec.requested.sourceRevisionConfig ?? spec.sourceRevisionConfig;
-  return {
+  const shown = {
     id: uidOf(record),
     tenant_id: tenantId,
     name: record.metadata.name,
@@ -95,6 +96,7 @@ export function presentDeployment(
     status: apiStatus(record),
     phase: latestPhase(record, ids.latest, latest),
     status_message: statusMessage(record),
+    next_act: null,
     processed: isLookedAt(record),
     conditions: (status.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       type,
@@ -119,6 +121,7 @@ export function presentDeployment(
     },
     internal_url: internalUrl(record),
   };
+  return { ...shown, next_act: nextAct(shown, revisionsOf(record, revisions)) };
 }
 
 /** The state of the latest revision, as the list of revisions shows it. The cluster of a listener reports it in the record. */
