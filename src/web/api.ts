@@ -31,6 +31,8 @@ export interface LogSource {
   readonly revisionId?: string;
 }
 
+export type LogFilter = Pick<DeployLogsQuery, 'level' | 'query' | 'component'>;
+
 /** What is wrong with a field. `loc` begins with the part of the request. */
 export type Finding = Pick<schema.Finding, 'loc' | 'msg'>;
 
@@ -80,7 +82,7 @@ export interface Api {
   deployment(id: string): Poll<Deployment>;
   revisions(id: string): Poll<RevisionList>;
   /** The newest lines of pods, or a build's from its first on; then those that are written. */
-  logs(id: string, source: LogSource, filter: Pick<DeployLogsQuery, 'level' | 'query'>): Poll<Written>;
+  logs(id: string, source: LogSource, filter: LogFilter): Poll<Written>;
   /** A change of the present version: it is refused if somebody else changes the deployment first. */
   patch(id: string, body: PatchDeployment): Promise<void>;
   /** A change that is made from the present version, and refused if somebody else changes the deployment first. */

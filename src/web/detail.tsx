@@ -11,7 +11,7 @@ import { Action, type Asked, type TabProps } from './actions.tsx';
 import { Configure } from './configure.tsx';
 import { Data } from './data.tsx';
 import { type Followed, useFollowed } from './follow.ts';
-import { advice, phaseOf, type Tone, toneOf, wordOf } from './health.ts';
+import { advice, partsOf, phaseOf, type Tone, toneOf, wordOf } from './health.ts';
 import { Logs } from './logs.tsx';
 import { Menu, type MenuItem } from './menu.tsx';
 import { Overview } from './overview.tsx';
@@ -101,6 +101,7 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pa
         id={id}
         isElsewhere={found.source_config.listener_id !== null}
         isWhole={tab === 'logs'}
+        parts={partsOf(found).map(({ name, component }) => ({ name, component }))}
         revisions={revisions.value?.resources ?? []}
         state={log}
         onState={onLog}

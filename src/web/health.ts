@@ -137,15 +137,17 @@ export interface Part {
 }
 
 const PARTS = [
-  { name: 'server', prefix: '', type: 'WorkloadsReady' },
-  { name: 'queue workers', prefix: 'queue_', type: 'WorkloadsReady' },
-  { name: 'orchestrator', prefix: 'orchestrator_', type: 'WorkloadsReady' },
-  { name: 'executor', prefix: 'executor_', type: 'WorkloadsReady' },
-  { name: 'PostgreSQL', prefix: 'db_', type: 'DatabaseReady' },
-  { name: 'Redis', prefix: 'redis_', type: 'RedisReady' },
+  { name: 'server', component: 'server', prefix: '', type: 'WorkloadsReady' },
+  { name: 'queue workers', component: 'queue', prefix: 'queue_', type: 'WorkloadsReady' },
+  { name: 'orchestrator', component: 'orchestrator', prefix: 'orchestrator_', type: 'WorkloadsReady' },
+  { name: 'executor', component: 'executor', prefix: 'executor_', type: 'WorkloadsReady' },
+  { name: 'PostgreSQL', component: 'postgres', prefix: 'db_', type: 'DatabaseReady' },
+  { name: 'Redis', component: 'redis', prefix: 'redis_', type: 'RedisReady' },
 ] as const;
 
 export interface DeploymentPart extends Part {
+  /** As the API's logs and pods name it. */
+  readonly component: string;
   /** The prefix of its numbers in `numbersOf`. */
   readonly prefix: string;
   /** PostgreSQL or Redis, which has a condition of its own. That of the other parts is about all of them. */
@@ -157,17 +159,20 @@ export function partsOf(deployment: Deployment): DeploymentPart[] {
   const numbers = numbersOf(deployment);
   const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
   const workers = Object.keys(deployment.source_config.runtime?.workers ?? {}).map(
-    (name) => ({ name, prefix: `${name}.`, type: 'WorkloadsReady' }) as const,
+    (name) => ({ name, component: name, prefix: `${name}.`, type: 'WorkloadsReady' }) as const,
   );
   const stores = made.filter(({ type }) => type !== 'WorkloadsReady');
-  return [...made.filter((part) => !stores.includes(part)), ...workers, ...stores].map(({ name, prefix, type }) => ({
-    name,
-    prefix,
-    isStore: type !== 'WorkloadsReady',
-    condition: conditionOf(deployment.conditions, type),
-    asOf: silentSince(deployment),
-    sizes: sizesOf(numbers, prefix),
-  }));
+  return [...made.filter((part) => !stores.includes(part)), ...workers, ...stores].map(
+    ({ name, component, prefix, type }) => ({
+      name,
+      component,
+      prefix,
+      isStore: type !== 'WorkloadsReady',
+      condition: conditionOf(deployment.conditions, type),
+      asOf: silentSince(deployment),
+      sizes: sizesOf(numbers, prefix),
+    }),
+  );
 }
 
 type Numbers = Readonly<Record<string, number | null | undefined>>;

@@ -4,13 +4,14 @@ import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import { mayBeBuilt } from '../kinds/source-rules.ts';
-import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
-import type { Api, LogSource, Written } from './api.ts';
+import type { LogLine } from '../logs/payloads.ts';
+import type { Api, LogFilter, LogSource, Written } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
 import { LEVELS, type LogState } from './route.ts';
 import { isHealthCheck, linesByMinute, plain, short } from './text.ts';
+import { clock, useZone, type Zone } from './times.ts';
 
 /** More would make the page slow. */
 const MOST_SHOWN = 3000;
@@ -19,6 +20,11 @@ const ELSEWHERE_MS = 10_000;
 /** Where there is no room for the pane beside what it is about. */
 const NARROW_PX = 720;
 
+export interface LogPart {
+  readonly name: string;
+  readonly component: string;
+}
+
 export interface LogsProps {
   readonly api: Api;
   readonly id: string;
@@ -26,6 +32,8 @@ export interface LogsProps {
   readonly isElsewhere: boolean;
   /** Whether it is shown alone, and not below something else. */
   readonly isWhole: boolean;
+  /** Whose pods write. */
+  readonly parts: readonly LogPart[];
   /** Newest first. */
   readonly revisions: readonly Revision[];
   readonly state: LogState;
@@ -33,8 +41,9 @@ export interface LogsProps {
 }
 
 /** A pane below every tab, or the tab of the log. Closed, it asks for nothing. */
-export function Logs({ api, id, isElsewhere, isWhole, revisions, state, onState }: LogsProps): VNode {
-  const { level, text, hasChecks } = state;
+export function Logs({ api, id, isElsewhere, isWhole, parts, revisions, state, onState }: LogsProps): VNode {
+  const { level, part, text, hasChecks } = state;
+  const [zone, setZone] = useZone();
   const [isOpen, setIsOpen] = useState(() => innerWidth > NARROW_PX);
   const source = chosenIn(state, revisions[0]);
   const isShown = isWhole || isOpen;
@@ -43,19 +52,22 @@ export function Logs({ api, id, isElsewhere, isWhole, revisions, state, onState 
     <section class={isWhole ? 'card' : isOpen ? 'pane' : 'pane closed'} aria-labelledby="logs">
       <div class="pane-head">
         <h2 id="logs">
-          Logs <span class="sub">in UTC</span>
+          Logs <span class="sub">in {zone}</span>
         </h2>
+        <button type="button" class="plain" onClick={() => setZone(zone === 'UTC' ? 'local time' : 'UTC')}>
+          {zone === 'UTC' ? 'Local time' : 'UTC'}
+        </button>
         {!isWhole && (
           <button type="button" class="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
             {isOpen ? 'Hide the log' : 'Show the log'}
           </button>
         )}
-        {isShown && <Filters source={source} revisions={revisions} state={state} onState={onState} />}
+        {isShown && <Filters source={source} parts={parts} revisions={revisions} state={state} onState={onState} />}
       </div>
       {isShown && (
         <Lines
           hasChecks={hasChecks}
-          key={[source, level, text].join(' ')}
+          key={[source, level, part, text].join(' ')}
           api={api}
           id={id}
           source={sourceOf(source)}
@@ -63,6 +75,7 @@ export function Logs({ api, id, isElsewhere, isWhole, revisions, state, onState 
           filter={{
             ...(level !== '' && { level }),
             ...(text !== '' && { query: text }),
+            ...(part !== '' && source.startsWith('pods') && { component: part }),
           }}
         />
       )}
@@ -72,11 +85,12 @@ export function Logs({ api, id, isElsewhere, isWhole, revisions, state, onState 
 
 function Filters({
   source,
+  parts,
   revisions,
   state,
   onState,
-}: Pick<LogsProps, 'revisions' | 'state' | 'onState'> & { readonly source: string }): VNode {
-  const { level, text, hasChecks } = state;
+}: Pick<LogsProps, 'parts' | 'revisions' | 'state' | 'onState'> & { readonly source: string }): VNode {
+  const { level, part, text, hasChecks } = state;
   return (
     <search class="filters" aria-label="Logs">
       <label for="log-source">Of</label>
@@ -104,6 +118,24 @@ function Filters({
             </option>
           ))}
       </select>
+      {source.startsWith('pods') && (
+        <>
+          <label for="log-part">Part</label>
+          <select
+            id="log-part"
+            value={part}
+            onChange={(event) => onState({ ...state, part: event.currentTarget.value })}
+          >
+            <option value="">all but stores</option>
+            {parts.map(({ name, component }) => (
+              <option key={component} value={component}>
+                {name}
+              </option>
+            ))}
+            {part !== '' && !parts.some(({ component }) => component === part) && <option>{part}</option>}
+          </select>
+        </>
+      )}
       <label for="log-level">Level</label>
       <select
         id="log-level"
@@ -160,7 +192,7 @@ interface LinesProps {
   readonly everyMs: number | undefined;
   /** Whether health checks that succeeded are shown. */
   readonly hasChecks: boolean;
-  readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
+  readonly filter: LogFilter;
 }
 
 function withNews(before: Written | undefined, { lines, isTruncated }: Written): Written {
@@ -172,11 +204,12 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [minute, setMinute] = useState('');
+  const [zone] = useZone();
   const all = followed.value?.lines;
   const lines = useMemo(() => all?.filter(({ message }) => hasChecks || !isHealthCheck(message)), [all, hasChecks]);
   const chosen = useMemo(() => lines?.filter(({ timestamp }) => timestamp.startsWith(minute)), [lines, minute]);
   // Most answers bring nothing new.
-  const shown = useMemo(() => chosen?.map((line) => <Line key={line.id} line={line} />), [chosen]);
+  const shown = useMemo(() => chosen?.map((line) => <Line key={line.id} line={line} zone={zone} />), [chosen, zone]);
 
   useEffect(() => {
     if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -220,6 +253,7 @@ function Rate({
   readonly minute: string;
   readonly onMinute: (minute: string) => void;
 }): VNode | null {
+  const [zone] = useZone();
   const minutes = useMemo(() => linesByMinute(lines), [lines]);
   const most = Math.max(...minutes.map(({ count }) => count));
   if (minutes.length < 2 && minute === '') return null;
@@ -244,7 +278,7 @@ function Rate({
         <option value="">all</option>
         {minutes.map(({ at, count, failures }) => (
           <option key={at} value={at}>
-            {at.slice(11)}, {count === 1 ? '1 line' : `${count} lines`}
+            {clock(`${at}:00Z`, zone).slice(0, 5)}, {count === 1 ? '1 line' : `${count} lines`}
             {failures > 0 && `, ${failures} failed`}
           </option>
         ))}
@@ -253,11 +287,17 @@ function Rate({
   );
 }
 
-function Line({ line: { timestamp, level, message, pod, container } }: { readonly line: LogLine }): VNode {
+function Line({
+  line: { timestamp, level, message, pod, container },
+  zone,
+}: {
+  readonly line: LogLine;
+  readonly zone: Zone;
+}): VNode {
   return (
     <div class={`line ${level?.toLowerCase() ?? ''}`}>
       <time datetime={timestamp} title={`${timestamp} ${pod ?? ''}`}>
-        {timestamp.slice(11, 19)}
+        {clock(timestamp, zone)}
       </time>{' '}
       <span class="level">{level}</span> <span class="writer">{plain(container)}</span>{' '}
       <span class="words">{plain(message)}</span>

@@ -5,7 +5,7 @@ import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, linkOfPush, NEW, T
 
 const id = '99999999-0000-4000-8000-000000000009';
 const revisionId = '88888888-0000-4000-8000-000000000008';
-const LOG: LogState = { kind: '', revisionId: '', level: '', text: '', hasChecks: false };
+const LOG: LogState = { kind: '', revisionId: '', level: '', part: '', text: '', hasChecks: false };
 
 describe('a fragment', () => {
   it.each([
@@ -38,7 +38,7 @@ describe('a fragment', () => {
     LOG,
     { ...LOG, kind: 'pods' },
     { ...LOG, kind: 'build', revisionId },
-    { kind: 'pods', revisionId, level: 'ERROR', text: 'a&b=c #%?', hasChecks: true },
+    { kind: 'pods', revisionId, level: 'ERROR', part: 'queue', text: 'a&b=c #%?', hasChecks: true },
   ])('of a deployment whose log shows %j leads to it', (log) => {
     expect(viewIn(linkOf(id, 'overview', log))).toEqual({ view: 'deployment', id, tab: 'overview', log });
     for (const { name } of TABS)

@@ -22,6 +22,8 @@ export interface LogState {
   readonly revisionId: string;
   /** Empty for all. */
   readonly level: (typeof LEVELS)[number] | '';
+  /** Component of the pods; empty for all but the stores. */
+  readonly part: string;
   readonly text: string;
   /** Whether health checks that succeeded are shown. */
   readonly hasChecks: boolean;
@@ -70,6 +72,7 @@ export function linkOf(id: string, tab: Tab = 'overview', log?: LogState, pair?:
     ...(log?.kind && { log: log.kind }),
     ...(log?.revisionId && { revision: log.revisionId }),
     ...(log?.level && { level: log.level }),
+    ...(log?.part && { part: log.part }),
     ...(log?.text && { text: log.text }),
     ...(log?.hasChecks && { checks: 'shown' }),
   }).toString();
@@ -117,6 +120,7 @@ function logIn(query: URLSearchParams): LogState {
     // A build is one revision's.
     kind: kind === 'pods' || (kind === 'build' && revisionId !== '') ? kind : '',
     revisionId: kind === 'pods' || kind === 'build' ? revisionId : '',
+    part: /^[a-z][a-z0-9-]{0,62}$/.exec(query.get('part') ?? '')?.[0] ?? '',
     level: LEVELS.find((level) => level === query.get('level')) ?? '',
     text: query.get('text') ?? '',
     hasChecks: query.get('checks') === 'shown',
