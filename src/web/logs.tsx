@@ -90,7 +90,7 @@ function Filters({
   state,
   onState,
 }: Pick<LogsProps, 'parts' | 'revisions' | 'state' | 'onState'> & { readonly source: string }): VNode {
-  const { level, part, text, hasChecks } = state;
+  const { level, text, hasChecks } = state;
   return (
     <search class="filters" aria-label="Logs">
       <label for="log-source">Of</label>
@@ -118,24 +118,7 @@ function Filters({
             </option>
           ))}
       </select>
-      {source.startsWith('pods') && (
-        <>
-          <label for="log-part">Part</label>
-          <select
-            id="log-part"
-            value={part}
-            onChange={(event) => onState({ ...state, part: event.currentTarget.value })}
-          >
-            <option value="">all but stores</option>
-            {parts.map(({ name, component }) => (
-              <option key={component} value={component}>
-                {name}
-              </option>
-            ))}
-            {part !== '' && !parts.some(({ component }) => component === part) && <option>{part}</option>}
-          </select>
-        </>
-      )}
+      {source.startsWith('pods') && <Parts parts={parts} state={state} onState={onState} />}
       <label for="log-level">Level</label>
       <select
         id="log-level"
@@ -165,6 +148,24 @@ function Filters({
         Health checks
       </label>
     </search>
+  );
+}
+
+function Parts({ parts, state, onState }: Pick<LogsProps, 'parts' | 'state' | 'onState'>): VNode {
+  const { part } = state;
+  return (
+    <>
+      <label for="log-part">Part</label>
+      <select id="log-part" value={part} onChange={(event) => onState({ ...state, part: event.currentTarget.value })}>
+        <option value="">all but stores</option>
+        {parts.map(({ name, component }) => (
+          <option key={component} value={component}>
+            {name}
+          </option>
+        ))}
+        {part !== '' && !parts.some(({ component }) => component === part) && <option>{part}</option>}
+      </select>
+    </>
   );
 }
 
