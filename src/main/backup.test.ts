@@ -304,14 +304,14 @@ describe('fetch', () => {
     expect(await fetched('--tenant=t1/u2')).toMatchObject({ code: 4, dump: undefined });
   });
 
-  it('takes no backup of an earlier namespace of the name, and says whose word it needs', async () => {
+  it('takes no backup of an earlier namespace of the name, nor of one in another cluster, and says whose word it needs', async () => {
     const sent = await send('2026-02-05T02:00:00Z', { tenant: 't0', uid: 'u9' });
     const { name } = JSON.parse(sent.message) as BackupReport;
     expect(await fetched()).toMatchObject({ code: 0, dump: dumpOf('03') });
     const refused = {
       code: 4,
       dump: undefined,
-      message: `Backup ${name} is of an earlier namespace team, with uid t0, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0. Then name namespace team in the restore.`,
+      message: `Backup ${name} is of another namespace team, with uid t0: an earlier one, or one of another cluster. It may be another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0. Then name namespace team in the restore.`,
     };
     expect(await fetched(`--backup=${name}`)).toMatchObject(refused);
     expect(await fetched('--tenant=t2')).toMatchObject(refused);

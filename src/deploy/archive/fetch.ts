@@ -103,7 +103,7 @@ async function fetchChosen(store: ObjectStore, fetching: Fetching): Promise<Arch
   return manifest;
 }
 
-/** Why the backup that is asked for is not taken, where the store has it of an earlier namespace of the name. */
+/** Why the backup that is asked for is not taken, where the store has it of an earlier namespace of the name, or of one in another cluster. */
 function anotherTenants(all: readonly Found[], { tenants, ...asked }: Fetching): string | undefined {
   const found = chosenBackup(
     all.filter(({ owner }) => tenants.every(({ tenant }) => tenant !== owner.tenant)),
@@ -111,5 +111,5 @@ function anotherTenants(all: readonly Found[], { tenants, ...asked }: Fetching):
   );
   if (typeof found === 'string') return undefined;
   const { namespace, tenant } = found.owner;
-  return `Backup ${found.name} is of an earlier namespace ${namespace}, with uid ${tenant}, which may have been another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}. Then name namespace ${namespace} in the restore.`;
+  return `Backup ${found.name} is of another namespace ${namespace}, with uid ${tenant}: an earlier one, or one of another cluster. It may be another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}. Then name namespace ${namespace} in the restore.`;
 }

@@ -421,7 +421,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await putKeys();
       // Neither its own backups of before, nor the consent that it had.
       await asking('again', { from: 'first' });
-      expect(await began('again', 'RestoreFailed')).toContain(`of an earlier namespace staging, with uid ${earlier}`);
+      expect(await began('again', 'RestoreFailed')).toContain(`of another namespace staging, with uid ${earlier}`);
       await asking('lent', { from: 'shop', namespace: 'team' });
       await began('lent', 'RestoreNotPossible');
       await kubectl('annotate', 'namespace', 'staging', `davit.dev/backups-of=staging/${earlier}`);
