@@ -1,23 +1,274 @@
-// Who reaches a deployment, and where.
+// The tab Access of a deployment, and the view of a tenant's providers, one's own tokens and what became of tokens.
 
 import type { VNode } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ListenerResponse } from '../clusters/http/payloads.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
-import { Address, Facts } from './parts.tsx';
+import { conditionOf } from '../kinds/conditions.ts';
+import type { OAuthProviderResponse } from '../tokens/http/oauth-providers/payloads.ts';
+import type { Connection, TokenInfo } from '../tokens/http/oauth-tokens/payloads.ts';
+import type { TokenEvent } from '../tokens/oauth/trail.ts';
+import type { TabProps } from './actions.tsx';
+import type { Api } from './api.ts';
+import { Retained } from './data.tsx';
+import { toneOfCondition } from './health.ts';
+import { Address, Age } from './parts.tsx';
+import { linkOf } from './route.ts';
+import { Card, Confirm, type Question, Rows, useRead } from './rows.tsx';
 import { plain } from './text.ts';
 
-export function Access({ deployment }: { readonly deployment: Deployment }): VNode {
-  const { custom_url: url, access } = deployment.source_config;
-  const lock = access?.lock ? `sidecar ${access.lock} asks for a key` : 'open to everybody who reaches its address';
+export function Access({ api, deployment, say }: TabProps): VNode {
+  const { conditions, source_config: config, internal_url: internal } = deployment;
+  const address = conditionOf(conditions, 'AddressReady');
+  const { from, lock } = config.access ?? {};
+  const namespaces = from?.length ? `the deployment's own, ${from.join(', ')}` : "the deployment's own alone";
   return (
-    <section class="card" aria-labelledby="access">
-      <h2 id="access">Access</h2>
-      <Facts
-        facts={[
-          ['Address', url && <Address url={url} />],
-          ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
-          ['Lock', url && lock],
-        ]}
+    <>
+      <Card title="Addresses and callers">
+        <Rows
+          none=""
+          rows={[
+            {
+              key: 'address',
+              tone: address ? toneOfCondition(address) : 'off',
+              title: 'Address',
+              says: <Address url={config.custom_url} />,
+              sub: [address && plain(address.message)],
+            },
+            ...(internal === null
+              ? []
+              : [{ key: 'internal', title: 'In the cluster', says: <code>{plain(internal)}</code> }]),
+            {
+              key: 'callers',
+              title: 'Callers',
+              says: lock ? `need a key, which sidecar ${lock} asks for` : 'everybody who reaches its address',
+            },
+            {
+              key: 'namespaces',
+              title: 'Namespaces whose pods reach it',
+              says: from ? namespaces : 'as the platform has it',
+            },
+          ]}
+        />
+      </Card>
+      {config.listener_id !== null && (
+        <Listener api={api} id={config.listener_id} namespace={config.listener_config?.k8s_namespace ?? undefined} />
+      )}
+      <Tokens api={api} say={say} of={deployment} />
+    </>
+  );
+}
+
+interface ListenerProps {
+  readonly api: Api;
+  readonly id: string;
+  readonly namespace: string | undefined;
+}
+
+function Listener({ api, id, namespace }: ListenerProps): VNode {
+  const { found, failure } = useRead<ListenerResponse>(api, `v2/listeners/${id}`);
+  return (
+    <Card title="Listener" sub="the cluster that runs it" failure={failure}>
+      <Rows
+        none=""
+        rows={
+          found && [
+            {
+              key: id,
+              tone: found.connected ? 'good' : 'bad',
+              title: found.compute_id,
+              says: found.connected ? 'reports' : 'has stopped reporting',
+              sub: [
+                namespace && `namespace ${namespace}`,
+                found.version && `Davit ${plain(found.version)}`,
+                found.last_seen_at && <Age then={found.last_seen_at} after=" since it was seen" />,
+              ],
+            },
+          ]
+        }
       />
-    </section>
+    </Card>
+  );
+}
+
+interface TokensProps {
+  readonly api: Api;
+  readonly say: (sentence: string) => void;
+  /** Those that this deployment got; absent for all of the tenant. */
+  readonly of?: Deployment | undefined;
+}
+
+/** One's own tokens, and what became of everybody's. */
+function Tokens({ api, say, of }: TokensProps): VNode {
+  const tokens = useRead<TokenInfo[]>(api, 'v2/auth/tokens');
+  const trail = useRead<TokenEvent[]>(api, 'v2/auth/token-events');
+  const [question, setQuestion] = useState<Question>();
+  const events = trail.found?.filter((event) => of === undefined || event.deployment_id === of.id);
+  const own = tokens.found?.filter(({ id }) => of === undefined || events?.some((event) => event.token_id === id));
+  const agents = [...new Set(own?.flatMap(({ agent_id: agent }) => agent ?? []))];
+  return (
+    <>
+      <Card title={of ? 'Your tokens that it got' : 'Your tokens'} failure={tokens.failure}>
+        <Rows
+          none="There is none."
+          rows={own?.map((token) => ({
+            key: token.id,
+            title: token.provider_id,
+            says: token.scopes.map(plain).join(' '),
+            sub: [
+              token.agent_id !== null && `for agent ${plain(token.agent_id)}`,
+              <Age key="given" then={token.created_at} after=" since you gave it" />,
+              token.last_used_at === null ? (
+                'never used'
+              ) : (
+                <Age then={token.last_used_at} after=" since its last use" />
+              ),
+            ],
+            acts: [
+              {
+                label: 'Revoke…',
+                of: `the token of ${token.provider_id}`,
+                onClick: () =>
+                  setQuestion({
+                    title: `Revoke the token of ${token.provider_id}`,
+                    action: 'Revoke',
+                    isDangerous: true,
+                    says: ['It is revoked at the provider and deleted. Agents that used it have to ask you again.'],
+                    send: () => api.tell('DELETE', `v2/auth/tokens/${token.id}`),
+                    done: `The token of ${token.provider_id} is revoked.`,
+                  }),
+              },
+            ],
+          }))}
+        />
+        {agents.map((agent) => (
+          <Connections key={`${agent} ${question === undefined}`} api={api} agent={agent} onAsk={setQuestion} />
+        ))}
+      </Card>
+      {trail.failure?.message !== tokens.failure?.message || events ? (
+        <Trail events={events} failure={trail.failure} of={of} />
+      ) : null}
+      {question && (
+        <Confirm
+          question={question}
+          onClose={() => setQuestion(undefined)}
+          onDone={(sentence) => {
+            say(sentence);
+            tokens.again();
+            trail.again();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface TrailProps extends Pick<TokensProps, 'of'> {
+  readonly events: readonly TokenEvent[] | undefined;
+  readonly failure: Error | undefined;
+}
+
+function Trail({ events, failure, of }: TrailProps): VNode {
+  return (
+    <Card
+      title="What became of tokens"
+      sub={of ? 'that this deployment got' : "everybody's, newest first"}
+      failure={failure}
+    >
+      <Rows
+        none="Nothing yet."
+        rows={events?.map((event, key) => ({
+          key,
+          tone: event.event === 'refused' || event.event === 'expired' ? ('bad' as const) : ('off' as const),
+          title: event.event,
+          says: plain(`${event.provider_id} of ${event.user_id}`),
+          sub: [
+            <Age key="age" then={event.at} after=" ago" />,
+            event.agent_id !== null && `agent ${plain(event.agent_id)}`,
+            event.deployment_id !== null && of === undefined && (
+              <a href={linkOf(event.deployment_id)}>{plain(event.deployment ?? event.deployment_id)}</a>
+            ),
+            event.account && plain(event.account),
+          ],
+        }))}
+      />
+    </Card>
+  );
+}
+
+interface ConnectionsProps {
+  readonly api: Api;
+  readonly agent: string;
+  readonly onAsk: (question: Question) => void;
+}
+
+/** Tokens that an agent of this caller may use. */
+function Connections({ api, agent, onAsk }: ConnectionsProps): VNode | null {
+  const path = `v2/auth/agents/${encodeURIComponent(agent)}/connections`;
+  const { found } = useRead<{ readonly data: readonly Connection[] }>(api, path);
+  if (!found?.data.length) return null;
+  return (
+    <Rows
+      none=""
+      rows={found.data.map(({ id, provider_id: provider }) => ({
+        key: id,
+        title: agent,
+        says: `may use the token of ${plain(provider)}`,
+        acts: [
+          {
+            label: 'Take away…',
+            of: `the token of ${provider} from ${agent}`,
+            onClick: () =>
+              onAsk({
+                title: `Take the token of ${provider} away from ${agent}`,
+                action: 'Take away',
+                isDangerous: true,
+                says: ['The agent has to ask you again. The token itself stays.'],
+                send: () => api.tell('DELETE', `${path}/${id}`),
+                done: `${agent} may no longer use the token of ${provider}.`,
+              }),
+          },
+        ],
+      }))}
+    />
+  );
+}
+
+interface TenantAccessProps extends Pick<TokensProps, 'api' | 'say'> {
+  /** The list as it was left. */
+  readonly list: string;
+}
+
+export function TenantAccess({ api, say, list }: TenantAccessProps): VNode {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const providers = useRead<readonly OAuthProviderResponse[]>(api, 'v2/auth/providers');
+  useEffect(() => {
+    document.title = 'Access – Davit';
+    heading.current?.focus();
+  }, []);
+  return (
+    <article aria-labelledby="access">
+      <nav class="crumb" aria-label="Back">
+        <a href={list}>← All deployments</a>
+      </nav>
+      <div class="head">
+        <h1 id="access" ref={heading} tabIndex={-1}>
+          Access
+        </h1>
+      </div>
+      <Card title="Providers" sub="whose tokens people give to agents" failure={providers.failure}>
+        <Rows
+          none="There is none."
+          rows={providers.found?.map((provider) => ({
+            key: provider.id,
+            title: provider.name,
+            says: <code>{plain(provider.provider_id)}</code>,
+            sub: [plain(provider.mcp_server_url ?? provider.auth_url)],
+          }))}
+        />
+      </Card>
+      <Tokens api={api} say={say} />
+      <Retained api={api} say={say} />
+    </article>
   );
 }

@@ -76,6 +76,10 @@ export interface Api {
   check(): Promise<void>;
   /** Any request, for a script that is loaded when it is wanted. Resolves to the body of the answer. */
   ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Any change whose answer is not wanted. `key`: a repeated request with the same one changes nothing more. */
+  tell(method: string, path: string, body?: unknown, key?: string): Promise<void>;
+  /** Any GET, again and again. */
+  poll<T>(path: string): Poll<T>;
   /** Sends a file to an address that the API has given, without a token. */
   upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void>;
   list(query: ListQuery): Poll<DeploymentList>;
@@ -249,6 +253,9 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     check: () => request('GET', 'v2/deployments?limit=1'),
     ask: async <T>(method: string, path: string, body?: unknown) =>
       (await (await accepted(method, path, { body })).json()) as T,
+    tell: (method, path, body, key) =>
+      request(method, path, { body, ...(key !== undefined && { headers: { 'idempotency-key': key } }) }),
+    poll: polled,
     upload,
     list({ nameContains, status, offset, limit }) {
       const query = new URLSearchParams({ limit: String(limit), offset: String(offset), order_by: 'attention' });

@@ -2,12 +2,14 @@
 
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { TenantAccess } from './access.tsx';
 import type { Api, Session } from './api.ts';
 import { Detail } from './detail.tsx';
 import { List } from './list.tsx';
+import { Menu } from './menu.tsx';
 import { New } from './new.tsx';
 import { Dialog, fieldOf, Word } from './parts.tsx';
-import { FIRST_PAGE, LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
+import { ACCESS, FIRST_PAGE, LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
 import { useSession } from './session.ts';
 import { Relayed, SignIn } from './sign-in.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
@@ -156,6 +158,8 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
       const pushedTo = shown.view === 'push' ? shown.id : undefined;
       return <New key={pushedTo} api={api} say={say} go={go} list={list.current} pushedTo={pushedTo} />;
     }
+    case 'access':
+      return <TenantAccess api={api} say={say} list={list.current} />;
     case 'deployment':
       return (
         <Detail
@@ -247,7 +251,14 @@ interface BarProps {
 }
 
 function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
-  const [isChanging, setIsChanging] = useState(false);
+  /** The tenant that the dialog begins with. */
+  const [asked, setAsked] = useState<string>();
+  /** Those of this session: no route lists the tenants that a person may use. */
+  const [used, setUsed] = useState<readonly string[]>([]);
+  async function change(wanted: string): Promise<void> {
+    await onTenant(wanted);
+    setUsed([...new Set([...used, session?.tenant ?? '', wanted])].filter((tenant) => tenant !== ''));
+  }
   return (
     <header class="bar">
       <a class="brand" href={LIST}>
@@ -258,29 +269,41 @@ function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
       {session && (
         <div class="who">
           {session.credentials.person !== undefined && <span>{plain(session.credentials.person)}</span>}
-          {session.tenant !== '' && <span>Tenant {session.tenant}</span>}
-          <button type="button" onClick={() => setIsChanging(true)}>
-            Change tenant
-          </button>
-          <button type="button" onClick={onLeave}>
+          <Menu
+            label={`Tenant ${session.tenant}`}
+            items={[
+              { label: 'Access and tokens', does: ACCESS },
+              ...used
+                .filter((tenant) => tenant !== session.tenant)
+                .map((label) => ({ label, does: () => void change(label).catch(() => setAsked(label)) })),
+              { label: 'Another tenant …', does: () => setAsked(session.tenant) },
+            ]}
+          />
+          <button
+            type="button"
+            onClick={() => {
+              setUsed([]);
+              onLeave();
+            }}
+          >
             Sign out
           </button>
         </div>
       )}
-      {session && isChanging && (
+      {session && asked !== undefined && (
         <Dialog
           title="Another tenant"
           action="Show its deployments"
-          onClose={() => setIsChanging(false)}
+          onClose={() => setAsked(undefined)}
           onDone={() => undefined}
           onConfirm={async (form) => {
-            await onTenant(fieldOf(form, 'tenant'));
+            await change(fieldOf(form, 'tenant'));
             return '';
           }}
         >
           <div class="fields">
             <label for="tenant">Tenant</label>
-            <Word id="tenant" name="tenant" defaultValue={session.tenant} />
+            <Word id="tenant" name="tenant" defaultValue={asked} />
           </div>
         </Dialog>
       )}

@@ -1,82 +1,479 @@
-// The data of a deployment: its databases, their backups and their archive.
+// The tab Data: databases, backups, and operations with their progress. Which acts are possible, and why not the others, the API says.
 
 import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { OperationList } from '../databases/http/payloads.ts';
+import type { RetainedList } from '../databases/http/retained.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
+import { conditionOf } from '../kinds/conditions.ts';
+import { ENDED_PHASES, type OperationAction, type OperationPhase } from '../kinds/operation-phases.ts';
 import { bytesText } from '../kinds/text.ts';
-import { Age, Facts } from './parts.tsx';
-import { plain } from './text.ts';
+import type { TabProps } from './actions.tsx';
+import type { Api } from './api.ts';
+import { useFollowed } from './follow.ts';
+import { numbersOf, toneOfCondition } from './health.ts';
+import { Age, Asking, fieldOf, Word } from './parts.tsx';
+import { type Act as Button, Card, Confirm, type Question, type Row, Rows, useRead } from './rows.tsx';
+import { age, plain } from './text.ts';
 
-export function Data({ deployment }: { readonly deployment: Deployment }): VNode {
-  const { database_archive: archive } = deployment;
-  const verifiedAt = deployment.database_verification?.verified_at ?? null;
+type Act = OperationList['acts'][number];
+type Operation = OperationList['resources'][number];
+type Backup = NonNullable<Deployment['database_backups']>['newest'][number];
+
+/** How often operations are read while none works: each is a list of the API server. */
+const CALM_MS = 10_000;
+
+const LABELS: Readonly<Record<OperationAction, string>> = {
+  Backup: 'Back up now',
+  Restore: 'Restore',
+  Move: 'Move',
+  Upgrade: 'Upgrade',
+  Return: 'Return',
+  DeletePrevious: 'Delete',
+  Patch: 'Patch',
+};
+/** Acts on the whole database; the others stand in a row. */
+const WHOLE: readonly OperationAction[] = ['Backup', 'Move', 'Upgrade', 'Return'];
+
+export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
+  const { id, name } = deployment;
+  const path = `v2/deployments/${id}/operations`;
+  const [isBusy, setIsBusy] = useState(false);
+  const [question, setQuestion] = useState<Question>();
+  const followed = useFollowed(`${id} ${isBusy}`, api.poll<OperationList>(path), {
+    everyMs: isBusy ? undefined : CALM_MS,
+  });
+  const list = followed.value;
+  useEffect(() => setIsBusy(list?.resources.some(({ phase }) => !ENDED_PHASES.has(phase)) === true), [list]);
+
+  const acts = onAsk ? (list?.acts ?? []) : [];
+  const restore = acts.find(({ request, refused }) => request.action === 'Restore' && refused === null);
+  const button = (act: Act | undefined, of: string, backup?: Backup): Button | undefined =>
+    act && {
+      label: `${LABELS[act.request.action]}…`,
+      of,
+      onClick: () => setQuestion(questionOf({ api, deployment, act, list, backup })),
+    };
+  const cancel = (operation: Operation): Button => ({
+    label: 'Cancel…',
+    of: operation.name,
+    onClick: () =>
+      setQuestion({
+        title: `Cancel ${operation.action} of ${name}`,
+        action: 'Cancel the operation',
+        isDangerous: true,
+        says: [`Operation ${operation.name} is deleted.`, afterCancel(operation, name)],
+        send: () => api.tell('DELETE', `${path}/${operation.name}`),
+        done: `${operation.action} of ${name} is cancelled.`,
+      }),
+  });
   return (
-    <section class="card" aria-labelledby="databases">
-      <h2 id="databases">Databases</h2>
-      <Facts
-        facts={[
-          ['PostgreSQL', versionOf(deployment.datastores.postgres)],
-          ['Redis', versionOf(deployment.datastores.redis)],
-          ['On deletion', deployment.database_claim && deployment.database_deletion_policy],
-          ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
-          ['Last verification', verifiedAt && <Age then={verifiedAt} after=" ago" />],
-          ['Archive', archive && <Archive report={archive} />],
+    <>
+      <Asking of={followed} what="What can be done with the data" />
+      <Databases deployment={deployment} list={list} acts={acts} buttonOf={button} />
+      <Backups
+        deployment={deployment}
+        onRestore={restore && ((backup) => button(restore, backup.name, backup))}
+        onClone={onAsk && (() => onAsk({ action: 'clone' }))}
+      />
+      {list && (
+        <Card title="Operations" sub="the ten newest">
+          <Rows
+            none="There is none yet."
+            rows={list.resources.map((operation) => ({
+              ...operationRow(operation),
+              acts: [onAsk && !ENDED_PHASES.has(operation.phase) && cancel(operation)],
+            }))}
+          />
+        </Card>
+      )}
+      <Retained api={api} say={say} of={deployment} />
+      {question && (
+        <Confirm
+          question={question}
+          onClose={() => setQuestion(undefined)}
+          onDone={(sentence) => {
+            say(sentence);
+            followed.again();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface DatabasesProps {
+  readonly deployment: Deployment;
+  readonly list: OperationList | undefined;
+  readonly acts: readonly Act[];
+  readonly buttonOf: (act: Act | undefined, of: string) => Button | undefined;
+}
+
+/** The stores in use and the databases before them, with what can be done with each. */
+function Databases({ deployment, list, acts, buttonOf }: DatabasesProps): VNode {
+  const { name, database_backups: stored, databases_kept: kept } = deployment;
+  const offered = acts.filter(({ refused }) => refused === null);
+  // A listed backup has a button of its own.
+  const whole = offered.filter(
+    ({ request: { action } }) => WHOLE.includes(action) || (action === 'Restore' && !stored?.newest.length),
+  );
+  return (
+    <Card title="Databases" acts={whole.map((act) => buttonOf(act, name))}>
+      <Rows
+        none="Davit made no database for it."
+        rows={[
+          ...storeRows(deployment, list).map((row) => {
+            const patch = offered.find(({ request }) => request.patch?.datastore === row.key);
+            return { ...row, acts: [buttonOf(patch, row.title)] };
+          }),
+          ...kept
+            .filter(({ number }) => number !== list?.database?.number)
+            .map(({ driver, number }) => {
+              const act = offered.find(({ request }) => request.delete_previous?.number === number);
+              const title = `PostgreSQL ${driver}/${number}`;
+              return { key: number, title, says: 'kept with its data, not used', acts: [buttonOf(act, title)] };
+            }),
         ]}
       />
-    </section>
+      <NotNow acts={acts} />
+    </Card>
   );
 }
 
-function versionOf(datastore: Deployment['datastores']['postgres']): string | null {
-  if (!datastore) return null;
-  const version = datastore.version ?? 'version not known';
-  return datastore.available === null ? version : `${version}, and a patch is available`;
+function storeRows(deployment: Deployment, list: OperationList | undefined): (Row & { readonly title: string })[] {
+  const { name, datastores, conditions, source_config: config, database_claim: claim } = deployment;
+  const isKept = deployment.database_deletion_policy === 'Retain';
+  const { driver, number } = list?.database ?? {};
+  const size = numbersOf(deployment)['db_storage_gi'];
+  return (['postgres', 'redis'] as const).flatMap((key) => {
+    const store = datastores[key];
+    if (store === null) return [];
+    const isPostgres = key === 'postgres';
+    const condition = conditionOf(conditions, isPostgres ? 'DatabaseReady' : 'RedisReady');
+    return {
+      key,
+      tone: condition ? toneOfCondition(condition) : 'busy',
+      title: isPostgres ? 'PostgreSQL' : 'Redis',
+      says: `${store.version ?? 'version not known'}${store.available === null ? '' : `. A patch is available: ${store.available}`}`,
+      why: condition?.status === 'True' ? undefined : condition?.message,
+      sub: [
+        isPostgres && driver !== undefined && `${driver}/${number}`,
+        isPostgres ? size && `${size} GiB volume` : 'no volume',
+        driver === 'cloudnative-pg' && isPostgres && `${config.database?.instances ?? 'some'} instances`,
+        isPostgres && claim !== null && `${isKept ? 'kept' : 'deleted too'} when ${name} is deleted`,
+        <code key="image">{plain(store.image)}</code>,
+      ],
+    } satisfies Row;
+  });
 }
 
-/** Whether the last failure came after the last success. Both RFC 3339. */
-function failedLast(failedAt: string | null, succeededAt: string | null): failedAt is string {
-  return failedAt !== null && (succeededAt === null || failedAt > succeededAt);
-}
-
-/** What is known of the backups of the database. */
-function LastBackup({ report }: { readonly report: NonNullable<Deployment['database_backup']> }): VNode {
-  const { name, last_success_at: at, size_bytes: size, last_failure_at: failedAt, last_failure: words } = report;
-  const isFailing = failedLast(failedAt, at);
+/** Acts with the same reason are one line. */
+function NotNow({ acts }: { readonly acts: readonly Act[] }): VNode | null {
+  const reasons = Map.groupBy(
+    acts.filter(({ refused }) => refused !== null),
+    ({ refused }) => refused ?? '',
+  );
+  if (reasons.size === 0) return null;
   return (
-    <>
-      {at === null ? 'none yet' : <Age then={at} after=" ago" />}
-      {size !== null && `, ${bytesText(size)}`}
-      {name !== null && (
-        <>
-          {', '}
-          <code>{plain(name)}</code>
-        </>
-      )}
-      {isFailing && (
-        <div class="why">
-          The last run failed <Age then={failedAt} after=" ago" />: {plain(words ?? '')}
-        </div>
-      )}
-    </>
+    <details class="folded">
+      <summary>Not possible now</summary>
+      {[...reasons].map(([refused, those]) => (
+        <p key={refused}>
+          <strong>{[...new Set(those.map(({ request }) => LABELS[request.action]))].join(', ')}</strong>:{' '}
+          {plain(refused)}
+        </p>
+      ))}
+    </details>
   );
 }
 
-/** From when on the database can be restored to any time, and the newest base backup. */
-function Archive({ report }: { readonly report: NonNullable<Deployment['database_archive']> }): VNode {
-  const { first_recoverable_at: first, last_backup_at: at, last_failure_at: failedAt } = report;
-  const isFailing = failedLast(failedAt, at);
+interface BackupsProps {
+  readonly deployment: Deployment;
+  readonly onRestore: ((backup: Backup) => Button | undefined) | undefined;
+  readonly onClone: (() => void) | undefined;
+}
+
+/** Rows that are shown at once. */
+const FIRST_BACKUPS = 7;
+
+function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null {
+  const { name, database_backup: last, database_backups: stored, database_archive: archive } = deployment;
+  const verified = deployment.database_verification;
+  const [isAll, setIsAll] = useState(false);
+  if (!last && !stored && !archive) return null;
+  const all = stored?.newest ?? [];
+  const since = archive?.first_recoverable_at ?? null;
+  const failed = [
+    failure('backup', last?.last_failure_at, last?.last_success_at, last?.last_failure),
+    failure('base backup', archive?.last_failure_at, archive?.last_backup_at, ''),
+    failure('verification', verified?.last_failure_at, verified?.verified_at, verified?.last_failure),
+  ].filter((row) => row !== undefined);
+  const archived: Row = {
+    key: 'archive',
+    tone: since === null ? 'busy' : 'good',
+    title: 'Archive',
+    says: since === null ? 'nothing can be restored from it yet' : `any time since ${timeText(since)}`,
+    sub: [archive?.last_backup_at && <Age then={archive.last_backup_at} after=" since the last base backup" />],
+    acts: [since !== null && onClone && { label: 'Clone to a time…', of: name, onClick: onClone }],
+  };
+  const verification: Row[] = verified?.verified_at
+    ? [
+        {
+          key: 'verified',
+          tone: 'good',
+          title: 'Last verification',
+          says: <Age then={verified.verified_at} after=" ago" />,
+          sub: [verified.rows !== null && `${verified.rows} rows of ${verified.tables} tables were there`],
+        },
+      ]
+    : [];
+  const unlisted = last?.name && !all.some((one) => one.name === last.name) ? last : undefined;
   return (
-    <>
-      {first === null ? 'none yet' : `any time since ${first}`}
-      {at !== null && (
-        <>
-          , base backup <Age then={at} after=" ago" />
-        </>
+    <Card title="Backups" sub={stored !== null && `${stored.count} in the store`}>
+      <Rows
+        none="There is none yet."
+        rows={[
+          ...failed,
+          ...(archive ? [archived] : []),
+          ...verification,
+          ...(unlisted
+            ? [
+                {
+                  key: 'last',
+                  title: 'Last backup',
+                  says: unlisted.last_success_at && <Age then={unlisted.last_success_at} after=" ago" />,
+                  sub: [
+                    unlisted.size_bytes && bytesText(unlisted.size_bytes),
+                    <code>{plain(unlisted.name ?? '')}</code>,
+                  ],
+                },
+              ]
+            : []),
+          ...all.slice(0, isAll ? all.length : FIRST_BACKUPS).map((backup) => ({
+            key: backup.name,
+            tone: backup.verified ? ('good' as const) : ('off' as const),
+            title: timeText(backup.taken_at),
+            says: `${bytesText(backup.size_bytes)}, ${backup.verified ? 'verified' : 'not verified'}`,
+            sub: [
+              <Age key="age" then={backup.taken_at} after=" ago" />,
+              <code key="name">{plain(backup.name)}</code>,
+              backup.number !== null && `database ${backup.number}`,
+              backup.by_hand && 'by hand',
+              backup.earlier && `of an earlier ${name}`,
+            ],
+            acts: [onRestore?.(backup)],
+          })),
+        ]}
+      />
+      {all.length > FIRST_BACKUPS && !isAll && (
+        <button type="button" class="plain" onClick={() => setIsAll(true)}>
+          Show all {all.length}
+        </button>
       )}
-      {isFailing && (
-        <div class="why">
-          The last base backup failed <Age then={failedAt} after=" ago" />.
-        </div>
+    </Card>
+  );
+}
+
+type Maybe = string | null | undefined;
+
+/** A failure before the last success is over. */
+function failure(what: string, at: Maybe, since: Maybe, words: Maybe): Row | undefined {
+  if (!at || (since && at <= since)) return undefined;
+  return { key: what, tone: 'bad', title: `The last ${what} failed`, says: <Age then={at} after=" ago" />, why: words };
+}
+
+function timeText(at: string): string {
+  return new Date(at).toLocaleString();
+}
+
+const MOVING: readonly OperationPhase[] = ['Stopping', 'Running', 'Loading', 'Starting'];
+
+function operationRow(operation: Operation): Row {
+  const { name, action, phase, move, started_at: began, ended_at: ended, downtime_seconds: downtime } = operation;
+  const isOver = ENDED_PHASES.has(phase);
+  const step = MOVING.indexOf(phase);
+  return {
+    key: name,
+    tone: phase === 'Succeeded' ? 'good' : isOver ? 'bad' : 'busy',
+    title: `${action} ${phase.toLowerCase()}`,
+    says: move && step >= 0 && <progress max={MOVING.length} value={step + 0.5} aria-label={`${action}: ${phase}`} />,
+    why: operation.message,
+    sub: [
+      operation.requested_by && plain(operation.requested_by),
+      <Age key="age" then={operation.created_at} after=" ago" />,
+      began && (ended ? `took ${age(began, new Date(ended))}` : `for ${age(began, new Date())}`),
+      downtime !== null && `nothing served for ${downtime} s`,
+      <code key="name">{name}</code>,
+    ],
+  };
+}
+
+function afterCancel({ move, phase }: Operation, name: string): string {
+  if (move === null) return 'What it has done so far stays.';
+  return phase === 'Starting'
+    ? `${name} starts on the next database already, and keeps it.`
+    : `${name} starts again on the database that it had.`;
+}
+
+interface Asking {
+  readonly api: Api;
+  readonly deployment: Deployment;
+  readonly act: Act;
+  readonly list: OperationList | undefined;
+  /** The backup to restore. */
+  readonly backup: Backup | undefined;
+}
+
+/** Sends the same key until its dialog is closed, so that an operation whose answer was lost is not asked for twice. */
+function questionOf({ api, deployment, act: { request, loses }, list, backup }: Asking): Question {
+  const { name } = deployment;
+  const { action } = request;
+  const key = crypto.getRandomValues(new Uint32Array(4)).join('-');
+  const effect = effectOf(deployment, request, list, backup);
+  const lost = loses ?? effect.loses;
+  const isNamed = action === 'Restore' && backup === undefined;
+  return {
+    title: `${LABELS[action]}: ${name}`,
+    action: LABELS[action],
+    says: effect.says,
+    loses: lost,
+    typed: lost === undefined ? undefined : name,
+    fields: isNamed && [
+      <label key="label" for="backup">
+        Backup
+      </label>,
+      <Word key="backup" id="backup" name="backup" required placeholder="20260701T010000Z-7f9a2a3e" />,
+    ],
+    async send(form) {
+      const restore = {
+        backup: backup?.name ?? fieldOf(form, 'backup'),
+        ...(backup?.earlier === true && { from: name }),
+      };
+      const body = action === 'Restore' ? { ...request, restore } : request;
+      await api.tell('POST', `v2/deployments/${deployment.id}/operations`, body, key);
+    },
+    done: `${action} of ${name} is asked for. Its progress is under Operations.`,
+  };
+}
+
+type Effect = Pick<Question, 'says' | 'loses'>;
+
+/** What an act does, and what is lost, in numbers. */
+function effectOf(deployment: Deployment, request: Act['request'], list?: OperationList, backup?: Backup): Effect {
+  const { name, database_backup: last, database_backups: stored, datastores } = deployment;
+  const { driver, number } = list?.database ?? {};
+  const size = last?.size_bytes ? bytesText(last.size_bytes) : 'all data';
+  const stops = (until: string): string => `All pods of ${name} stop. Nothing serves for about a minute${until}.`;
+  const kept = `Database ${driver}/${number} is kept with its data until somebody deletes it.`;
+  const copied = [stops(` and the time to dump and load ${size}`), kept];
+  switch (request.action) {
+    case 'Backup':
+      return { says: ['A backup of the database is made now. Nothing stops. It stays until somebody deletes it.'] };
+    case 'Move':
+      return { says: ['The next database is a Cluster of CloudNativePG with all data.', ...copied] };
+    case 'Upgrade':
+      return { says: ["The next database has the platform's newer PostgreSQL and all data.", ...copied] };
+    case 'Restore':
+      return {
+        says: [stops(` and the time to load ${backup ? bytesText(backup.size_bytes) : 'the backup'}`), kept],
+        loses: backup
+          ? `What was written in the last ${age(backup.taken_at, new Date())}, since ${timeText(backup.taken_at)}, is not in the next database.`
+          : 'What was written since the backup is not in the next database.',
+      };
+    case 'Return': {
+      const came = list?.resources.find(({ move }) => move?.to.number === number);
+      const since = came?.serving_at ?? came?.ended_at;
+      const time = since ? `in the last ${age(since, new Date())}` : 'since then';
+      return {
+        says: [stops(''), 'The database before is used again, with the data that it had then.'],
+        loses: `What was written ${time} stays in database ${driver}/${number}.`,
+      };
+    }
+    case 'DeletePrevious': {
+      const previous = request.delete_previous?.number;
+      const backups = stored?.newest.filter((one) => one.number === previous).length ?? 0;
+      return {
+        says: [`The store keeps ${backups} listed ${backups === 1 ? 'backup' : 'backups'} of it.`],
+        loses: `Database ${previous} is deleted: its volume, all data and its password. It cannot be undone.`,
+      };
+    }
+    case 'Patch': {
+      const { image, available } = datastores[request.patch?.datastore ?? 'postgres'] ?? {};
+      return {
+        says: [`It restarts with ${available} in place of ${image}. Connections break; the pods of ${name} stay.`],
+      };
+    }
+  }
+}
+
+interface RetainedProps {
+  readonly api: Api;
+  readonly say: (sentence: string) => void;
+  /** The deployment that may use one; absent for all of the tenant. */
+  readonly of?: Deployment;
+}
+
+/** Databases that deleted deployments have left. */
+export function Retained({ api, say, of }: RetainedProps): VNode | null {
+  const path = 'v2/retained-databases';
+  const { found, failure: refused, again } = useRead<RetainedList>(api, path);
+  const [question, setQuestion] = useState<Question>();
+  const rows = found?.resources.filter(({ wanted_by: by }) => of === undefined || by === of.id);
+  // On the tab of a deployment it is about that one alone.
+  if (of && !rows?.length && question === undefined) return null;
+  return (
+    <Card
+      title="Databases of deleted deployments"
+      sub={found && found.hidden.length > 0 && `without kind ${found.hidden.join(', ')}, which you may not list`}
+      failure={refused}
+    >
+      <Rows
+        none="There is none."
+        rows={rows?.map(({ id, deployment_name: name, size_bytes: bytes, ...one }) => ({
+          key: id,
+          title: name,
+          says: `${one.driver}/${one.number}, ${bytesText(bytes)}`,
+          sub: [<Age key="age" then={one.created_at} after=" ago" />, <code key="claim">{plain(one.claim)}</code>],
+          acts: [
+            one.wanted_by !== null && {
+              label: 'Adopt…',
+              of: one.claim,
+              onClick: () =>
+                setQuestion({
+                  title: `Adopt a database of ${name}`,
+                  action: 'Adopt',
+                  says: [`The present deployment ${name} uses it, with the ${bytesText(bytes)} volume and all data.`],
+                  send: () => api.tell('POST', `${path}/${id}/adopt`, {}),
+                  done: `${name} uses the database with its data.`,
+                }),
+            },
+            {
+              label: 'Delete…',
+              of: one.claim,
+              onClick: () =>
+                setQuestion({
+                  title: `Delete a database of ${name}`,
+                  action: 'Delete',
+                  says: [],
+                  loses: `Its volume of ${bytesText(bytes)} with all data of a deleted ${name} is deleted, and its password. It cannot be undone.`,
+                  typed: name,
+                  send: () => api.tell('DELETE', `${path}/${id}`),
+                  done: `A database of ${name} is being deleted.`,
+                }),
+            },
+          ],
+        }))}
+      />
+      {question && (
+        <Confirm
+          question={question}
+          onClose={() => setQuestion(undefined)}
+          onDone={(sentence) => {
+            say(sentence);
+            again();
+          }}
+        />
       )}
-    </>
+    </Card>
   );
 }

@@ -32,7 +32,9 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
         {items.map(({ label: item, does, isDangerous = false }) => (
           <li key={item}>
             {typeof does === 'string' ? (
-              <a href={does}>{item}</a>
+              <a href={does} onClick={close}>
+                {item}
+              </a>
             ) : (
               <button
                 type="button"

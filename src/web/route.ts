@@ -1,5 +1,6 @@
 // The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with its tab and what its
-// log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, the form for a new one, `#/new`, or how an image is pushed to one, `#/deployments/ID/push`. Pure.
+// log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, the form for a new one, `#/new`, how an image is
+// pushed to one, `#/deployments/ID/push`, or who gave agents their tokens, `#/access`. Pure.
 
 import { STATUSES } from './health.ts';
 
@@ -56,11 +57,12 @@ export type View =
       readonly pair?: Pair;
     }
   | { readonly view: 'push'; readonly id: string }
-  | { readonly view: 'new' };
+  | { readonly view: 'new' | 'access' };
 
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 export const LIST = '#/';
 export const NEW = '#/new';
+export const ACCESS = '#/access';
 
 export function linkOfPush(id: string): string {
   return `#/deployments/${id}/push`;
@@ -91,6 +93,7 @@ export function linkOfList({ nameContains, status, offset }: ListState): string 
 /** What a URL's fragment names. The list, if it names nothing that there is. */
 export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
+  if (fragment === ACCESS) return { view: 'access' };
   const [, id = '', place, wanted] = /^#\/deployments\/([^/?]+)(?:\/([a-z]+))?(?:\?(.*))?$/s.exec(fragment) ?? [];
   if (UUID.test(id) && place === 'push') return { view: 'push', id };
   if (UUID.test(id)) {

@@ -93,6 +93,12 @@ export async function tab(page: Page, name: string): Promise<void> {
 
 /** Opens the menu of acts and takes one. */
 export async function choose(page: Page, act: string): Promise<void> {
-  await page.locator('.menu summary').click();
-  await page.locator('.menu').getByText(act, { exact: true }).click();
+  await page.locator('.head .menu summary').click();
+  await page.locator('.head .menu').getByText(act, { exact: true }).click();
+}
+
+/** Opens the menu of the tenant and takes one of its lines. */
+export async function chooseTenant(page: Page, line: string): Promise<void> {
+  await page.locator('.who summary').click();
+  await page.locator('.who .menu').getByText(line, { exact: true }).click();
 }

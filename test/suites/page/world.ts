@@ -9,7 +9,7 @@ import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/k
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/kinds/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
 import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
-import { defaultSettings } from '../../../src/kinds/settings.ts';
+import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
 import type { TaskStatus } from '../../../src/kinds/tasks.ts';
 import { serve } from '../../../src/main/server.ts';
 import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
@@ -92,15 +92,21 @@ export interface WorldOptions {
   readonly hosting?: 'both' | 'self-hosted';
   /** The platform's registry answers. */
   readonly hasRegistry?: boolean;
+  readonly settings?: Partial<Settings>;
 }
 
-export async function makeWorld({ hosting = 'both', hasRegistry = false }: WorldOptions = {}): Promise<World> {
+export async function makeWorld({
+  hosting = 'both',
+  hasRegistry = false,
+  settings = {},
+}: WorldOptions = {}): Promise<World> {
   const stopping = new AbortController();
   const limits = { signal: stopping.signal };
   const registered = hasRegistry
     ? await makeFacadeWithRegistry({ hosting }, {}, limits, { page: await page })
     : undefined;
-  const facade = registered?.facade ?? (await makeFacade({ hosting, builds: BUILDS }, limits, { page: await page }));
+  const facade =
+    registered?.facade ?? (await makeFacade({ hosting, builds: BUILDS, ...settings }, limits, { page: await page }));
   const logs = growLogs(facade);
   const writers = new Map<string, Writer>();
   facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
