@@ -54,12 +54,14 @@ export function Logs({ api, id, isElsewhere, isWhole, parts, revisions, state, o
         <h2 id="logs">
           Logs <span class="sub">in {zone}</span>
         </h2>
-        <button type="button" class="plain" onClick={() => setZone(zone === 'UTC' ? 'local time' : 'UTC')}>
-          {zone === 'UTC' ? 'Local time' : 'UTC'}
-        </button>
         {!isWhole && (
           <button type="button" class="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
             {isOpen ? 'Hide the log' : 'Show the log'}
+          </button>
+        )}
+        {isShown && (
+          <button type="button" class="plain" onClick={() => setZone(zone === 'UTC' ? 'local time' : 'UTC')}>
+            {zone === 'UTC' ? 'Local time' : 'UTC'}
           </button>
         )}
         {isShown && <Filters source={source} parts={parts} revisions={revisions} state={state} onState={onState} />}
