@@ -31,7 +31,7 @@ export interface LogSource {
   readonly revisionId?: string;
 }
 
-export type LogFilter = Pick<DeployLogsQuery, 'level' | 'query' | 'component'>;
+export type LogFilter = Pick<DeployLogsQuery, 'level' | 'query' | 'component' | 'run'>;
 
 /** What is wrong with a field. `loc` begins with the part of the request. */
 export type Finding = Pick<schema.Finding, 'loc' | 'msg'>;
@@ -270,7 +270,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       const path = `v1/projects/${id}${revision}`;
       return kind === 'build'
         ? readOn(`${path}/build_logs`, { order: 'asc', limit: FURTHER }, filter)
-        : readOn(`${path}/deploy_logs`, { limit: NEWEST }, filter);
+        : readOn(`${path}/deploy_logs`, filter.run ? { order: 'asc', limit: FURTHER } : { limit: NEWEST }, filter);
     },
     patch: (id, body) => change('PATCH', id, '', body),
     async patchFrom(id, bodyOf) {

@@ -198,7 +198,7 @@ interface LinesProps {
   readonly filter: LogFilter;
 }
 
-function withNews(before: Written | undefined, { lines, isTruncated }: Written): Written {
+export function withNews(before: Written | undefined, { lines, isTruncated }: Written): Written {
   return { lines: before ? [...before.lines, ...lines].slice(-MOST_SHOWN) : lines, isTruncated };
 }
 
@@ -290,7 +290,7 @@ function Rate({
   );
 }
 
-function Line({
+export function Line({
   line: { timestamp, level, message, pod, container },
   zone,
 }: {

@@ -10,10 +10,10 @@ import type { Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
+import { type Run, RunCommand, RunLog, Strip, TONES } from './runs.tsx';
 import { age, plain } from './text.ts';
 
 type Task = TaskStatusList['resources'][number];
-type Run = Task['runs'][number];
 
 interface TasksProps {
   readonly api: Api;
@@ -26,6 +26,8 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
   const [tasks, setTasks] = useState<readonly Task[]>();
   const [failure, setFailure] = useState<string>();
   const [asked, setAsked] = useState(0);
+  /** Job of the run whose log is shown. */
+  const [open, setOpen] = useState<string>();
   // The file of a commit may give them, too.
   const hasTasks = deployment.source_config.tasks?.length || conditionOf(deployment.conditions, 'TasksReady');
   useEffect(() => {
@@ -44,46 +46,57 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
     };
   }, [deployment, asked]);
   return (
-    <section class="card" aria-labelledby="tasks">
-      <h2 id="tasks">Tasks</h2>
-      <Failure sentence={failure} />
-      {!hasTasks && (
-        <p class="sub">There are no tasks. A task runs a command with the deployment's image and variables.</p>
-      )}
-      {tasks?.length === 0 && <p class="sub">The active revision has none.</p>}
-      <ul class="reports" aria-labelledby="tasks">
-        {tasks?.map((task) => (
-          <li key={task.name}>
-            <Mark tone={toneOf(task)}>
-              <strong>{plain(task.name)}</strong> {plain(whenOf(task))}
-              <NextRun task={task} />
-            </Mark>
-            {onAsk && (
-              <span class="actions">
-                <button
-                  type="button"
-                  aria-label={`Run now: ${task.name}`}
-                  onClick={() =>
-                    onAsk({ action: 'run', task: task.name, isRunning: task.runs[0]?.state === 'Running' })
-                  }
+    <>
+      <section class="card" aria-labelledby="tasks">
+        <h2 id="tasks">Tasks</h2>
+        <Failure sentence={failure} />
+        {!hasTasks && (
+          <p class="sub">There are no tasks. A task runs a command with the deployment's image and variables.</p>
+        )}
+        {tasks?.length === 0 && <p class="sub">The active revision has none.</p>}
+        <ul class="reports" aria-labelledby="tasks">
+          {tasks?.map((task) => (
+            <li key={task.name}>
+              <Mark tone={toneOf(task)}>
+                <strong>{plain(task.name)}</strong> {plain(whenOf(task))}
+                <NextRun task={task} />
+              </Mark>
+              <Strip runs={task.runs} />
+              {onAsk && (
+                <span class="actions">
+                  <button
+                    type="button"
+                    aria-label={`Run now: ${task.name}`}
+                    onClick={() =>
+                      onAsk({ action: 'run', task: task.name, isRunning: task.runs[0]?.state === 'Running' })
+                    }
+                  >
+                    Run now
+                  </button>
+                </span>
+              )}
+              {task.message !== null && <div class="why">{plain(task.message)}</div>}
+              {task.runs.map((run) => (
+                <RunLine
+                  key={run.job}
+                  run={run}
+                  isOpen={open === run.job}
+                  onOpen={(isOpen) => setOpen(isOpen ? run.job : undefined)}
                 >
-                  Run now
-                </button>
-              </span>
-            )}
-            {task.message !== null && <div class="why">{plain(task.message)}</div>}
-            {task.runs.map((run) => (
-              <RunLine key={run.job} run={run} />
-            ))}
-          </li>
-        ))}
-      </ul>
-      {hasTasks && (
-        <button type="button" onClick={() => setAsked(asked + 1)}>
-          Read the tasks again
-        </button>
-      )}
-    </section>
+                  <RunLog api={api} deployment={deployment} run={run} />
+                </RunLine>
+              ))}
+            </li>
+          ))}
+        </ul>
+        {hasTasks && (
+          <button type="button" onClick={() => setAsked(asked + 1)}>
+            Read the tasks again
+          </button>
+        )}
+      </section>
+      {onAsk && <RunCommand api={api} deployment={deployment} />}
+    </>
   );
 }
 
@@ -98,20 +111,41 @@ function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task
   );
 }
 
-function RunLine({ run: { job, state, started_at: began, finished_at: ended, ...run } }: { readonly run: Run }): VNode {
+interface RunLineProps {
+  readonly run: Run;
+  readonly isOpen: boolean;
+  readonly onOpen: (isOpen: boolean) => void;
+  /** Its log. */
+  readonly children: VNode;
+}
+
+function RunLine({ run, isOpen, onOpen, children }: RunLineProps): VNode {
+  const { job, state, started_at: began, finished_at: ended } = run;
   return (
-    <div class="sub">
-      {state}
-      {run.exit_code !== null && `, exit code ${run.exit_code}`}
-      {began !== null && (
-        <>
-          , began <Age then={began} after=" ago" />
-          {ended !== null && `, took ${age(began, new Date(ended))}`}
-        </>
-      )}
-      , <code>{plain(job)}</code>
-      {run.message !== null && <div class="why">{plain(run.message)}</div>}
-    </div>
+    <>
+      <div class="sub">
+        {state}
+        {run.exit_code !== null && `, exit code ${run.exit_code}`}
+        {began !== null && (
+          <>
+            , began <Age then={began} after=" ago" />
+            {ended !== null && `, took ${age(began, new Date(ended))}`}
+          </>
+        )}
+        , <code>{plain(job)}</code>{' '}
+        <button
+          type="button"
+          class="plain"
+          aria-label={`Log of ${job}`}
+          aria-expanded={isOpen}
+          onClick={() => onOpen(!isOpen)}
+        >
+          Log
+        </button>
+        {run.message !== null && <div class="why">{plain(run.message)}</div>}
+      </div>
+      {isOpen && children}
+    </>
   );
 }
 
@@ -122,5 +156,5 @@ function whenOf({ state, schedule, time_zone: zone }: Task): string {
 
 /** How the newest run is, or ended. */
 function toneOf({ runs: [newest] }: Task): Tone {
-  return newest ? ({ Running: 'busy', Succeeded: 'good', Failed: 'bad' } as const)[newest.state] : 'off';
+  return newest ? TONES[newest.state] : 'off';
 }

@@ -1,7 +1,7 @@
 // Log lines, links and ages as the page shows them.
 
 import { describe, expect, it } from 'vitest';
-import { age, isHealthCheck, linkTo, plain } from './text.ts';
+import { age, isHealthCheck, linkTo, plain, wordsOf } from './text.ts';
 
 describe('a line from outside', () => {
   it.each([
@@ -69,4 +69,15 @@ it.each([
   ['POST /ok 200', false],
 ])('a health check that succeeded: %s', (message, expected) => {
   expect(isHealthCheck(message)).toBe(expected);
+});
+
+it.each([
+  ['', []],
+  ['  python  manage.py check ', ['python', 'manage.py', 'check']],
+  [`sh -c 'echo "a  b" && ls'`, ['sh', '-c', 'echo "a  b" && ls']],
+  [`a="b c"d '' "it's"`, ['a=b cd', '', "it's"]],
+  ['echo "not closed', ['echo', 'not closed']],
+  ['$(HOME) ; rm *', ['$(HOME)', ';', 'rm', '*']],
+])('the words of %j', (line, words) => {
+  expect(wordsOf(line)).toEqual(words);
 });

@@ -71,3 +71,20 @@ export function linesByMinute(
     .toSorted((a, b) => (a.at < b.at ? -1 : 1))
     .slice(-20);
 }
+
+/** The words of a command: spaces separate them, and quotes keep them together. */
+export function wordsOf(line: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = '';
+  for (const letter of line) {
+    if (letter === quote) quote = '';
+    else if (quote === '' && (letter === '"' || letter === "'")) [quote, word] = [letter, word ?? ''];
+    else if (quote !== '' || letter.trim() !== '') word = (word ?? '') + letter;
+    else {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    }
+  }
+  return word === undefined ? words : [...words, word];
+}

@@ -1246,12 +1246,14 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
         expect.stringMatching(
           /^clean 0 3 \* \* \* Europe\/Berlin *, next run (in \d+ (h|min|s)|is due) Run now Failed/,
         ),
-        expect.stringMatching(/^Failed, exit code 3, began .* ago, took 9 s, shop--clean-29701620 The command failed/),
-        expect.stringMatching(/^Succeeded, exit code 0, began .* ago, took 2 min, shop--clean-29700180$/),
+        expect.stringMatching(
+          /^Failed, exit code 3, began .* ago, took 9 s, shop--clean-29701620 Log The command failed/,
+        ),
+        expect.stringMatching(/^Succeeded, exit code 0, began .* ago, took 2 min, shop--clean-29700180 Log$/),
         expect.stringMatching(/^prices @hourly, no run begins now Run now The deployment is scaled to zero\.$/),
         'The deployment is scaled to zero.',
         expect.stringMatching(/^reindex runs when somebody asks Run now /),
-        'Running, shop--run-x7x2k',
+        'Running, shop--run-x7x2k Log',
       ]);
       // A change of the deployment brings them again.
       const tasks = [

@@ -8,7 +8,7 @@ import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/kinds
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/kinds/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
-import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
+import { DEPLOYMENT_LABEL, JOB_NAME_LABEL, TASK_CONTAINER } from '../../../src/kinds/meta.ts';
 import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
 import type { TaskStatus } from '../../../src/kinds/tasks.ts';
 import { serve } from '../../../src/main/server.ts';
@@ -40,6 +40,8 @@ export interface World {
   deploy(name: string, sample?: Sample): AppDeployment;
   /** A pod of the deployment writes these lines. */
   write(record: AppDeployment, lines: readonly string[]): void;
+  /** The pod of a run of the deployment, `NAME-x` of Job NAME, writes these lines. */
+  writeRun(record: AppDeployment, job: string, lines: readonly string[]): void;
   /** The pod of the deployment, which has written, was restarted so many times. */
   crash(record: AppDeployment, restarts: number): void;
   /** The cluster's metrics have the pod of the deployment, which has written. */
@@ -218,6 +220,21 @@ export async function makeWorld({
     writeTo(writer(uid, `${name}-5f4d7c9b8-x2x7k`, { labels }), lines);
   }
 
+  function writeRun(
+    { metadata: { name, uid = '' }, spec }: AppDeployment,
+    job: string,
+    lines: readonly string[],
+  ): void {
+    const labels = {
+      [DEPLOYMENT_LABEL]: name,
+      [JOB_NAME_LABEL]: job,
+      'davit.dev/deployment-uid': uid,
+      'davit.dev/component': 'task',
+      'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 1),
+    };
+    writeTo(writer(uid, `${job}-x`, { labels, container: TASK_CONTAINER }), lines);
+  }
+
   function podNamed(name: string): KubeObject {
     const found = facade.kube.objects(PODS).find(({ metadata }) => metadata.name === name);
     if (found === undefined) throw new Error(`there is no pod ${name}`);
@@ -281,6 +298,7 @@ export async function makeWorld({
     facade,
     deploy,
     write,
+    writeRun,
     report,
     crash,
     measure,
