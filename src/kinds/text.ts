@@ -80,3 +80,24 @@ export function bytesText(bytes: number): string {
   const mebibytes = kibibytes / 1024;
   return mebibytes < 1024 ? `${mebibytes.toFixed(1)} MiB` : `${(mebibytes / 1024).toFixed(1)} GiB`;
 }
+
+interface YamlOptions {
+  readonly lineWidth: 0;
+  readonly aliasDuplicateObjects: false;
+  readonly defaultStringType?: 'QUOTE_DOUBLE';
+  readonly defaultKeyType?: 'PLAIN';
+}
+
+/**
+ * YAML in which a character that is not printed as it is stands as its escape, so that no value changes on its way through a file.
+ * `stringify`: of the library yaml, which not everybody who needs texts has loaded.
+ */
+export function yamlText(value: unknown, stringify: (value: unknown, options: YamlOptions) => string): string {
+  const options = { lineWidth: 0, aliasDuplicateObjects: false } as const;
+  const text = stringify(value, options);
+  if (printable(text) === text) return text;
+  // Only these have escapes. Source: YAML 1.2, section 5.7.
+  const quoted = stringify(value, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
+  const escaped = (one: string): string => `\\U${(one.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+  return Array.from(quoted, (one) => (printable(one) === one ? one : escaped(one))).join('');
+}

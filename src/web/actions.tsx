@@ -11,15 +11,11 @@ import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
 import { Scale, Sizes } from './sizes.tsx';
 import { short } from './text.ts';
-import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
 
 export type Asked =
   | { readonly action: 'deploy' | 'next' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
-  | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
-  /** `variable` is absent for a new one. */
-  | { readonly action: 'set'; readonly variable?: Variable }
-  | { readonly action: 'unset'; readonly variable: Variable };
+  | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean };
 
 /** What each tab of a deployment is given. */
 export interface TabProps {
@@ -56,10 +52,6 @@ export function Action({ asked, ...props }: ActionProps & { readonly asked: Aske
       return <Interrupt {...props} revision={asked.revision} />;
     case 'run':
       return <RunTask {...props} task={asked.task} isRunning={asked.isRunning} />;
-    case 'set':
-      return <SetVariable {...props} variable={asked.variable} />;
-    case 'unset':
-      return <RemoveVariable {...props} variable={asked.variable} />;
   }
 }
 

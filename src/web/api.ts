@@ -34,7 +34,10 @@ export interface LogSource {
 export type LogFilter = Pick<DeployLogsQuery, 'level' | 'query' | 'component' | 'run'>;
 
 /** What is wrong with a field. `loc` begins with the part of the request. */
-export type Finding = Pick<schema.Finding, 'loc' | 'msg'>;
+export interface Finding extends schema.Finding {
+  /** Of a file, from 1. */
+  readonly line?: number;
+}
 
 /** What the API refused, or why it could not be asked, as a sentence. */
 export class ApiError extends Error {
@@ -71,17 +74,29 @@ export interface Written {
   readonly isTruncated: boolean;
 }
 
+export interface Versioned<T> {
+  readonly value: T;
+  readonly etag: string;
+}
+
 export interface Api {
   /** Resolves if the token and the tenant may be used. */
   check(): Promise<void>;
   /** Any request, for a script that is loaded when it is wanted. Resolves to the body of the answer. */
-  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  ask<T>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<T>;
   /** Any change whose answer is not wanted. `key`: a repeated request with the same one changes nothing more. */
   tell(method: string, path: string, body?: unknown, key?: string): Promise<void>;
   /** Any GET, again and again. */
   poll<T>(path: string): Poll<T>;
-  /** Sends a file to an address that the API has given, without a token. */
-  upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void>;
+  /** What is at a path, with its version for If-Match. */
+  read<T>(path: string): Promise<Versioned<T>>;
+  /** Sends a file to an address that the API has given, without a token. `onSent`: hears how many bytes have left. */
+  upload(
+    url: string,
+    file: Blob,
+    headers: Readonly<Record<string, string>>,
+    onSent?: (bytes: number) => void,
+  ): Promise<void>;
   list(query: ListQuery): Poll<DeploymentList>;
   deployment(id: string): Poll<Deployment>;
   revisions(id: string): Poll<RevisionList>;
@@ -93,8 +108,6 @@ export interface Api {
   patchFrom(id: string, bodyOf: (now: Deployment) => PatchDeployment): Promise<void>;
   /** A new revision, with or without a change. */
   revise(id: string, body: PatchDeployment): Promise<void>;
-  setSecret(id: string, name: string, value: string): Promise<void>;
-  removeSecret(id: string, name: string): Promise<void>;
   /** What a step to the revision changes, by default from the newest one. */
   diff(id: string, revisionId: string, from?: string): Promise<RevisionDiff>;
   /** The events of its objects, and its pods. */
@@ -206,6 +219,11 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     return (await (await accepted('GET', `v2/deployments/${id}/${path}`)).json()) as T;
   }
 
+  async function read<T>(path: string): Promise<Versioned<T>> {
+    const response = await accepted('GET', path);
+    return { value: (await response.json()) as T, etag: response.headers.get('etag') ?? '' };
+  }
+
   /** HEAD has the ETag of GET. No answer has values of secrets. */
   async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
     const path = `v2/deployments/${id}`;
@@ -251,8 +269,9 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
 
   return {
     check: () => request('GET', 'v2/deployments?limit=1'),
-    ask: async <T>(method: string, path: string, body?: unknown) =>
-      (await (await accepted(method, path, { body })).json()) as T,
+    ask: async <T>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      (await (await accepted(method, path, { body, headers })).json()) as T,
+    read,
     tell: (method, path, body, key) =>
       request(method, path, { body, ...(key !== undefined && { headers: { 'idempotency-key': key } }) }),
     poll: polled,
@@ -275,13 +294,10 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     patch: (id, body) => change('PATCH', id, '', body),
     async patchFrom(id, bodyOf) {
       const path = `v2/deployments/${id}?secrets=names`;
-      const now = await accepted('GET', path);
-      const [etag, body] = [now.headers.get('etag') ?? '', bodyOf((await now.json()) as Deployment)];
-      await request('PATCH', path, { body, headers: { 'if-match': etag } });
+      const { value, etag } = await read<Deployment>(path);
+      await request('PATCH', path, { body: bodyOf(value), headers: { 'if-match': etag } });
     },
     revise: (id, body) => change('POST', id, '/revisions', body),
-    setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
-    removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),
     diff: (id, revisionId, from) => get(id, `revisions/${revisionId}/diff${from === undefined ? '' : `?from=${from}`}`),
     events: (id) => get(id, 'events'),
     tasks: (id) => get(id, 'tasks'),
@@ -297,20 +313,30 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
   };
 }
 
-/** The address has the scheme and the host that a proxy told Davit; the browser may ask its own alone. Without a limit of time. */
-async function upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void> {
+/**
+ * The address has the scheme and the host that a proxy told Davit; the browser may ask its own alone. Without a limit of time. Not by
+ * fetch, which does not say how far it is.
+ */
+async function upload(
+  url: string,
+  file: Blob,
+  headers: Readonly<Record<string, string>>,
+  onSent?: (bytes: number) => void,
+): Promise<void> {
   const { pathname, search } = new URL(url);
-  const response = await fetch(new URL(pathname + search, BASE), {
-    method: 'PUT',
-    body: file,
-    headers,
-    cache: 'no-store',
-    credentials: 'omit',
-    redirect: 'error',
-  }).catch(() => {
-    throw new ApiError(0, 'The upload did not arrive. Check the network, and that the file has not changed meanwhile.');
+  const request = new XMLHttpRequest();
+  request.open('PUT', new URL(pathname + search, BASE));
+  for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+  request.upload.onprogress = ({ loaded }) => onSent?.(loaded);
+  await new Promise<void>((resolve, reject) => {
+    request.onload = () => resolve();
+    request.onerror = () => {
+      const sentence = 'The upload did not arrive. Check the network, and that the file has not changed meanwhile.';
+      reject(new ApiError(0, sentence));
+    };
+    request.send(file);
   });
-  if (!response.ok) throw await refused(response);
+  if (request.status >= 300) throw await refused(new Response(request.responseText, { status: request.status }));
 }
 
 /** What an answer that is no success says. */

@@ -1,6 +1,7 @@
 // What the forms for a new deployment and for a pushed image ask the HTTP API for.
 
-import type { CreateDeployment, Deployment } from '../deploy/http/payloads.ts';
+import type { AppliedFile, ApplyFile } from '../deploy/http/file-payloads.ts';
+import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import type { Api } from './api.ts';
 
@@ -22,9 +23,10 @@ export function repositories({ ask }: Ask, integrationId: string): Promise<reado
   return ask('GET', `v1/integrations/forge/codehost/${integrationId}/repos`);
 }
 
-/** The answer has no values of secrets. */
-export function create({ ask }: Ask, body: CreateDeployment): Promise<Deployment> {
-  return ask('POST', 'v2/deployments?secrets=names', body);
+/** Creates a deployment, or changes the one of this name if it may be there. The answer has no values of secrets. */
+export function apply({ ask }: Ask, body: ApplyFile, mayBeThere: boolean): Promise<AppliedFile> {
+  const headers: Readonly<Record<string, string>> = mayBeThere ? {} : { 'if-none-match': '*' };
+  return ask('POST', 'v2/deployments/file?secrets=names', body, headers);
 }
 
 interface UploadUrl {
@@ -33,14 +35,16 @@ interface UploadUrl {
   readonly upload_headers: Readonly<Record<string, string>>;
 }
 
-/** Uploads `file` and deploys it. Rejects with the API's words. */
-export async function deployArchive({ ask, upload }: Ask, id: string, file: File, config: string): Promise<void> {
+/** Uploads source code. Resolves to the path that names it. Rejects with the API's words. */
+export async function uploaded(
+  { ask, upload }: Ask,
+  id: string,
+  archive: Blob,
+  onSent: (bytes: number) => void,
+): Promise<string> {
   const target = await ask<UploadUrl>('POST', `v2/deployments/${id}/upload-url`, { supports_upload_headers: true });
-  await upload(target.upload_url, file, target.upload_headers);
-  await ask('PATCH', `v2/deployments/${id}?secrets=names`, {
-    revision_source: 'internal_source',
-    source_revision_config: { source_tarball_path: target.object_path, workflow_config_path: config },
-  });
+  await upload(target.upload_url, archive, target.upload_headers, onSent);
+  return target.object_path;
 }
 
 export interface PushToken {

@@ -5,17 +5,31 @@ import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { type Failures, FIELDS, type FieldId } from './create-request.ts';
 import { Failure, Word } from './parts.tsx';
 
-/** `fixed`: the path, where no other may be given. */
+interface ConfigFieldProps {
+  readonly failures: Failures;
+  /** The path, where no other may be given. */
+  readonly fixed?: string | null;
+  readonly suggested?: string;
+  readonly onPath?: (path: string) => void;
+}
+
 export function ConfigField({
   failures,
   fixed = null,
-}: {
-  readonly failures: Failures;
-  readonly fixed?: string | null;
-}): VNode {
+  suggested = DEFAULT_CONFIGURATION,
+  onPath,
+}: ConfigFieldProps): VNode {
   return (
     <Asked id="new-config" failures={failures}>
-      {(more) => <Word {...more} required readOnly={fixed !== null} defaultValue={fixed ?? DEFAULT_CONFIGURATION} />}
+      {(more) => (
+        <Word
+          {...more}
+          required
+          readOnly={fixed !== null}
+          defaultValue={fixed ?? suggested}
+          onChange={({ currentTarget }) => onPath?.(currentTarget.value.trim())}
+        />
+      )}
     </Asked>
   );
 }

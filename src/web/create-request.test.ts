@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { ApiError, type Finding } from './api.ts';
-import { choicesOf, digestIn, failuresOf, type Given, requestOf, unfit } from './create-request.ts';
+import { choicesOf, digestIn, failuresOf, type Given, setOf, unfit } from './create-request.ts';
 
 const TEMPLATES: Platform['templates'] = [
   { name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null, workflow_config_path: null },
@@ -70,48 +70,56 @@ describe('the request', () => {
     'new-ref': 'main',
     'new-config': 'Dockerfile',
   };
-  const common = { name: 'shop', secrets: [] };
 
   it.each([
-    ['external_docker', {}, {}, { image_uri: 'shop:1' }],
+    ['external_docker', {}, { image_uri: 'shop:1' }],
     [
       'codehost',
       {},
-      { integration_id: 'i', repo_url: 'https://git.example/a/x', build_on_push: false },
-      { repo_ref: 'main', workflow_config_path: 'Dockerfile' },
+      {
+        integration_id: 'i',
+        repo_url: 'https://git.example/a/x',
+        build_on_push: false,
+        repo_ref: 'main',
+        workflow_config_path: 'Dockerfile',
+      },
     ],
     [
       'codehost',
       { 'new-push': 'on' },
-      { integration_id: 'i', repo_url: 'https://git.example/a/x', build_on_push: true },
-      { repo_ref: 'main', workflow_config_path: 'Dockerfile' },
+      {
+        integration_id: 'i',
+        repo_url: 'https://git.example/a/x',
+        build_on_push: true,
+        repo_ref: 'main',
+        workflow_config_path: 'Dockerfile',
+      },
     ],
-    ['internal_source', {}, {}, {}],
-    ['internal_docker', {}, {}, {}],
-    ['internal_template', { 'new-template': 'chat' }, {}, { image_uri: 'templates/chat:2' }],
+    ['internal_source', {}, { workflow_config_path: 'Dockerfile' }],
+    ['internal_docker', {}, {}],
+    ['internal_template', { 'new-template': 'chat' }, { image_uri: 'templates/chat:2' }],
     [
       'internal_template',
       { 'new-template': 'shop' },
-      { repo_url: 'https://code.example/templates/shop' },
-      { repo_ref: 'main', workflow_config_path: 'Dockerfile' },
+      {
+        repo_url: 'https://code.example/templates/shop',
+        repo_ref: 'main',
+        workflow_config_path: 'Dockerfile',
+      },
     ],
-  ] as const)('of %s with %j', (source, more, config, revision) => {
-    expect(requestOf(source, { ...given, ...more }, TEMPLATES)).toEqual({
-      ...common,
-      source,
-      source_config: config,
-      source_revision_config: revision,
-    });
+  ] as const)('of %s with %j', (source, more, fields) => {
+    const set = setOf(source, { ...given, ...more }, TEMPLATES);
+    expect(Object.fromEntries(set.map(({ field, value }) => [field, value]))).toEqual({ name: 'shop', ...fields });
   });
 
   it('is not made of a template that is gone', () => {
-    expect(() => requestOf('internal_template', given, TEMPLATES)).toThrow('Choose a template.');
+    expect(() => setOf('internal_template', given, TEMPLATES)).toThrow('Choose a template.');
   });
 });
 
 describe('a refusal', () => {
   const refused = (...findings: Finding[]): ApiError => new ApiError(422, 'all of it', undefined, findings);
-  const at = (loc: string, msg: string): Finding => ({ loc: ['body', ...loc.split('.')], msg });
+  const at = (loc: string, msg: string): Finding => ({ loc: ['body', ...loc.split('.')], msg, type: 'value_error' });
 
   it('stands at the fields that are shown, and otherwise with its path', () => {
     const error = refused(
@@ -128,6 +136,23 @@ describe('a refusal', () => {
     expect(failuresOf(refused(at('source_config.repo_url', 'is not offered')), ['new-template'])).toEqual({
       'new-template': 'Template is not offered.',
     });
+  });
+
+  it('of a field that was set stands there as well', () => {
+    const set = [
+      { field: 'repo_url', value: '' },
+      { field: 'image_uri', value: '' },
+    ];
+    const error = refused(
+      { loc: ['body', 'set', 1, 'value'], msg: 'image_uri must name an image', type: 'value_error' },
+      { loc: ['body', 'set', 0, 'value'], msg: 'repo_url must be a URL', type: 'value_error' },
+      at('file.image_uri', 'is required'),
+    );
+    expect(failuresOf(error, ['new-image'], set)).toEqual({
+      'new-image': 'Image must name an image. Image is required.',
+      '': 'repo_url must be a URL.',
+    });
+    expect(failuresOf(new ApiError(412, 'exists'), [])).toEqual({ 'new-name': 'exists' });
   });
 
   it('without findings, or of nobody, is said as it is; a name that is taken stands at the name', () => {

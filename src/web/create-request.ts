@@ -1,6 +1,6 @@
 // What a new deployment can be made of, the request that makes it, and the image that was pushed to one. Pure.
 
-import type { CreateDeployment } from '../deploy/http/payloads.ts';
+import type { ApplyFile } from '../deploy/http/file-payloads.ts';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import type { Source } from '../kinds/source-rules.ts';
@@ -9,8 +9,8 @@ import type { Finding } from './api.ts';
 interface Field {
   readonly label: string;
   readonly help: string;
-  /** Where the API finds it in the body. */
-  readonly locs: readonly string[];
+  /** Its names in a davit.yaml. */
+  readonly names: readonly string[];
 }
 
 /** By the id of the element. */
@@ -18,49 +18,54 @@ export const FIELDS = {
   'new-name': {
     label: 'Name',
     help: 'Lower-case letters, digits and single hyphens. It cannot be changed.',
-    locs: ['name'],
+    names: ['name'],
   },
-  'new-source': { label: 'What it runs', help: 'It cannot be changed.', locs: ['source'] },
+  'new-source': { label: 'What it runs', help: 'It cannot be changed.', names: ['source'] },
   'new-image': {
     label: 'Image',
     help: 'Such as registry.example.com/team/shop:1.5.0. It listens on PORT, and answers GET /ok with 200 when it can serve.',
-    locs: ['source_revision_config.image_uri'],
+    names: ['image_uri'],
   },
   'new-integration': {
     label: 'Code host',
     help: 'The integration whose credentials read the repository.',
-    locs: ['source_config.integration_id'],
+    names: ['integration_id'],
   },
-  'new-repository': { label: 'Repository', help: 'It cannot be changed.', locs: ['source_config.repo_url'] },
+  'new-repository': { label: 'Repository', help: 'It cannot be changed.', names: ['repo_url'] },
   'new-template': {
     label: 'Template',
     help: "An application of the platform's catalogue.",
-    locs: ['source_revision_config.image_uri', 'source_config.repo_url'],
+    names: ['image_uri', 'repo_url'],
   },
   'new-ref': {
     label: 'Branch, tag or commit',
     help: 'Of a branch, the newest commit is built.',
-    locs: ['source_revision_config.repo_ref'],
+    names: ['repo_ref'],
+  },
+  'new-folder': {
+    label: 'Folder',
+    help: 'It is packed here: what its .gitignore and .dockerignore name is left out, and so are .git, .env and node_modules.',
+    names: [],
   },
   'new-archive': {
-    label: 'Archive',
+    label: 'Or an archive',
     help: 'A .tar.gz of the folder, such as tar -czf shop.tar.gz -C shop . makes. Leave .git and .env out.',
-    locs: ['source_revision_config.source_tarball_path'],
+    names: ['source_tarball_path'],
   },
   'new-config': {
     label: 'Configuration file or Dockerfile',
     help: `Its path in the source, such as Dockerfile or ${DEFAULT_CONFIGURATION}.`,
-    locs: ['source_revision_config.workflow_config_path'],
+    names: ['workflow_config_path'],
   },
   'new-digest': {
     label: 'Digest of the image',
     help: 'The last line of docker push has it: sha256: and 64 characters. The whole line may stand here.',
-    locs: ['source_revision_config.image_uri'],
+    names: ['image_uri'],
   },
   'new-push': {
     label: 'Build on every push to the branch',
     help: 'The code host must report pushes, by a webhook.',
-    locs: ['source_config.build_on_push'],
+    names: ['build_on_push'],
   },
 } as const satisfies Readonly<Record<string, Field>>;
 export type FieldId = keyof typeof FIELDS;
@@ -112,38 +117,41 @@ export function choicesOf({ sources, builds, integrations, templates }: Platform
 /** What stands in the fields, by their id; a checkbox that is not set is absent. */
 export type Given = Readonly<Partial<Record<FieldId, string>>>;
 
-/** Throws an Error with a sentence for a template that is not there. */
-export function requestOf(source: Source, given: Given, templates: Platform['templates']): CreateDeployment {
-  const name = given['new-name'] ?? '';
-  const made = { name, source, source_config: {}, source_revision_config: {}, secrets: [] };
-  const config = { workflow_config_path: given['new-config'] ?? '' };
+/** Fields of a davit.yaml. */
+export type SetFields = NonNullable<ApplyFile['set']>;
+
+/** What the fields say, as the API applies it over a text. Throws an Error with a sentence for a template that is not there. */
+export function setOf(source: Source, given: Given, templates: Platform['templates']): SetFields {
+  // With the others, so that all errors are found at once.
+  return [{ field: 'name', value: given['new-name'] ?? '' }, ...contentOf(source, given, templates)];
+}
+
+function contentOf(source: Source, given: Given, templates: Platform['templates']): SetFields {
+  const config = { field: 'workflow_config_path', value: given['new-config'] ?? '' };
+  const ref = { field: 'repo_ref', value: given['new-ref'] ?? '' };
   switch (source) {
     case 'external_docker':
-      return { ...made, source_revision_config: { image_uri: given['new-image'] ?? '' } };
+      return [{ field: 'image_uri', value: given['new-image'] ?? '' }];
     case 'codehost':
-      return {
-        ...made,
-        source_config: {
-          integration_id: given['new-integration'] ?? '',
-          repo_url: given['new-repository'] ?? '',
-          build_on_push: given['new-push'] !== undefined,
-        },
-        source_revision_config: { repo_ref: given['new-ref'] ?? '', ...config },
-      };
+      return [
+        { field: 'integration_id', value: given['new-integration'] ?? '' },
+        { field: 'repo_url', value: given['new-repository'] ?? '' },
+        { field: 'build_on_push', value: given['new-push'] !== undefined },
+        ref,
+        config,
+      ];
     case 'internal_source':
+      return [config];
     case 'internal_docker':
-      // The file or the image is named afterwards: until then there is nothing that it could be in.
-      return made;
+      // The image is named afterwards: until then there is nothing that it could be in.
+      return [];
     case 'internal_template': {
       const template = templates.find((one) => one.name === given['new-template']);
       if (template === undefined) throw new Error('Choose a template.');
       const { image_uri: image, repo_url: repository } = template;
-      if (repository === null) return { ...made, source_revision_config: { image_uri: image } };
-      return {
-        ...made,
-        source_config: { repo_url: repository },
-        source_revision_config: { repo_ref: given['new-ref'] ?? '', ...config },
-      };
+      return repository === null
+        ? [{ field: 'image_uri', value: image }]
+        : [{ field: 'repo_url', value: repository }, ref, config];
     }
   }
 }
@@ -156,30 +164,35 @@ export function digestIn(text: string): string | undefined {
 /** Sentences by the id of their field; under '' what belongs to none that is shown. */
 export type Failures = Readonly<Partial<Record<FieldId | '', string>>>;
 
-interface Refusal {
+export interface Refusal extends Error {
   readonly status: number;
   readonly findings: readonly Finding[];
 }
 
-/** `error` is what a request was rejected with; `shown` are the fields that a person sees. */
-export function failuresOf(error: unknown, shown: readonly FieldId[]): Failures {
+/** `error` is what a request was rejected with; `shown` are the fields that a person sees; `set` are those that were sent. */
+export function failuresOf(error: unknown, shown: readonly FieldId[], set: SetFields = []): Failures {
   const message = error instanceof Error ? error.message : String(error);
   if (!isRefusal(error)) return { '': message };
   // A name that is taken is no finding: the request is right in itself.
-  if (error.status === 409) return { 'new-name': message };
+  if (error.status === 409 || error.status === 412) return { 'new-name': message };
   if (error.findings.length === 0) return { '': message };
   const failures: Partial<Record<FieldId | '', string>> = {};
-  for (const { loc, msg } of error.findings) {
-    const at = loc.slice(1).join('.');
-    const id = shown.find((one) => (FIELDS[one].locs as readonly string[]).includes(at)) ?? '';
-    const sentence = `${id === '' ? at : FIELDS[id].label} ${msg}.`;
+  for (const finding of error.findings) {
+    const { loc } = finding;
+    const sent = loc.slice(1).join('.');
+    const isSet = loc[1] === 'set';
+    const field = isSet ? set[Number(loc[2])]?.field : sent.replace(/^(?:file|source_(?:revision_)?config)\./, '');
+    const id = shown.find((one) => (FIELDS[one].names as readonly unknown[]).includes(field)) ?? '';
+    // An error of a field that was set names it itself.
+    const msg = isSet ? finding.msg.replace(`${field} `, '') : finding.msg;
+    const sentence = `${id === '' ? (isSet ? field : sent) : FIELDS[id].label} ${msg}${msg.endsWith('.') ? '' : '.'}`;
     failures[id] = failures[id] === undefined ? sentence : `${failures[id]} ${sentence}`;
   }
   return failures;
 }
 
 /** By its fields: it was made by a script that has a class of its own. */
-function isRefusal(error: unknown): error is Refusal {
+export function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
 }
 

@@ -1,10 +1,13 @@
 // The form for a new deployment: of an image, a repository, a template, an upload or a push. What the API refuses stands at its field, in
 // the API's words. A script of its own.
 
-import { type RefObject, render, type TargetedSubmitEvent, type VNode } from 'preact';
+import { type ComponentChildren, type RefObject, render, type TargetedSubmitEvent, type VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ApplyFile } from '../deploy/http/file-payloads.ts';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { type Source, uses } from '../kinds/source-rules.ts';
+import type { Finding } from './api.ts';
+import { ConfigureTab } from './configure-tab.tsx';
 import * as requests from './create-api.ts';
 import { Asked, ConfigField } from './create-fields.tsx';
 import { RepositoryFields } from './create-repository.tsx';
@@ -17,19 +20,43 @@ import {
   failuresOf,
   type Given,
   IMAGE,
-  requestOf,
-  unfit,
+  isRefusal,
+  type SetFields,
+  setOf,
 } from './create-request.ts';
-import type { NewProps } from './new.tsx';
+import { askBeforeLeaving } from './drafts.ts';
+import { Editor } from './file-editor.tsx';
+import { FileFields } from './file-fields.tsx';
+import { asList, fieldsOf, valueAt } from './file-text.ts';
+import type { LoadedProps, NewProps } from './new.tsx';
 import { Failure, Word } from './parts.tsx';
 import { Push } from './push.tsx';
 import { linkOf, linkOfPush } from './route.ts';
+import { Generated } from './secret-value.tsx';
+import { plain } from './text.ts';
+import {
+  archiveOf,
+  type Chosen,
+  failureOf,
+  folderIn,
+  type Progress,
+  ProgressBar,
+  Unfit,
+  UploadFields,
+  useChosen,
+} from './upload.tsx';
+
+askBeforeLeaving(window);
 
 /** See CreateScript in new.tsx. */
-export function mount(place: HTMLElement, props: NewProps): () => void {
-  const { pushedTo } = props;
-  render(pushedTo === undefined ? <Create {...props} /> : <Push {...props} id={pushedTo} />, place);
-  return () => render(null, place);
+export function show(place: HTMLElement, props: LoadedProps): void {
+  if ('deployment' in props) render(<ConfigureTab key={props.deployment.id} {...props} />, place);
+  else if (props.pushedTo === undefined) render(<Create {...props} />, place);
+  else render(<Push {...props} id={props.pushedTo} />, place);
+}
+
+export function hide(place: HTMLElement): void {
+  render(null, place);
 }
 
 /** What the platform offers, as far as it has said so. */
@@ -58,56 +85,85 @@ interface Made {
 interface Creation {
   readonly isAsking: boolean;
   readonly failures: Failures;
+  /** What is wrong with the text. */
+  readonly findings: readonly Finding[];
+  readonly progress: Progress | undefined;
   readonly made: Made | undefined;
   readonly submit: (event: TargetedSubmitEvent<HTMLFormElement>) => Promise<void>;
+}
+
+interface Wanted {
+  readonly source: Source;
+  readonly platform: Platform | undefined;
+  /** Of a davit.yaml; empty for none. */
+  readonly text: string;
+  readonly chosen: Chosen | undefined;
 }
 
 /** What becomes of the form when it is sent. */
 function useCreation(
   { api, say, go }: NewProps,
   form: RefObject<HTMLFormElement | null>,
-  source: Source,
-  platform: Platform | undefined,
+  { source, platform, text, chosen }: Wanted,
 ): Creation {
   const [isAsking, setIsAsking] = useState(false);
   const [failures, setFailures] = useState<Failures>({});
+  const [findings, setFindings] = useState<readonly Finding[]>([]);
+  const [progress, setProgress] = useState<Progress>();
   const [made, setMade] = useState<Made>();
 
   /** Resolves to the id of what was made. */
-  async function send(given: Given, archive: File | undefined): Promise<string> {
-    const make = (): Promise<Made> => requests.create(api, requestOf(source, given, platform?.templates ?? []));
-    if (archive === undefined) return (await make()).id;
-    const most = platform?.builds.upload_max_mb ?? Number.POSITIVE_INFINITY;
-    const why = unfit(archive, new Uint8Array(await archive.slice(0, 3).arrayBuffer()), most);
-    if (why !== undefined) throw new UnfitArchive(why);
-    const { id, name } = made ?? (await make());
+  async function send(body: ApplyFile, name: string, config: string): Promise<string> {
+    const isUpload = uses(source, 'upload');
+    if (isUpload && chosen === undefined) throw new Unfit('Choose a folder, or an archive.');
+    const mostMb = platform?.builds.upload_max_mb ?? Number.POSITIVE_INFINITY;
+    const archive = isUpload && chosen ? await archiveOf(chosen, config, mostMb, setProgress) : undefined;
+    const id = made?.id ?? (await requests.apply(api, body, false)).deployment?.id ?? '';
+    if (archive === undefined) return id;
     setMade({ id, name });
-    await requests.deployArchive(api, id, archive, given['new-config'] ?? '');
+    const onSent = (done: number): void => setProgress({ does: 'Uploading', done, of: archive.size });
+    const path = await requests.uploaded(api, id, archive, onSent);
+    await requests.apply(api, { ...body, source_tarball_path: path }, true);
     return id;
   }
 
   async function submit(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
     if (isAsking) return;
-    const { given, archive } = givenIn(event.currentTarget);
+    const { given, secrets } = givenIn(event.currentTarget);
     setIsAsking(true);
     setFailures({});
+    setFindings([]);
+    let set: SetFields = [];
     try {
-      const id = await send(given, archive);
+      set = setOf(source, given, platform?.templates ?? []);
+      const name = given['new-name'] ?? '';
+      const file = text.trim() === '' ? {} : { file: text };
+      const id = await send({ source, set, secrets, ...file }, name, given['new-config'] ?? '');
       // The person has perhaps gone elsewhere meanwhile.
       if (form.current === null) return;
-      say(`${given['new-name']} is created.`);
+      say(`${name} is created.`);
       go(uses(source, 'push') ? linkOfPush(id) : linkOf(id));
     } catch (error) {
       setIsAsking(false);
+      setProgress(undefined);
       const shown = shownFields(form.current);
-      const found = error instanceof UnfitArchive ? { 'new-archive': error.message } : failuresOf(error, shown);
+      const ofText = isRefusal(error)
+        ? error.findings.filter(({ loc }) => loc[1] === 'file' && text.trim() !== '')
+        : [];
+      setFindings(ofText);
+      const found: Failures =
+        error instanceof Unfit
+          ? failureOf(error, chosen)
+          : ofText.length > 0
+            ? { '': 'The text under More has errors.' }
+            : failuresOf(error, shown, set);
       setFailures(found);
       const first = shown.find((id) => found[id] !== undefined);
       if (first) document.getElementById(first)?.focus();
     }
   }
-  return { isAsking, failures, made, submit };
+  return { isAsking, failures, findings, progress, made, submit };
 }
 
 function Create(props: NewProps): VNode {
@@ -117,9 +173,19 @@ function Create(props: NewProps): VNode {
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => document.getElementById('new-name')?.focus(), []);
   const choices = platform ? choicesOf(platform) : [IMAGE];
-  const { source, blocked } = chosen(choices, wanted);
-  const { isAsking, failures, made, submit } = useCreation(props, form, source, platform);
-  const waiting = made ? 'Uploading …' : 'Asking the API …';
+  const { source, blocked } = choiceOf(choices, wanted);
+  const [text, setText] = useState('');
+  const choosing = useChosen();
+  const { chosen } = choosing;
+  /** The davit.yaml of the folder that was chosen last; a text that was typed stays. */
+  const brought = useRef('');
+  useEffect(() => {
+    const own = folderIn(chosen)?.davitFile ?? '';
+    if (text === brought.current) setText(own);
+    brought.current = own;
+  }, [chosen]);
+  const creation = useCreation(props, form, { source, platform, text, chosen });
+  const { failures, made, submit } = creation;
   return (
     <>
       <p>Everything else has the platform's defaults and can be changed later.</p>
@@ -148,34 +214,48 @@ function Create(props: NewProps): VNode {
         <Failure sentence={failure && `What else can be deployed is not known: ${failure}`} />
         <Failure sentence={blocked} />
         {blocked === undefined && (
-          <SourceFields key={source} api={api} source={source} platform={platform} failures={failures} />
+          <SourceFields key={source} api={api} source={source} platform={platform} failures={failures}>
+            <UploadFields {...choosing} mostMb={platform?.builds.upload_max_mb} failures={failures} />
+          </SourceFields>
         )}
-        <Failure sentence={failures['']} />
-        <p role="status">
-          {made && !isAsking && (
-            <>
-              <a href={linkOf(made.id)}>{made.name}</a> is created and has no source yet. Upload it, or open it.
-            </>
-          )}
-        </p>
-        <div class="actions">
-          <button type="submit" class="main" aria-disabled={isAsking} disabled={blocked !== undefined}>
-            {isAsking ? waiting : made ? 'Upload' : 'Create'}
-          </button>
-          <a class="button" href={list}>
-            Cancel
-          </a>
-        </div>
+        <More text={text} findings={creation.findings} onText={setText} />
+        <End {...creation} list={list} isBlocked={blocked !== undefined} />
       </form>
     </>
   );
 }
 
-/** A file that is not sent: what is wrong with it. */
-class UnfitArchive extends Error {}
+interface EndProps extends Creation {
+  readonly list: string;
+  readonly isBlocked: boolean;
+}
+
+function End({ failures, progress, made, isAsking, list, isBlocked }: EndProps): VNode {
+  return (
+    <>
+      <Failure sentence={failures['']} />
+      <ProgressBar progress={progress} />
+      <p role="status">
+        {made && !isAsking && (
+          <>
+            <a href={linkOf(made.id)}>{made.name}</a> is created and has no source yet. Upload it, or open it.
+          </>
+        )}
+      </p>
+      <div class="actions">
+        <button type="submit" class="main" aria-disabled={isAsking} disabled={isBlocked}>
+          {isAsking ? 'Asking the API …' : made ? 'Upload' : 'Create'}
+        </button>
+        <a class="button" href={list}>
+          Cancel
+        </a>
+      </div>
+    </>
+  );
+}
 
 /** What the person has chosen, or the first that can be. */
-function chosen(choices: readonly Choice[], wanted: Source | undefined): Choice {
+function choiceOf(choices: readonly Choice[], wanted: Source | undefined): Choice {
   const first = choices.find(({ blocked }) => blocked === undefined) ?? choices[0] ?? IMAGE;
   return choices.find(({ source }) => source === wanted) ?? first;
 }
@@ -184,12 +264,45 @@ function shownFields(form: HTMLFormElement | null): FieldId[] {
   return (Object.keys(FIELDS) as FieldId[]).filter((id) => form?.querySelector(`#${id}`));
 }
 
-/** What stands in the form, with the file if it asks for one. */
-function givenIn(form: HTMLFormElement): { readonly given: Given; readonly archive?: File } {
-  const entries = [...new FormData(form)];
-  const texts = entries.flatMap(([id, value]) => (typeof value === 'string' ? [[id, value.trim()]] : []));
-  const archive = entries.map(([, value]) => value).find((value) => value instanceof File);
-  return { given: Object.fromEntries(texts) as Given, ...(archive && { archive }) };
+/** What stands in the form, and the values of secrets in it. */
+function givenIn(form: HTMLFormElement): {
+  readonly given: Given;
+  readonly secrets: { name: string; value: string }[];
+} {
+  const texts = [...new FormData(form)].flatMap(([id, value]) =>
+    typeof value === 'string' ? [[id, value] as const] : [],
+  );
+  const secrets = texts.flatMap(([id, value]) => {
+    const [, name] = /^secret (.*)$/.exec(id) ?? [];
+    return name === undefined || value === '' ? [] : [{ name, value }];
+  });
+  return { given: Object.fromEntries(texts.map(([id, value]) => [id, value.trim()])) as Given, secrets };
+}
+
+interface MoreProps {
+  readonly text: string;
+  readonly findings: readonly Finding[];
+  readonly onText: (text: string) => void;
+}
+
+/** Everything else that a deployment can be configured with from the beginning. */
+function More({ text, findings, onText }: MoreProps): VNode {
+  const names = asList(valueAt(fieldsOf(text), ['secrets'])).filter((name) => typeof name === 'string');
+  return (
+    <details class="more">
+      <summary>More: port, command, sizes, workers, tasks, variables</summary>
+      <FileFields text={text} onText={onText} />
+      <h3>As davit.yaml</h3>
+      <p class="help">
+        These fields are written here, and what has no field can be added: variables that everybody may see under env,
+        the names of secret ones under secrets.
+      </p>
+      <Editor id="new-file" label="davit.yaml" text={text} findings={findings} onText={onText} />
+      {[...new Set(names)].map((name) => (
+        <Generated key={name} id={`secret ${name}`} label={`Value of ${plain(name)}`} />
+      ))}
+    </details>
+  );
 }
 
 interface SourceFieldsProps {
@@ -197,9 +310,11 @@ interface SourceFieldsProps {
   readonly source: Source;
   readonly platform: Platform | undefined;
   readonly failures: Failures;
+  /** Those of an upload. */
+  readonly children: ComponentChildren;
 }
 
-function SourceFields({ api, source, platform, failures }: SourceFieldsProps): VNode {
+function SourceFields({ api, source, platform, failures, children }: SourceFieldsProps): VNode {
   switch (source) {
     case 'external_docker':
       return (
@@ -212,14 +327,7 @@ function SourceFields({ api, source, platform, failures }: SourceFieldsProps): V
     case 'internal_template':
       return <TemplateFields templates={platform?.templates ?? []} failures={failures} />;
     case 'internal_source':
-      return (
-        <>
-          <Asked id="new-archive" failures={failures}>
-            {(more) => <input {...more} type="file" required accept=".gz,.tgz,application/gzip" />}
-          </Asked>
-          <ConfigField failures={failures} />
-        </>
-      );
+      return <>{children}</>;
     case 'internal_docker':
       return <p class="help">The next page shows where to push it, and makes a password for that.</p>;
   }

@@ -1,8 +1,9 @@
-// The views for a new deployment and for an image that is pushed to one. They are in create.js, which is loaded when it is wanted: most
-// visits make no deployment.
+// The views of create.js, which is loaded when one of them is wanted: a new deployment, an image that is pushed to one, and how one is
+// configured. Most visits want none.
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Api } from './api.ts';
 import { Failure } from './parts.tsx';
 
@@ -17,31 +18,55 @@ export interface NewProps {
   readonly pushedTo?: string | undefined;
 }
 
+export interface ConfigureProps extends Pick<NewProps, 'say'> {
+  readonly api: Api;
+  readonly deployment: Deployment;
+  /** Whether nothing can be changed, because it is being deleted. */
+  readonly isLocked: boolean;
+}
+
+/** Of `NewProps` or `ConfigureProps`, which has a deployment. */
+export type LoadedProps = NewProps | ConfigureProps;
+
 /** What create.js (src/web/create.tsx) has. It shares no module with this script: what passes between both are values and functions. */
 export interface CreateScript {
-  /** Shows the form in `place`. Returns a function that takes it away. */
-  readonly mount: (place: HTMLElement, props: NewProps) => () => void;
+  /** Shows the view in `place`, again with other properties. */
+  readonly show: (place: HTMLElement, props: LoadedProps) => void;
+  readonly hide: (place: HTMLElement) => void;
+}
+
+export function Loaded(props: LoadedProps): VNode {
+  const place = useRef<HTMLDivElement>(null);
+  const [script, setScript] = useState<CreateScript>();
+  const [failure, setFailure] = useState<string>();
+  useEffect(() => {
+    const url = document.getElementById('page')?.dataset['create'] ?? '';
+    (import(url) as Promise<CreateScript>).then(
+      ({ show, hide }) => setScript({ show, hide }),
+      () => setFailure('A part of this page could not be loaded. Load the page again.'),
+    );
+  }, []);
+  useEffect(() => {
+    if (place.current !== null) script?.show(place.current, props);
+  });
+  useEffect(() => {
+    const shown = place.current;
+    return () => {
+      if (shown !== null) script?.hide(shown);
+    };
+  }, [script]);
+  return (
+    <>
+      <Failure sentence={failure} />
+      <div ref={place} />
+    </>
+  );
 }
 
 export function New(props: NewProps): VNode {
   const title = props.pushedTo === undefined ? 'New deployment' : 'Push an image';
-  const place = useRef<HTMLDivElement>(null);
-  const [failure, setFailure] = useState<string>();
   useEffect(() => {
     document.title = `${title} – Davit`;
-    let isLeft = false;
-    let leave: (() => void) | undefined;
-    const url = document.getElementById('page')?.dataset['create'] ?? '';
-    (import(url) as Promise<CreateScript>).then(
-      ({ mount }) => {
-        if (!isLeft && place.current !== null) leave = mount(place.current, props);
-      },
-      () => setFailure('A part of this page could not be loaded. Load the page again.'),
-    );
-    return () => {
-      isLeft = true;
-      leave?.();
-    };
   }, []);
   return (
     <section class="sign-in" aria-labelledby="new">
@@ -49,8 +74,7 @@ export function New(props: NewProps): VNode {
         <a href={props.list}>← All deployments</a>
       </nav>
       <h1 id="new">{title}</h1>
-      <Failure sentence={failure} />
-      <div ref={place} />
+      <Loaded {...props} />
     </section>
   );
 }

@@ -138,14 +138,20 @@ export function Asking({
 
 /** What was typed into the field `name`. */
 export function fieldOf(form: FormData, name: string): string {
+  return rawOf(form, name).trim();
+}
+
+/** The same with the spaces around it, which may belong to a secret. */
+export function rawOf(form: FormData, name: string): string {
   const value = form.get(name);
-  return typeof value === 'string' ? value.trim() : '';
+  return typeof value === 'string' ? value : '';
 }
 
 export interface DialogProps {
   readonly title: string;
   readonly action: string;
   readonly isDangerous?: boolean;
+  readonly isWide?: boolean;
   /** Resolves to the sentence that says what was done; rejects with the one that says why not. */
   readonly onConfirm: (form: FormData) => Promise<string>;
   /** Called when the dialog is closed after that: what is announced behind an open one is heard by nobody. */
@@ -172,6 +178,7 @@ export function Dialog({
   title,
   action,
   isDangerous = false,
+  isWide = false,
   onConfirm,
   onDone,
   onClose,
@@ -202,7 +209,7 @@ export function Dialog({
   }
 
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog ref={dialog} class={isWide ? 'wide' : ''} aria-labelledby="dialog-title" onClose={onClose}>
       <form onSubmit={(event) => void confirm(event)}>
         <h2 id="dialog-title">{title}</h2>
         {children}

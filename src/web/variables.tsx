@@ -1,141 +1,255 @@
-// Sets and removes a variable: a secret one, whose value the page never reads, a plain one, or a key of a Secret that exists.
+// The variables of a deployment, and one dialog that adds, changes and removes any of them in one request, which makes one revision.
+// The page never reads the value of a secret. Part of create.js.
 
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import { readEnvText } from '../kinds/env-file.ts';
+import { uses } from '../kinds/source-rules.ts';
+import type { Finding } from './api.ts';
+import { isRefusal } from './create-request.ts';
+import type { ConfigureProps } from './new.tsx';
+import { Dialog, Failure, Word } from './parts.tsx';
+import { SecretValue } from './secret-value.tsx';
+import { plain } from './text.ts';
+import { type Kind, patchOfRows, type Row, rowsOf, withPasted } from './variable-rows.ts';
 
 /** Where the value of a variable is. */
-const KINDS = {
-  secret: ['A secret', 'The value is stored in a Secret, and this page never shows it.'],
-  plain: ['Plain text', 'Everybody who reads the deployment sees the value.'],
-  reference: ['A key of a Secret that exists', 'You need the right to read that Secret.'],
-} as const;
-type Kind = keyof typeof KINDS;
+const KINDS: Readonly<Record<Kind, string>> = {
+  secret: 'Secret',
+  plain: 'Plain text',
+  reference: 'Key of a Secret',
+};
 
-export interface Variable {
-  readonly name: string;
-  readonly kind: Kind;
-  /** Of a plain one. */
-  readonly value?: string;
-  readonly secretName?: string;
-  readonly secretKey?: string;
-}
-
-interface VariableProps extends ActionProps {
-  readonly variable: Variable;
-}
-
-export function SetVariable({
+export function Variables({
   api,
   deployment,
-  variable,
-  onDone,
-  onClose,
-}: Omit<VariableProps, 'variable'> & { readonly variable: Variable | undefined }): VNode {
-  const [kind, setKind] = useState<Kind>(variable?.kind ?? 'secret');
+  say,
+  isLocked,
+  isDirty,
+}: ConfigureProps & { readonly isDirty: boolean }): VNode {
+  const [isOpen, setIsOpen] = useState(false);
+  const rows = rowsOf(deployment);
   return (
-    <Dialog
-      title={variable === undefined ? 'Add a variable' : `Change ${variable.name}`}
-      action="Set"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        const name = variable?.name ?? fieldOf(form, 'variable');
-        const given = form.get('value');
-        const value = typeof given === 'string' ? given : '';
-        const reference = { name, secret_name: fieldOf(form, 'secret'), secret_key: fieldOf(form, 'key') };
-        if (kind === 'secret') await api.setSecret(deployment.id, name, value);
-        else
-          await api.patchFrom(deployment.id, ({ source_config: { env }, secret_references: references }) =>
-            kind === 'plain'
-              ? { source_config: { env: withOne(env, { name, value }) } }
-              : { secret_references: withOne(references, reference) },
-          );
-        return `${name} of ${deployment.name} is set.`;
-      }}
-    >
-      <p>{KINDS[kind][1]} A change creates a revision.</p>
-      <div class="fields">
-        {variable === undefined && [
-          <label key="label" for="variable">
-            Variable
-          </label>,
-          <Word key="field" id="variable" name="variable" required />,
-          <label key="kind-label" for="kind">
-            Kind
-          </label>,
-          <select key="kind" id="kind" value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
-            {Object.entries(KINDS).map(([one, [label]]) => (
-              <option key={one} value={one}>
-                {label}
-              </option>
-            ))}
-          </select>,
-        ]}
-        {kind === 'reference' ? (
-          <>
-            <label for="secret">Secret</label>
-            <Word id="secret" name="secret" required defaultValue={variable?.secretName ?? ''} />
-            <label for="key">Key</label>
-            <Word id="key" name="key" required defaultValue={variable?.secretKey ?? ''} />
-          </>
-        ) : (
-          <>
-            <label for="value">Value</label>
-            <textarea
-              id="value"
-              name="value"
-              rows={3}
-              autocomplete="off"
-              spellcheck={false}
-              defaultValue={variable?.value ?? ''}
-            />
-          </>
-        )}
-      </div>
-    </Dialog>
+    <section class="card" aria-labelledby="variables">
+      <h2 id="variables">
+        Variables <span class="sub">secret ones without their values</span>
+      </h2>
+      {rows.length === 0 && <p class="help">There is none.</p>}
+      <ul class="variables">
+        {rows.map((row) => (
+          <li key={row.name}>
+            <code>{plain(row.name)}</code> <span class="sub">{valueOf(row)}</span>
+          </li>
+        ))}
+      </ul>
+      {!isLocked && (
+        <>
+          <button type="button" disabled={isDirty} onClick={() => setIsOpen(true)}>
+            Change variables…
+          </button>
+          {isDirty && <p class="help">Apply or discard the text first.</p>}
+        </>
+      )}
+      {isOpen && <ChangeVariables api={api} deployment={deployment} onDone={say} onClose={() => setIsOpen(false)} />}
+    </section>
   );
 }
 
-export function RemoveVariable({ api, deployment, variable: { name, kind }, onDone, onClose }: VariableProps): VNode {
+function valueOf({ kind, value, secretName, secretKey }: Row): VNode | string {
+  if (kind === 'secret') return 'secret';
+  if (kind === 'reference') return plain(`Secret ${secretName}, key ${secretKey}`);
+  return value === '' ? 'an empty text' : <code>{plain(value)}</code>;
+}
+
+interface ChangeProps extends Pick<ConfigureProps, 'api'> {
+  readonly deployment: Deployment;
+  readonly onDone: (sentence: string) => void;
+  readonly onClose: () => void;
+}
+
+function ChangeVariables({ api, deployment, onDone, onClose }: ChangeProps): VNode {
+  const [rows, setRows] = useState<readonly Row[]>(() => rowsOf(deployment));
+  const change = (at: number, fields: Partial<Row>): void =>
+    setRows(rows.map((row, place) => (place === at ? { ...row, ...fields } : row)));
   return (
     <Dialog
-      title={`Remove ${name}`}
-      action={`Remove ${name}`}
-      isDangerous
+      title={`Variables of ${deployment.name}`}
+      action="Apply"
+      isWide
       onDone={onDone}
       onClose={onClose}
       onConfirm={async () => {
-        if (kind === 'secret') await api.removeSecret(deployment.id, name);
-        else
-          await api.patchFrom(deployment.id, ({ source_config: { env }, secret_references: references }) =>
-            kind === 'plain'
-              ? { source_config: { env: without(env, name) } }
-              : { secret_references: without(references, name) },
-          );
-        return `${name} of ${deployment.name} is removed.`;
+        let sent: ReturnType<typeof patchOfRows> = {};
+        try {
+          await api.patchFrom(deployment.id, (now) => (sent = patchOfRows(rows, now)));
+        } catch (error) {
+          if (!isRefusal(error) || error.findings.length === 0) throw error;
+          throw new Error(error.findings.map((finding) => sentenceOf(finding, sent)).join(' '));
+        }
+        return `The variables of ${deployment.name} are changed.`;
       }}
     >
       <p>
-        A new revision is created without this variable. The other variables stay
-        {kind === 'reference' && ', and so does the Secret'}.
+        All changes are applied together, as one revision. The value of a secret is stored in a Secret, and this page
+        never shows it again; that of a plain text is seen by everybody who reads the deployment.
       </p>
+      {rows.map((row, at) => (
+        <RowFields
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row stays at its place
+          key={at}
+          row={row}
+          at={at}
+          kinds={uses(deployment.source, 'references') ? ['secret', 'plain', 'reference'] : ['secret', 'plain']}
+          onChange={(fields) => change(at, fields)}
+          onForget={() => setRows(rows.filter((_, place) => place !== at))}
+        />
+      ))}
+      <button type="button" onClick={() => setRows([...rows, { name: '', kind: 'secret', value: '', state: 'new' }])}>
+        Add a variable
+      </button>
+      <Paste onPaste={(given, kind) => setRows(withPasted(rows, given, kind))} />
     </Dialog>
   );
 }
 
-interface Named {
-  readonly name: string;
+interface RowProps {
+  readonly row: Row;
+  readonly at: number;
+  readonly kinds: readonly Kind[];
+  readonly onChange: (fields: Partial<Row>) => void;
+  readonly onForget: () => void;
 }
 
-/** In its place, or at the end. */
-function withOne<T extends Named>(all: readonly T[] | null | undefined, one: T): T[] {
-  const list = all ?? [];
-  return list.some(({ name }) => name === one.name)
-    ? list.map((each) => (each.name === one.name ? one : each))
-    : [...list, one];
+function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
+  const { name, kind, value, state, secretName = '', secretKey = '' } = row;
+  const called = name === '' ? `variable ${at + 1}` : name;
+  if (state === 'removed')
+    return (
+      <fieldset class="variable">
+        <legend class="hidden">{called}</legend>
+        <s>{plain(name)}</s>
+        <button type="button" aria-label={`Keep ${called}`} onClick={() => onChange({ state: 'kept' })}>
+          Keep
+        </button>
+      </fieldset>
+    );
+  const changed = state === 'new' ? {} : ({ state: 'changed' } as const);
+  return (
+    <fieldset class="variable">
+      <legend class="hidden">{called}</legend>
+      <Word
+        aria-label={`Name of ${called}`}
+        placeholder="NAME"
+        value={name}
+        readOnly={state !== 'new'}
+        onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <select
+        aria-label={`Kind of ${called}`}
+        value={kind}
+        onChange={({ currentTarget }) => onChange({ kind: currentTarget.value as Kind, ...changed })}
+      >
+        {kinds.map((one) => (
+          <option key={one} value={one}>
+            {KINDS[one]}
+          </option>
+        ))}
+      </select>
+      <button
+        type="button"
+        aria-label={`Remove ${called}`}
+        onClick={() => (state === 'new' ? onForget() : onChange({ state: 'removed' }))}
+      >
+        Remove
+      </button>
+      {kind === 'secret' && (
+        <SecretValue
+          id={`value-${at}`}
+          label={`Value of ${called}`}
+          value={value}
+          placeholder={state === 'new' ? undefined : 'unchanged'}
+          onValue={(text) => onChange({ value: text, ...changed })}
+        />
+      )}
+      {kind === 'plain' && (
+        <textarea
+          rows={1}
+          aria-label={`Value of ${called}`}
+          autocomplete="off"
+          spellcheck={false}
+          value={value}
+          onInput={({ currentTarget }) => onChange({ value: currentTarget.value, ...changed })}
+        />
+      )}
+      {kind === 'reference' && (
+        <div class="secret-value">
+          <Word
+            aria-label={`Secret of ${called}`}
+            placeholder="Secret"
+            value={secretName}
+            onInput={({ currentTarget }) => onChange({ secretName: currentTarget.value, ...changed })}
+          />
+          <Word
+            aria-label={`Key of ${called}`}
+            placeholder="key"
+            value={secretKey}
+            onInput={({ currentTarget }) => onChange({ secretKey: currentTarget.value, ...changed })}
+          />
+        </div>
+      )}
+    </fieldset>
+  );
 }
 
-function without<T extends Named>(all: readonly T[] | null | undefined, gone: string): T[] {
-  return (all ?? []).filter(({ name }) => name !== gone);
+interface PasteProps {
+  readonly onPaste: (given: readonly { readonly name: string; readonly value: string }[], kind: Kind) => void;
+}
+
+/** A .env text becomes rows. */
+function Paste({ onPaste }: PasteProps): VNode {
+  const [text, setText] = useState('');
+  const [failure, setFailure] = useState<string>();
+  function paste(kind: Kind): void {
+    const read = readEnvText(text, '.env');
+    if ('errors' in read) {
+      setFailure(read.errors.join('\n'));
+      return;
+    }
+    onPaste(read.variables, kind);
+    setFailure(undefined);
+    setText('');
+  }
+  return (
+    <details class="paste">
+      <summary>Paste a .env file</summary>
+      <textarea
+        rows={4}
+        aria-label="Text of a .env file"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        placeholder="API_KEY=…"
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <Failure sentence={failure} />
+      <div class="actions">
+        <button type="button" onClick={() => paste('secret')}>
+          Add as secrets
+        </button>
+        <button type="button" onClick={() => paste('plain')}>
+          Add as plain text
+        </button>
+      </div>
+    </details>
+  );
+}
+
+/** An error at its variable, whose name the request has at that place. */
+function sentenceOf({ loc: [, ...loc], msg }: Finding, sent: ReturnType<typeof patchOfRows>): string {
+  const at = loc.findIndex((step) => typeof step === 'number');
+  const list =
+    loc[0] === 'secrets' ? sent.secrets : loc[0] === 'secret_references' ? sent.secret_references : undefined;
+  const name = (list ?? sent.source_config?.env)?.[Number(loc[at])]?.name;
+  return plain(`${at < 0 || name === undefined ? loc.join('.') : name || 'A variable without a name'} ${msg}.`);
 }

@@ -2,7 +2,7 @@
 
 import type { DeploymentFile } from '../../src/deploy/http/deployment-file.ts';
 import { readText } from '../../src/deploy/http/deployment-file-text.ts';
-import { fileLine } from '../../src/deploy/record/file-finding.ts';
+import { fileLine } from '../../src/kinds/file-finding.ts';
 
 /** A line for each error, as of a file davit.yaml. */
 export function fileErrors(text: string): string[] {

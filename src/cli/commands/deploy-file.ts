@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { AppliedFile } from '../../deploy/http/file-payloads.ts';
 import type { Deployment } from '../../deploy/http/payloads.ts';
-import { fileLine } from '../../deploy/record/file-finding.ts';
+import { fileLine } from '../../kinds/file-finding.ts';
 import type { PlainVariable } from '../../kinds/plain-variables.ts';
 import { FILE_NAME } from '../../kinds/source-files.ts';
 import type { Source } from '../../kinds/source-rules.ts';

@@ -3,7 +3,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { readText } from '../../deploy/http/deployment-file-text.ts';
-import { fileLine } from '../../deploy/record/file-finding.ts';
+import { fileLine } from '../../kinds/file-finding.ts';
 import { FILE_NAME, SCHEMA_FILE_NAME } from '../../kinds/source-files.ts';
 import { type Context, type Flags, InvalidFile, Misuse } from '../line/command.ts';
 import { needImage, needName } from '../line/needed-names.ts';

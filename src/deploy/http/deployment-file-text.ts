@@ -2,10 +2,10 @@
 
 import { type Document, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
 import { inApiWords } from '../../api/field-words.ts';
+import { NO_YAML } from '../../kinds/file-finding.ts';
 import { FILE_TOO_LARGE, LARGEST_FILE_BYTES } from '../../kinds/source-files.ts';
 import type { Source } from '../../kinds/source-rules.ts';
 import type { FieldError } from '../../runtime/http/http-error.ts';
-import { NO_YAML } from '../record/file-finding.ts';
 import { DEFAULT_SOURCE, type DeploymentFile, fileFindings } from './deployment-file.ts';
 
 interface FileError {

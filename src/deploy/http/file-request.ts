@@ -3,11 +3,11 @@
 import { inApiWords } from '../../api/field-words.ts';
 import { readBody } from '../../api/validation.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import { fieldSentence } from '../../kinds/file-finding.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { type Source, uses } from '../../kinds/source-rules.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
 import { asArray, asObject } from '../../runtime/json-value.ts';
-import { fieldSentence } from '../record/file-finding.ts';
 import { objectChanges } from '../record/revision-diff.ts';
 import { withVariables } from '../record/variables.ts';
 import {

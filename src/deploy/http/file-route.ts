@@ -47,7 +47,7 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
       if (there === undefined && precondition !== undefined)
         throw new HttpError(412, `There is no deployment "${name}", so it is no version that If-Match names.`);
       if (there !== undefined && request.headers['if-none-match']?.trim() === '*')
-        throw new HttpError(412, `Deployment "${name}" already exists. Choose another name.`);
+        throw new HttpError(412, `A deployment named "${name}" already exists. Choose another name.`);
       if (there === undefined) await mayCreate(request);
       const admitted = auth.admitted(request);
       const seen: { before: Deployment | null } = { before: null };

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
-import { fieldSentence } from '../record/file-finding.ts';
+import { fieldSentence } from '../../kinds/file-finding.ts';
 import type { DeploymentFile } from './deployment-file.ts';
 import { judgeFile, type SetField } from './judge-file.ts';
 

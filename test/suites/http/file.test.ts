@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeHttpApi } from '../../../src/cli/transport/http-api.ts';
-import { fileLine } from '../../../src/deploy/record/file-finding.ts';
 import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { fileLine } from '../../../src/kinds/file-finding.ts';
 import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
 import { Invalid } from '../../../src/runtime/errors.ts';
 import type { FieldError } from '../../../src/runtime/http/http-error.ts';
@@ -213,7 +213,7 @@ describe('of two callers who change the same deployment by a file', () => {
     expect((await creating()).status).toBe(201);
     expect(await creating()).toMatchObject({
       status: 412,
-      body: { detail: 'Deployment "shop" already exists. Choose another name.' },
+      body: { detail: 'A deployment named "shop" already exists. Choose another name.' },
     });
     const other = { file: `name: other\n${IMAGE}` };
     expect((await facade.call('POST', '/v2/deployments/file', other, { 'if-match': '*' })).status).toBe(412);

@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       await page.getByRole('link', { name: 'New deployment' }).click();
       await page.getByLabel('Name').fill('shop');
       await page.getByLabel('Image').fill('images.example.com/team/shop:1');
-      const refuse = '**/v2/deployments?*';
+      const refuse = '**/v2/deployments/file?*';
       await page.route(refuse, (route) =>
         route.fulfill({ status: 401, json: { detail: 'The token has expired. Send another one.' } }),
       );
@@ -459,9 +459,14 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
         .locator('#new-config-failure')
         .getByText(/^Configuration file or Dockerfile must /)
         .waitFor();
+      expect(world.facade.records.list()).toEqual([]);
+      await page.getByLabel('Configuration file or Dockerfile').fill('Dockerfile');
+      await page.route('**/v1/uploads/**', (route) => route.fulfill({ status: 503, json: { detail: 'Try later.' } }));
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByText('Try later.').waitFor();
       await page.getByText('shop is created and has no source yet.').waitFor();
       expect(await accessibilityFindings(page)).toEqual([]);
-      await page.getByLabel('Configuration file or Dockerfile').fill('Dockerfile');
+      await page.unroute('**/v1/uploads/**');
       await page.getByRole('button', { name: 'Upload' }).click();
       await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
       const [record, ...others] = world.facade.records.list();
@@ -579,11 +584,11 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     await open(page, 'shop');
     expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
     await tab(page, 'Configure');
-    expect(
-      (await page.locator('.variables li').allInnerTexts()).map((text) =>
-        text.replaceAll(/\s+/g, ' ').replace(/ Change.*/, ''),
-      ),
-    ).toEqual(['LOG_LEVEL <b>debug</b>', 'EMPTY an empty text', 'API_KEY']);
+    expect((await page.locator('.variables li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
+      'LOG_LEVEL <b>debug</b>',
+      'EMPTY an empty text',
+      'API_KEY secret',
+    ]);
   });
 
   it('one deployment says its reason and what to do', async ({ world, enter }) => {
@@ -1047,80 +1052,6 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       expect(workers()).toEqual({ ...before, mail: { ...before.mail, maxScale: 5 } });
       expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ minScale: 2, maxScale: 6, cpu: 0.5 });
       await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–5 pods').waitFor();
-    });
-
-    it('sets and removes a variable without ever reading a value', async ({ world, enter, visits }) => {
-      const shop = world.deploy('shop', {
-        spec: { secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }] },
-      });
-      const page = await enter();
-      await open(page, 'shop');
-      const dialog = page.getByRole('dialog');
-      await tab(page, 'Configure');
-      await page.getByRole('button', { name: 'Add a variable' }).click();
-      await dialog.getByLabel('Variable').fill('not a name');
-      await dialog.getByLabel('Value').fill('two\nlines');
-      await dialog.getByRole('button', { name: 'Set' }).click();
-      await dialog.getByRole('alert').getByText('secret_name').waitFor();
-      await dialog.getByLabel('Variable').fill('REGION');
-      await dialog.getByRole('button', { name: 'Set' }).click();
-      await page.getByRole('status').getByText('REGION of shop is set.').waitFor();
-      const names = (): string[] | undefined => specOf(world, shop)?.secrets.map(({ name }) => name);
-      expect(names()).toEqual(['API_KEY', 'REGION']);
-      await page.getByRole('button', { name: 'Remove REGION' }).click();
-      await dialog.getByRole('button', { name: 'Remove REGION' }).click();
-      await page.getByRole('status').getByText('REGION of shop is removed.').waitFor();
-      expect(names()).toEqual(['API_KEY']);
-      const changes = visits[0]?.requests.filter((request) => request.includes('/secrets/')) ?? [];
-      expect(changes.map((request) => request.split('?')[1])).toEqual(changes.map(() => 'secrets=names'));
-      expect(await page.locator('body').innerText()).not.toContain('two');
-    });
-
-    it('changes plain variables and keys of Secrets, and keeps what somebody else has set meanwhile', async ({
-      world,
-      enter,
-    }) => {
-      const { shop } = deployTeam(world);
-      const page = await enter();
-      await open(page, 'shop');
-      const dialog = page.getByRole('dialog');
-      await tab(page, 'Configure');
-      await page.getByRole('button', { name: 'Change LOG_LEVEL' }).click();
-      expect(await dialog.getByLabel('Value').inputValue()).toBe('info');
-      await dialog.getByText('Everybody who reads the deployment sees the value.').waitFor();
-      // While the dialog is open.
-      const now = world.facade.records.byUid(shop.metadata.uid ?? '');
-      const env = [...(now?.spec.sourceConfig.env ?? []), { name: 'REGION', value: 'eu' }];
-      const changed = { spec: { sourceConfig: { env } } };
-      const ref = { namespace: TENANT.namespace, name: 'shop' };
-      const by = { fieldManager: 'kubectl' };
-      world.facade.records.put(await world.facade.kube.mergePatch(APP_DEPLOYMENTS, ref, changed, by));
-      await dialog.getByLabel('Value').fill('debug');
-      await dialog.getByRole('button', { name: 'Set' }).click();
-      await page.getByRole('status').getByText('LOG_LEVEL of shop is set.').waitFor();
-      expect(specOf(world, shop)?.sourceConfig.env).toEqual([
-        { name: 'LOG_LEVEL', value: 'debug' },
-        { name: 'REGION', value: 'eu' },
-      ]);
-      await page.getByRole('button', { name: 'Add a variable' }).click();
-      await dialog.getByLabel('Variable').fill('TOKEN');
-      await dialog.getByLabel('Kind').selectOption('A key of a Secret that exists');
-      await dialog.getByLabel('Secret', { exact: true }).fill('shop-token');
-      await dialog.getByLabel('Key', { exact: true }).fill('token');
-      expect(await accessibilityFindings(page)).toEqual([]);
-      await dialog.getByRole('button', { name: 'Set' }).click();
-      await page.getByRole('status').getByText('TOKEN of shop is set.').waitFor();
-      await page.getByRole('button', { name: 'Remove LICENSE' }).click();
-      await dialog.getByText('and so does the Secret').waitFor();
-      await dialog.getByRole('button', { name: 'Remove LICENSE' }).click();
-      await page.getByRole('status').getByText('LICENSE of shop is removed.').waitFor();
-      expect(specOf(world, shop)?.secretReferences).toEqual([
-        { name: 'TOKEN', secretName: 'shop-token', secretKey: 'token' },
-      ]);
-      await page.getByRole('button', { name: 'Remove LOG_LEVEL' }).click();
-      await dialog.getByRole('button', { name: 'Remove LOG_LEVEL' }).click();
-      await page.getByRole('status').getByText('LOG_LEVEL of shop is removed.').waitFor();
-      expect(specOf(world, shop)?.sourceConfig.env).toEqual([{ name: 'REGION', value: 'eu' }]);
     });
 
     it('clones a deployment, and says why one cannot be cloned', async ({ world, enter }) => {
@@ -1601,7 +1532,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
         ['Overview', 'Restart', 'restart-dialog'],
         ['menu', 'Scale', 'scale-dialog'],
         ['menu', 'Sizes', 'sizes-dialog'],
-        ['Configure', 'Add a variable', 'variable-dialog'],
+        ['Configure', 'Change variables…', 'variable-dialog'],
         ['Revisions', /^Roll back to/, 'rollback-dialog'],
         ['Tasks', 'Run now: clean', 'run-dialog'],
       ] as const) {

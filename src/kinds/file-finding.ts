@@ -1,6 +1,6 @@
-// A finding about a davit.yaml as a line of text. Imports no zod at run time, because kubectl-davit bundles it.
+// A finding about a davit.yaml as a line of text. Pure. Imports no zod at run time, because kubectl-davit bundles it.
 
-import type { FieldError } from '../../runtime/http/http-error.ts';
+import type { FieldError } from '../runtime/http/http-error.ts';
 
 /** Type of a finding whose message is a whole sentence, about text that is no YAML. */
 export const NO_YAML = 'no_yaml';

@@ -1,0 +1,247 @@
+// The davit.yaml of a deployment as text and fields: checked, reviewed and applied by the API. Part of create.js.
+
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { AppliedFile } from '../deploy/http/file-payloads.ts';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import type { Finding, Versioned } from './api.ts';
+import { isRefusal } from './create-request.ts';
+import { ChangeList } from './differences.tsx';
+import { type Draft, draftOf, isDirty, keepDraft } from './drafts.ts';
+import { Editor } from './file-editor.tsx';
+import { FileFields } from './file-fields.tsx';
+import { textOf } from './file-text.ts';
+import { numbersOf } from './health.ts';
+import type { ConfigureProps } from './new.tsx';
+import { Dialog, Failure, rawOf } from './parts.tsx';
+import { Generated } from './secret-value.tsx';
+
+/** What was found of the present text. */
+interface Found {
+  readonly findings?: readonly Finding[];
+  readonly failure?: string;
+  /** What a dry run has answered. */
+  readonly checked?: AppliedFile;
+}
+
+export interface ConfigureFileProps extends ConfigureProps {
+  /** Hears whether something is typed that is not applied. */
+  readonly onDirty: (isDirty: boolean) => void;
+}
+
+interface FileState {
+  readonly draft: Draft | undefined;
+  /** What somebody else has made of it since. */
+  readonly other: Draft | undefined;
+  readonly found: Found;
+  readonly isAsking: boolean;
+  /** What is about to be applied. */
+  readonly reviewed: AppliedFile | undefined;
+  readonly keep: (next: Draft) => void;
+  readonly check: (isReview?: boolean) => Promise<void>;
+  readonly apply: (form: FormData) => Promise<string>;
+  readonly endReview: () => void;
+}
+
+function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
+  const { id, name } = deployment;
+  const [draft, setDraft] = useState(() => draftOf(api, id));
+  const [other, setOther] = useState<Draft>();
+  const [found, setFound] = useState<Found>({});
+  const [isAsking, setIsAsking] = useState(false);
+  const [reviewed, setReviewed] = useState<AppliedFile>();
+
+  function keep(next: Draft): void {
+    keepDraft(api, id, next);
+    setDraft(next);
+    setFound({});
+    setOther((theirs) => (theirs?.etag === next.etag ? undefined : theirs));
+  }
+
+  async function load(): Promise<void> {
+    const { value, etag }: Versioned<object> = await api.read(`v2/deployments/${id}/file`);
+    const [base, kept] = [textOf(value), draftOf(api, id)];
+    if (kept === undefined || !isDirty(kept)) keep({ base, text: base, etag });
+    else if (kept.base === base) keepDraft(api, id, { ...kept, etag });
+    else setOther({ base, text: base, etag });
+  }
+
+  useEffect(() => onDirty(isDirty(draft)), [isDirty(draft)]);
+  useEffect(() => {
+    load().catch((error: unknown) => setFound({ failure: messageOf(error) }));
+  }, [versionOf(deployment)]);
+
+  /** Sends the text, and shows what is wrong with it. */
+  async function send(query: string, more: object = {}): Promise<AppliedFile> {
+    const { text = '', etag = '' } = draftOf(api, id) ?? {};
+    try {
+      const body = { file: text, whole: true, name, ...more };
+      return await api.ask('POST', `v2/deployments/file?secrets=names${query}`, body, { 'if-match': etag });
+    } catch (error) {
+      const ofText = isRefusal(error) ? error.findings.filter(({ loc }) => loc[1] === 'file') : [];
+      setFound(ofText.length > 0 ? { findings: ofText } : { failure: messageOf(error) });
+      if (isRefusal(error) && error.status === 412) await load();
+      throw error;
+    }
+  }
+
+  async function check(isReview = false): Promise<void> {
+    if (isAsking) return;
+    setIsAsking(true);
+    try {
+      const checked = await send('&dry_run=true');
+      setFound({ checked });
+      if (isReview) setReviewed(checked);
+    } catch {
+      // It is shown.
+    }
+    setIsAsking(false);
+  }
+
+  async function apply(form: FormData): Promise<string> {
+    const missing = reviewed?.missing_secrets ?? [];
+    const secrets = missing.map((one) => ({ name: one, value: rawOf(form, `secret ${one}`) }));
+    const { deployment: after } = await send('', secrets.length > 0 ? { secrets } : {});
+    const { text, etag } = draftOf(api, id) ?? { text: '', etag: '' };
+    keep({ base: text, text, etag });
+    await load().catch(() => undefined);
+    const isNew = after?.latest_revision_id !== deployment.latest_revision_id;
+    return isNew ? `A new revision of ${name} is created.` : `${name} is changed. No new revision is needed.`;
+  }
+
+  return { draft, other, found, isAsking, reviewed, keep, check, apply, endReview: () => setReviewed(undefined) };
+}
+
+export function ConfigureFile(props: ConfigureFileProps): VNode {
+  const { deployment, say, isLocked } = props;
+  const { name } = deployment;
+  const file = useFile(props);
+  const { draft, found, reviewed, keep } = file;
+  const onText = (text: string): void => {
+    if (draft) keep({ ...draft, text });
+  };
+  return (
+    <>
+      <section class="card" aria-labelledby="file">
+        <h2 id="file">davit.yaml</h2>
+        <p class="help">
+          All of {name}. A line that you remove goes back to its default. Secrets stand here by name: their values are
+          under Variables.
+        </p>
+        {draft && (
+          <Editor
+            id="davit-yaml"
+            label="davit.yaml"
+            text={draft.text}
+            findings={found.findings ?? []}
+            readOnly={isLocked}
+            onText={onText}
+          />
+        )}
+        <Failure sentence={found.failure} />
+        <p role="status">
+          {draft === undefined && found.failure === undefined && 'Loading its file …'}
+          {found.checked && sentenceOfCheck(found.checked, name)}
+        </p>
+        {draft && !isLocked && <Acts {...file} draft={draft} name={name} />}
+        {reviewed && (
+          <Dialog
+            title={`Changes of ${name}`}
+            action="Apply"
+            onConfirm={file.apply}
+            onDone={say}
+            onClose={file.endReview}
+          >
+            <p>{reviewed.changes.length > 0 ? 'All of it is applied at once.' : 'Nothing differs.'}</p>
+            <ChangeList changes={reviewed.changes} />
+            {reviewed.missing_secrets.map((secret) => (
+              <Generated key={secret} id={`secret ${secret}`} label={`Value of ${secret}`} />
+            ))}
+          </Dialog>
+        )}
+      </section>
+      {draft && !isLocked && (
+        <section class="card" aria-labelledby="fields">
+          <h2 id="fields">Fields</h2>
+          <FileFields
+            text={draft.text}
+            onText={onText}
+            content={contentOf(deployment)}
+            inForce={numbersOf(deployment)}
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+interface ActsProps extends FileState {
+  readonly draft: Draft;
+  readonly name: string;
+}
+
+function Acts({ draft, other, isAsking, keep, check, name }: ActsProps): VNode {
+  if (other)
+    return (
+      <div class="conflict" role="alert">
+        <p>Somebody else has changed {name} since you began. What you typed is kept.</p>
+        <div class="actions">
+          <button
+            type="button"
+            onClick={() => {
+              keep({ ...other, text: draft.text });
+              void check(true);
+            }}
+          >
+            Review mine against it
+          </button>
+          <button type="button" onClick={() => keep(other)}>
+            Discard mine
+          </button>
+        </div>
+      </div>
+    );
+  return (
+    <div class="actions">
+      <button type="button" aria-disabled={isAsking} onClick={() => void check()}>
+        {isAsking ? 'Asking the API …' : 'Check'}
+      </button>
+      <button
+        type="button"
+        class="main"
+        disabled={!isDirty(draft)}
+        aria-disabled={isAsking}
+        onClick={() => void check(true)}
+      >
+        Review and apply
+      </button>
+      {isDirty(draft) && (
+        <button type="button" class="plain" onClick={() => keep({ ...draft, text: draft.base })}>
+          Discard
+        </button>
+      )}
+    </div>
+  );
+}
+
+function contentOf({ source_revision_config: config }: Deployment): 'image_uri' | 'repo_ref' | undefined {
+  if (config.image_uri !== null) return 'image_uri';
+  return config.repo_ref === null ? undefined : 'repo_ref';
+}
+
+/** Another one after each change by somebody. Reports of the controller are none. */
+function versionOf(deployment: Deployment): string {
+  const { source_config, source_revision_config, secrets, secret_references } = deployment;
+  return JSON.stringify([source_config, source_revision_config, secrets, secret_references]);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function sentenceOfCheck({ changes, missing_secrets: missing, file }: AppliedFile, name: string): string {
+  const differs = changes.length === 0 ? 'Nothing differs.' : `Fields that change: ${changes.length}.`;
+  const lacks = missing.length === 0 ? '' : ` Secrets without a value: ${missing.join(', ')}.`;
+  const isOther = typeof file['name'] === 'string' && file['name'] !== name;
+  return `No error is found. ${differs}${lacks}${isOther ? ` A name cannot be changed: it stays ${name}.` : ''}`;
+}

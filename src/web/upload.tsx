@@ -1,0 +1,173 @@
+// Source code that is uploaded: a folder, which is packed here, or an archive. Part of create.js.
+
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
+import { bytesText } from '../kinds/text.ts';
+import { Asked, ConfigField } from './create-fields.tsx';
+import { type Failures, unfit } from './create-request.ts';
+import { fieldsOf, valueAt, wordOf } from './file-text.ts';
+import { type Folder, folderOf, packed, selectionOf } from './folder.ts';
+import { Failure } from './parts.tsx';
+import { plain } from './text.ts';
+
+const MEBIBYTE = 1024 * 1024;
+/** Paths that are listed of what is left out. */
+const MOST_LISTED = 200;
+
+/** What somebody has chosen. */
+export type Chosen = { readonly folder: Folder } | { readonly archive: File };
+
+/** A file that is not sent: what is wrong with it. */
+export class Unfit extends Error {}
+
+/** How far it is; bytes of bytes. */
+export interface Progress {
+  readonly does: 'Packing' | 'Uploading';
+  readonly done: number;
+  readonly of: number;
+}
+
+/** The archive of what was chosen. Throws Unfit. */
+export async function archiveOf(
+  chosen: Chosen,
+  config: string,
+  mostMb: number,
+  onProgress: (progress: Progress) => void,
+): Promise<Blob> {
+  if ('archive' in chosen) {
+    const { archive } = chosen;
+    const why = unfit(archive, new Uint8Array(await archive.slice(0, 3).arrayBuffer()), mostMb);
+    if (why !== undefined) throw new Unfit(why);
+    return archive;
+  }
+  const selection = selectionOf(chosen.folder, config);
+  if (selection.failure !== undefined) throw new Unfit(selection.failure);
+  try {
+    return await packed(selection, mostMb * MEBIBYTE, (done) =>
+      onProgress({ does: 'Packing', done, of: selection.size }),
+    );
+  } catch (error) {
+    throw new Unfit(error instanceof Error ? error.message : String(error));
+  }
+}
+
+export function ProgressBar({ progress }: { readonly progress: Progress | undefined }): VNode | null {
+  if (progress === undefined) return null;
+  const { does, done, of } = progress;
+  const id = 'upload-progress';
+  return (
+    <p class="progress">
+      <label for={id}>
+        {does} {bytesText(done)} of {bytesText(of)}
+      </label>
+      <progress id={id} value={done} max={Math.max(of, 1)} />
+    </p>
+  );
+}
+
+export interface Choosing {
+  readonly chosen: Chosen | undefined;
+  /** Path of the configuration file. */
+  readonly config: string;
+  readonly choose: (chosen: Chosen | undefined) => void;
+  readonly setConfig: (path: string) => void;
+}
+
+export function folderIn(chosen: Chosen | undefined): Folder | undefined {
+  return chosen && 'folder' in chosen ? chosen.folder : undefined;
+}
+
+/** `present`: the path in force; empty for none. As for the plugin, the folder's davit.yaml names it, or what the folder has. */
+export function useChosen(present = ''): Choosing {
+  const [chosen, setChosen] = useState<Chosen>();
+  const [config, setConfig] = useState(present);
+  function choose(next: Chosen | undefined): void {
+    const folder = folderIn(next);
+    const named = wordOf(valueAt(fieldsOf(folder?.davitFile ?? ''), ['workflow_config_path']));
+    if (folder) setConfig(named || present || folder.builtFrom);
+    setChosen(next);
+  }
+  return { chosen, config: config || DEFAULT_CONFIGURATION, choose, setConfig };
+}
+
+/** Where it is said that a choice cannot be sent. */
+export function failureOf(error: Unfit, chosen: Chosen | undefined): Failures {
+  return { [chosen && 'archive' in chosen ? 'new-archive' : 'new-folder']: error.message };
+}
+
+export interface UploadFieldsProps extends Choosing {
+  readonly mostMb: number | undefined;
+  readonly failures: Failures;
+}
+
+export function UploadFields({ mostMb, failures, chosen, config, choose, setConfig }: UploadFieldsProps): VNode {
+  const [failure, setFailure] = useState<string>();
+  const folder = folderIn(chosen);
+  function read(files: FileList | null): void {
+    setFailure(undefined);
+    if (files === null || files.length === 0) choose(undefined);
+    else
+      folderOf(files).then(
+        (found) => choose({ folder: found }),
+        () => setFailure('The folder cannot be read. Choose it again.'),
+      );
+  }
+  return (
+    <>
+      <Asked id="new-folder" failures={failures}>
+        {(more) => (
+          <input
+            {...more}
+            type="file"
+            // @ts-expect-error -- it is no standard, and in every browser
+            webkitdirectory
+            onChange={({ currentTarget }) => read(currentTarget.files)}
+          />
+        )}
+      </Asked>
+      <Failure sentence={failure} />
+      {folder && <Summary folder={folder} config={config} />}
+      <Asked id="new-archive" failures={failures}>
+        {(more) => (
+          <input
+            {...more}
+            type="file"
+            accept=".gz,.tgz,application/gzip"
+            onChange={({ currentTarget: { files } }) => choose(files?.[0] && { archive: files[0] })}
+          />
+        )}
+      </Asked>
+      {mostMb !== undefined && <p class="help">At most {mostMb} MiB, packed. The last choice of both counts.</p>}
+      <ConfigField key={config} failures={failures} suggested={config} onPath={setConfig} />
+    </>
+  );
+}
+
+/** What is packed of a folder, and what is not. */
+function Summary({ folder, config }: { readonly folder: Folder; readonly config: string }): VNode {
+  const { name, taken, left, size, failure } = selectionOf(folder, config);
+  const listed = [...left].slice(0, MOST_LISTED);
+  return (
+    <div class="packed">
+      <p role="status">
+        {plain(name)}: {taken.length} files, {bytesText(size)}.{' '}
+        {folder.davitFile !== undefined && 'Its davit.yaml applies.'}
+      </p>
+      <Failure sentence={failure} />
+      {left.size > 0 && (
+        <details>
+          <summary>Left out: {[...left.values()].reduce((sum, files) => sum + files, 0)} files</summary>
+          <ul>
+            {listed.map(([path, files]) => (
+              <li key={path}>
+                <code>{plain(path)}</code> {path.endsWith('/') && <span class="sub">{files} files</span>}
+              </li>
+            ))}
+          </ul>
+          {left.size > listed.length && <p class="help">And {left.size - listed.length} more.</p>}
+        </details>
+      )}
+    </div>
+  );
+}
