@@ -1,7 +1,7 @@
 // The tab Access of a deployment, and the view of a tenant's providers, one's own tokens and what became of tokens.
 
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { ListenerResponse } from '../clusters/http/payloads.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
@@ -14,19 +14,20 @@ import { Retained } from './data.tsx';
 import { toneOfCondition } from './health.ts';
 import { Address, Age } from './parts.tsx';
 import { linkOf } from './route.ts';
-import { Card, Confirm, type Question, Rows, useRead } from './rows.tsx';
+import { Card, type Question, Rows, useQuestion, useRead } from './rows.tsx';
 import { plain } from './text.ts';
 
 export function Access({ api, deployment, say }: TabProps): VNode {
   const { conditions, source_config: config, internal_url: internal } = deployment;
+  const { access, listener_id: listenerId, listener_config: place } = config;
   const address = conditionOf(conditions, 'AddressReady');
-  const { from, lock } = config.access ?? {};
-  const namespaces = from?.length ? `the deployment's own, ${from.join(', ')}` : "the deployment's own alone";
+  const from = access?.from?.length ? `the deployment's own, ${access.from.join(', ')}` : "the deployment's own alone";
+  const path = listenerId === null ? undefined : `v2/listeners/${listenerId}`;
+  const { found: listener, failure } = useRead<ListenerResponse>(api, path);
   return (
     <>
-      <Card title="Addresses and callers">
+      <Card title="Addresses and callers" failure={failure}>
         <Rows
-          none=""
           rows={[
             {
               key: 'address',
@@ -35,59 +36,35 @@ export function Access({ api, deployment, say }: TabProps): VNode {
               says: <Address url={config.custom_url} />,
               sub: [address && plain(address.message)],
             },
-            ...(internal === null
-              ? []
-              : [{ key: 'internal', title: 'In the cluster', says: <code>{plain(internal)}</code> }]),
+            internal !== null && { key: 'internal', title: 'In the cluster', says: <code>{plain(internal)}</code> },
             {
               key: 'callers',
               title: 'Callers',
-              says: lock ? `need a key, which sidecar ${lock} asks for` : 'everybody who reaches its address',
+              says: access?.lock
+                ? `need a key, which sidecar ${access.lock} asks for`
+                : 'everybody who reaches its address',
             },
             {
               key: 'namespaces',
               title: 'Namespaces whose pods reach it',
-              says: from ? namespaces : 'as the platform has it',
+              says: access?.from ? from : 'as the platform has it',
+            },
+            listener && {
+              key: 'listener',
+              tone: listener.connected ? 'good' : 'bad',
+              title: `Listener ${listener.compute_id}`,
+              says: listener.connected ? 'reports' : 'has stopped reporting',
+              sub: [
+                place?.k8s_namespace && `namespace ${place.k8s_namespace}`,
+                listener.version && `Davit ${plain(listener.version)}`,
+                listener.last_seen_at && <Age then={listener.last_seen_at} after=" since it was seen" />,
+              ],
             },
           ]}
         />
       </Card>
-      {config.listener_id !== null && (
-        <Listener api={api} id={config.listener_id} namespace={config.listener_config?.k8s_namespace ?? undefined} />
-      )}
       <Tokens api={api} say={say} of={deployment} />
     </>
-  );
-}
-
-interface ListenerProps {
-  readonly api: Api;
-  readonly id: string;
-  readonly namespace: string | undefined;
-}
-
-function Listener({ api, id, namespace }: ListenerProps): VNode {
-  const { found, failure } = useRead<ListenerResponse>(api, `v2/listeners/${id}`);
-  return (
-    <Card title="Listener" sub="the cluster that runs it" failure={failure}>
-      <Rows
-        none=""
-        rows={
-          found && [
-            {
-              key: id,
-              tone: found.connected ? 'good' : 'bad',
-              title: found.compute_id,
-              says: found.connected ? 'reports' : 'has stopped reporting',
-              sub: [
-                namespace && `namespace ${namespace}`,
-                found.version && `Davit ${plain(found.version)}`,
-                found.last_seen_at && <Age then={found.last_seen_at} after=" since it was seen" />,
-              ],
-            },
-          ]
-        }
-      />
-    </Card>
   );
 }
 
@@ -102,7 +79,10 @@ interface TokensProps {
 function Tokens({ api, say, of }: TokensProps): VNode {
   const tokens = useRead<TokenInfo[]>(api, 'v2/auth/tokens');
   const trail = useRead<TokenEvent[]>(api, 'v2/auth/token-events');
-  const [question, setQuestion] = useState<Question>();
+  const [dialog, ask] = useQuestion(say, () => {
+    tokens.again();
+    trail.again();
+  });
   const events = trail.found?.filter((event) => of === undefined || event.deployment_id === of.id);
   const own = tokens.found?.filter(({ id }) => of === undefined || events?.some((event) => event.token_id === id));
   const agents = [...new Set(own?.flatMap(({ agent_id: agent }) => agent ?? []))];
@@ -110,14 +90,13 @@ function Tokens({ api, say, of }: TokensProps): VNode {
     <>
       <Card title={of ? 'Your tokens that it got' : 'Your tokens'} failure={tokens.failure}>
         <Rows
-          none="There is none."
           rows={own?.map((token) => ({
             key: token.id,
             title: token.provider_id,
             says: token.scopes.map(plain).join(' '),
             sub: [
               token.agent_id !== null && `for agent ${plain(token.agent_id)}`,
-              <Age key="given" then={token.created_at} after=" since you gave it" />,
+              <Age then={token.created_at} after=" since you gave it" />,
               token.last_used_at === null ? (
                 'never used'
               ) : (
@@ -129,7 +108,7 @@ function Tokens({ api, say, of }: TokensProps): VNode {
                 label: 'Revoke…',
                 of: `the token of ${token.provider_id}`,
                 onClick: () =>
-                  setQuestion({
+                  ask({
                     title: `Revoke the token of ${token.provider_id}`,
                     action: 'Revoke',
                     isDangerous: true,
@@ -142,48 +121,30 @@ function Tokens({ api, say, of }: TokensProps): VNode {
           }))}
         />
         {agents.map((agent) => (
-          <Connections key={`${agent} ${question === undefined}`} api={api} agent={agent} onAsk={setQuestion} />
+          <Connections key={`${agent} ${dialog === null}`} api={api} agent={agent} onAsk={ask} />
         ))}
       </Card>
-      {trail.failure?.message !== tokens.failure?.message || events ? (
-        <Trail events={events} failure={trail.failure} of={of} />
-      ) : null}
-      {question && (
-        <Confirm
-          question={question}
-          onClose={() => setQuestion(undefined)}
-          onDone={(sentence) => {
-            say(sentence);
-            tokens.again();
-            trail.again();
-          }}
-        />
-      )}
+      {events && <Trail events={events} of={of} />}
+      {dialog}
     </>
   );
 }
 
 interface TrailProps extends Pick<TokensProps, 'of'> {
-  readonly events: readonly TokenEvent[] | undefined;
-  readonly failure: Error | undefined;
+  readonly events: readonly TokenEvent[];
 }
 
-function Trail({ events, failure, of }: TrailProps): VNode {
+function Trail({ events, of }: TrailProps): VNode {
   return (
-    <Card
-      title="What became of tokens"
-      sub={of ? 'that this deployment got' : "everybody's, newest first"}
-      failure={failure}
-    >
+    <Card title="What became of tokens" sub={of ? 'that this deployment got' : "everybody's, newest first"}>
       <Rows
         none="Nothing yet."
-        rows={events?.map((event, key) => ({
+        rows={events.map((event, key) => ({
           key,
-          tone: event.event === 'refused' || event.event === 'expired' ? ('bad' as const) : ('off' as const),
           title: event.event,
           says: plain(`${event.provider_id} of ${event.user_id}`),
           sub: [
-            <Age key="age" then={event.at} after=" ago" />,
+            <Age then={event.at} after=" ago" />,
             event.agent_id !== null && `agent ${plain(event.agent_id)}`,
             event.deployment_id !== null && of === undefined && (
               <a href={linkOf(event.deployment_id)}>{plain(event.deployment ?? event.deployment_id)}</a>
@@ -209,7 +170,6 @@ function Connections({ api, agent, onAsk }: ConnectionsProps): VNode | null {
   if (!found?.data.length) return null;
   return (
     <Rows
-      none=""
       rows={found.data.map(({ id, provider_id: provider }) => ({
         key: id,
         title: agent,
@@ -258,7 +218,6 @@ export function TenantAccess({ api, say, list }: TenantAccessProps): VNode {
       </div>
       <Card title="Providers" sub="whose tokens people give to agents" failure={providers.failure}>
         <Rows
-          none="There is none."
           rows={providers.found?.map((provider) => ({
             key: provider.id,
             title: provider.name,

@@ -13,7 +13,7 @@ import type { Api } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { numbersOf, toneOfCondition } from './health.ts';
 import { Age, Asking, fieldOf, Word } from './parts.tsx';
-import { type Act as Button, Card, Confirm, type Question, type Row, Rows, useRead } from './rows.tsx';
+import { type Act as Button, Card, type Question, type Row, Rows, useQuestion, useRead } from './rows.tsx';
 import { age, plain } from './text.ts';
 
 type Act = OperationList['acts'][number];
@@ -39,11 +39,11 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
   const { id, name } = deployment;
   const path = `v2/deployments/${id}/operations`;
   const [isBusy, setIsBusy] = useState(false);
-  const [question, setQuestion] = useState<Question>();
   const followed = useFollowed(`${id} ${isBusy}`, api.poll<OperationList>(path), {
     everyMs: isBusy ? undefined : CALM_MS,
   });
   const list = followed.value;
+  const [dialog, ask] = useQuestion(say, followed.again);
   useEffect(() => setIsBusy(list?.resources.some(({ phase }) => !ENDED_PHASES.has(phase)) === true), [list]);
 
   const acts = onAsk ? (list?.acts ?? []) : [];
@@ -52,13 +52,13 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
     act && {
       label: `${LABELS[act.request.action]}…`,
       of,
-      onClick: () => setQuestion(questionOf({ api, deployment, act, list, backup })),
+      onClick: () => ask(questionOf({ api, deployment, act, list, backup })),
     };
   const cancel = (operation: Operation): Button => ({
     label: 'Cancel…',
     of: operation.name,
     onClick: () =>
-      setQuestion({
+      ask({
         title: `Cancel ${operation.action} of ${name}`,
         action: 'Cancel the operation',
         isDangerous: true,
@@ -79,7 +79,6 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
       {list && (
         <Card title="Operations" sub="the ten newest">
           <Rows
-            none="There is none yet."
             rows={list.resources.map((operation) => ({
               ...operationRow(operation),
               acts: [onAsk && !ENDED_PHASES.has(operation.phase) && cancel(operation)],
@@ -88,16 +87,7 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
         </Card>
       )}
       <Retained api={api} say={say} of={deployment} />
-      {question && (
-        <Confirm
-          question={question}
-          onClose={() => setQuestion(undefined)}
-          onDone={(sentence) => {
-            say(sentence);
-            followed.again();
-          }}
-        />
-      )}
+      {dialog}
     </>
   );
 }
@@ -161,7 +151,7 @@ function storeRows(deployment: Deployment, list: OperationList | undefined): (Ro
         isPostgres ? size && `${size} GiB volume` : 'no volume',
         driver === 'cloudnative-pg' && isPostgres && `${config.database?.instances ?? 'some'} instances`,
         isPostgres && claim !== null && `${isKept ? 'kept' : 'deleted too'} when ${name} is deleted`,
-        <code key="image">{plain(store.image)}</code>,
+        <code>{plain(store.image)}</code>,
       ],
     } satisfies Row;
   });
@@ -203,66 +193,43 @@ function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null
   if (!last && !stored && !archive) return null;
   const all = stored?.newest ?? [];
   const since = archive?.first_recoverable_at ?? null;
-  const failed = [
-    failure('backup', last?.last_failure_at, last?.last_success_at, last?.last_failure),
-    failure('base backup', archive?.last_failure_at, archive?.last_backup_at, ''),
-    failure('verification', verified?.last_failure_at, verified?.verified_at, verified?.last_failure),
-  ].filter((row) => row !== undefined);
-  const archived: Row = {
-    key: 'archive',
-    tone: since === null ? 'busy' : 'good',
-    title: 'Archive',
-    says: since === null ? 'nothing can be restored from it yet' : `any time since ${timeText(since)}`,
-    sub: [archive?.last_backup_at && <Age then={archive.last_backup_at} after=" since the last base backup" />],
-    acts: [since !== null && onClone && { label: 'Clone to a time…', of: name, onClick: onClone }],
-  };
-  const verification: Row[] = verified?.verified_at
-    ? [
-        {
-          key: 'verified',
-          tone: 'good',
-          title: 'Last verification',
-          says: <Age then={verified.verified_at} after=" ago" />,
-          sub: [verified.rows !== null && `${verified.rows} rows of ${verified.tables} tables were there`],
-        },
-      ]
-    : [];
-  const unlisted = last?.name && !all.some((one) => one.name === last.name) ? last : undefined;
+  const facts = [
+    stored && `${stored.count} in the store`,
+    last?.last_success_at && `the last ${age(last.last_success_at, new Date())} ago`,
+    last?.size_bytes && bytesText(last.size_bytes),
+    verified?.verified_at && `verified ${age(verified.verified_at, new Date())} ago`,
+  ];
   return (
-    <Card title="Backups" sub={stored !== null && `${stored.count} in the store`}>
+    <Card title="Backups" sub={facts.filter(Boolean).join(', ')}>
       <Rows
-        none="There is none yet."
         rows={[
-          ...failed,
-          ...(archive ? [archived] : []),
-          ...verification,
-          ...(unlisted
-            ? [
-                {
-                  key: 'last',
-                  title: 'Last backup',
-                  says: unlisted.last_success_at && <Age then={unlisted.last_success_at} after=" ago" />,
-                  sub: [
-                    unlisted.size_bytes && bytesText(unlisted.size_bytes),
-                    <code>{plain(unlisted.name ?? '')}</code>,
-                  ],
-                },
-              ]
-            : []),
-          ...all.slice(0, isAll ? all.length : FIRST_BACKUPS).map((backup) => ({
-            key: backup.name,
-            tone: backup.verified ? ('good' as const) : ('off' as const),
-            title: timeText(backup.taken_at),
-            says: `${bytesText(backup.size_bytes)}, ${backup.verified ? 'verified' : 'not verified'}`,
-            sub: [
-              <Age key="age" then={backup.taken_at} after=" ago" />,
-              <code key="name">{plain(backup.name)}</code>,
-              backup.number !== null && `database ${backup.number}`,
-              backup.by_hand && 'by hand',
-              backup.earlier && `of an earlier ${name}`,
-            ],
-            acts: [onRestore?.(backup)],
-          })),
+          failure('backup', last?.last_failure_at, last?.last_success_at, last?.last_failure),
+          failure('base backup', archive?.last_failure_at, archive?.last_backup_at, ''),
+          failure('verification', verified?.last_failure_at, verified?.verified_at, verified?.last_failure),
+          archive && {
+            key: 'archive',
+            tone: since === null ? 'busy' : 'good',
+            title: 'Archive',
+            says: since === null ? 'nothing can be restored from it yet' : `any time since ${timeText(since)}`,
+            sub: [archive.last_backup_at && <Age then={archive.last_backup_at} after=" since the last base backup" />],
+            acts: [since !== null && onClone && { label: 'Clone to a time…', of: name, onClick: onClone }],
+          },
+          ...all.slice(0, isAll ? all.length : FIRST_BACKUPS).map(
+            (backup): Row => ({
+              key: backup.name,
+              tone: backup.verified ? 'good' : 'off',
+              title: timeText(backup.taken_at),
+              says: `${bytesText(backup.size_bytes)}, ${backup.verified ? 'verified' : 'not verified'}`,
+              sub: [
+                <Age then={backup.taken_at} after=" ago" />,
+                <code>{plain(backup.name)}</code>,
+                backup.number !== null && `database ${backup.number}`,
+                backup.by_hand && 'by hand',
+                backup.earlier && `of an earlier ${name}`,
+              ],
+              acts: [onRestore?.(backup)],
+            }),
+          ),
         ]}
       />
       {all.length > FIRST_BACKUPS && !isAll && (
@@ -300,10 +267,10 @@ function operationRow(operation: Operation): Row {
     why: operation.message,
     sub: [
       operation.requested_by && plain(operation.requested_by),
-      <Age key="age" then={operation.created_at} after=" ago" />,
+      <Age then={operation.created_at} after=" ago" />,
       began && (ended ? `took ${age(began, new Date(ended))}` : `for ${age(began, new Date())}`),
       downtime !== null && `nothing served for ${downtime} s`,
-      <code key="name">{name}</code>,
+      <code>{name}</code>,
     ],
   };
 }
@@ -417,10 +384,10 @@ interface RetainedProps {
 export function Retained({ api, say, of }: RetainedProps): VNode | null {
   const path = 'v2/retained-databases';
   const { found, failure: refused, again } = useRead<RetainedList>(api, path);
-  const [question, setQuestion] = useState<Question>();
+  const [dialog, ask] = useQuestion(say, again);
   const rows = found?.resources.filter(({ wanted_by: by }) => of === undefined || by === of.id);
   // On the tab of a deployment it is about that one alone.
-  if (of && !rows?.length && question === undefined) return null;
+  if (of && !rows?.length && dialog === null) return null;
   return (
     <Card
       title="Databases of deleted deployments"
@@ -428,18 +395,17 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
       failure={refused}
     >
       <Rows
-        none="There is none."
         rows={rows?.map(({ id, deployment_name: name, size_bytes: bytes, ...one }) => ({
           key: id,
           title: name,
           says: `${one.driver}/${one.number}, ${bytesText(bytes)}`,
-          sub: [<Age key="age" then={one.created_at} after=" ago" />, <code key="claim">{plain(one.claim)}</code>],
+          sub: [<Age then={one.created_at} after=" ago" />, <code>{plain(one.claim)}</code>],
           acts: [
             one.wanted_by !== null && {
               label: 'Adopt…',
               of: one.claim,
               onClick: () =>
-                setQuestion({
+                ask({
                   title: `Adopt a database of ${name}`,
                   action: 'Adopt',
                   says: [`The present deployment ${name} uses it, with the ${bytesText(bytes)} volume and all data.`],
@@ -451,7 +417,7 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
               label: 'Delete…',
               of: one.claim,
               onClick: () =>
-                setQuestion({
+                ask({
                   title: `Delete a database of ${name}`,
                   action: 'Delete',
                   says: [],
@@ -464,16 +430,7 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
           ],
         }))}
       />
-      {question && (
-        <Confirm
-          question={question}
-          onClose={() => setQuestion(undefined)}
-          onDone={(sentence) => {
-            say(sentence);
-            again();
-          }}
-        />
-      )}
+      {dialog}
     </Card>
   );
 }

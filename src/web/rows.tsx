@@ -1,7 +1,6 @@
 // Cards with rows, and the dialog of an act: what the tabs Data and Access are made of.
 
 import type { ComponentChildren, VNode } from 'preact';
-import { Fragment } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Api, ApiError } from './api.ts';
 import type { Tone } from './health.ts';
@@ -25,25 +24,28 @@ export interface Question {
   readonly done: string;
 }
 
-interface ConfirmProps {
-  readonly question: Question;
-  readonly onDone: (sentence: string) => void;
-  readonly onClose: () => void;
-}
-
-export function Confirm({ question, onDone, onClose }: ConfirmProps): VNode {
-  const { title, action, says, loses, typed, fields, done } = question;
-  return (
+/** The dialog of what is asked, and what asks. `onDone`: called after it was carried out. */
+export function useQuestion(
+  say: (sentence: string) => void,
+  onDone: () => void,
+): readonly [VNode | null, (question: Question) => void] {
+  const [question, setQuestion] = useState<Question>();
+  if (question === undefined) return [null, setQuestion];
+  const { title, action, says, loses, typed, isDangerous = typed !== undefined, fields, send, done } = question;
+  const dialog = (
     <Dialog
       title={title}
       action={action}
-      isDangerous={question.isDangerous ?? typed !== undefined}
-      onDone={onDone}
-      onClose={onClose}
+      isDangerous={isDangerous}
+      onClose={() => setQuestion(undefined)}
+      onDone={(sentence) => {
+        say(sentence);
+        onDone();
+      }}
       onConfirm={async (form) => {
         if (typed !== undefined && fieldOf(form, 'typed') !== typed)
           throw new Error(`That is not its name. Type ${typed} to confirm.`);
-        await question.send(form);
+        await send(form);
         return done;
       }}
     >
@@ -57,15 +59,12 @@ export function Confirm({ question, onDone, onClose }: ConfirmProps): VNode {
       )}
       <div class="fields">
         {fields}
-        {typed !== undefined && (
-          <>
-            <label for="typed">Type {typed} to confirm</label>
-            <Word id="typed" name="typed" required />
-          </>
-        )}
+        {typed !== undefined && <label for="typed">Type {typed} to confirm</label>}
+        {typed !== undefined && <Word id="typed" name="typed" required />}
       </div>
     </Dialog>
   );
+  return [dialog, setQuestion];
 }
 
 export interface Act {
@@ -75,12 +74,17 @@ export interface Act {
   readonly onClick: () => void;
 }
 
-export function Acts({ acts }: { readonly acts: readonly (Act | false | undefined)[] }): VNode | null {
-  const there = acts.filter((act) => act !== undefined && act !== false);
-  if (there.length === 0) return null;
+/** What is not there is not possible. */
+type Maybe<T> = T | false | null | undefined;
+
+function there<T>(all: readonly Maybe<T>[]): T[] {
+  return all.filter((one): one is T => one !== false && one !== null && one !== undefined);
+}
+
+function Acts({ acts }: { readonly acts: readonly Maybe<Act>[] }): VNode {
   return (
     <span class="actions">
-      {there.map(({ label, of, onClick }) => (
+      {there(acts).map(({ label, of, onClick }) => (
         <button key={`${label} ${of}`} type="button" aria-label={`${label} ${of}`} onClick={onClick}>
           {label}
         </button>
@@ -95,30 +99,28 @@ export interface Row {
   readonly title: string;
   readonly says?: ComponentChildren;
   /** Smaller, on a line of their own. */
-  readonly sub?: readonly ComponentChildren[];
+  readonly sub?: readonly Maybe<ComponentChildren>[];
   readonly why?: string | null | undefined;
-  readonly acts?: readonly (Act | false | undefined)[];
+  readonly acts?: readonly Maybe<Act>[];
 }
 
-export function Rows({ rows, none }: { readonly rows: readonly Row[] | undefined; readonly none: string }): VNode {
+interface RowsProps {
+  readonly rows: readonly Maybe<Row>[] | undefined;
+  /** What is said where there is no row. */
+  readonly none?: string;
+}
+
+export function Rows({ rows, none = 'There is none.' }: RowsProps): VNode {
+  const shown = there(rows ?? []);
   return (
     <ul class="rows">
-      {rows?.length === 0 && <li class="sub">{none}</li>}
-      {rows?.map(({ key, tone = 'off', title, says, sub = [], why, acts = [] }) => (
+      {rows && shown.length === 0 && <li class="sub">{none}</li>}
+      {shown.map(({ key, tone = 'off', title, says, sub = [], why, acts = [] }) => (
         <li key={key}>
           <Mark tone={tone}>
             <strong>{plain(title)}</strong> {says}
             {why && <div class="why">{plain(why)}</div>}
-            <div class="sub">
-              {sub
-                .filter((one) => one !== null && one !== undefined && one !== false)
-                .map((one, place) => (
-                  <Fragment key={place}>
-                    {place > 0 && ' · '}
-                    {one}
-                  </Fragment>
-                ))}
-            </div>
+            <div class="sub">{there(sub).flatMap((one, place) => (place === 0 ? [one] : [' · ', one]))}</div>
           </Mark>
           <Acts acts={acts} />
         </li>
@@ -130,7 +132,7 @@ export function Rows({ rows, none }: { readonly rows: readonly Row[] | undefined
 interface CardProps {
   readonly title: string;
   readonly sub?: string | false | undefined;
-  readonly acts?: readonly (Act | false | undefined)[];
+  readonly acts?: readonly Maybe<Act>[];
   readonly failure?: Error | undefined;
   readonly children: ComponentChildren;
 }
@@ -161,11 +163,12 @@ export interface Read<T> {
 }
 
 /** Something that is read once, and again when it is asked for: it is a list of the API server. */
-export function useRead<T>(api: Api, path: string): Read<T> {
+export function useRead<T>(api: Api, path: string | undefined): Read<T> {
   const [state, setState] = useState<Omit<Read<T>, 'again'>>({});
   const [times, setTimes] = useState(0);
   useEffect(() => {
     let isNewest = true;
+    if (path === undefined) return undefined;
     api.ask<T>('GET', path).then(
       (found) => isNewest && setState({ found }),
       (error: Error) => isNewest && setState(({ found }) => ({ ...(found && { found }), failure: error })),

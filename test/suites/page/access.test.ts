@@ -93,8 +93,8 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await card.getByText('need a key, which sidecar key-keeper asks for').waitFor();
     await card.getByText("the deployment's own, shops, tools").waitFor();
     await card.getByText('Waits for <img src=x onerror=alert(1)>\uFFFD').waitFor();
-    const listener = page.getByRole('region', { name: 'Listener' });
-    await listener.getByText('edge').waitFor();
+    const listener = card.getByRole('listitem').filter({ hasText: 'Listener' });
+    await listener.getByText('Listener edge').waitFor();
     await listener.getByText('has stopped reporting').waitFor();
     await listener.getByText('Davit <img src=x onerror=alert(1)>\uFFFD').waitFor();
     // This platform gives no tokens, and the API says which setting it lacks.
@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await tab(page, 'Access');
     await card.getByText('everybody who reaches its address').waitFor();
     await card.getByText('as the platform has it').waitFor();
-    expect(await page.getByRole('region', { name: 'Listener' }).count()).toBe(0);
+    expect(await listener.count()).toBe(0);
   });
 
   withTokens(

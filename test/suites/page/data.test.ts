@@ -249,7 +249,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Cancel the operation' }).click();
     await page.getByRole('status').getByText('Upgrade of shop is cancelled.').waitFor();
-    await page.getByText('There is none yet.').waitFor();
+    await page.getByText('There is none.').waitFor();
     expect(operations(world)).toEqual([]);
   });
 
@@ -261,7 +261,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     await other.getByRole('button', { name: 'Cancel… shop-up' }).click();
     await other.getByRole('button', { name: 'Cancel the operation' }).click();
     await other.getByRole('status').getByText('Backup of shop is cancelled.').waitFor();
-    await one.getByText('There is none yet.').waitFor();
+    await one.getByText('There is none.').waitFor();
     await one.getByRole('button', { name: 'Cancel the operation' }).click();
     await one.getByRole('alert').getByText('Deployment "shop" has no operation "shop-up".').waitFor();
   });
