@@ -15,6 +15,7 @@ import { numbersOf, toneOfCondition } from './health.ts';
 import { Age, Asking, fieldOf, Word } from './parts.tsx';
 import { type Act as Button, Card, type Question, type Row, Rows, useQuestion, useRead } from './rows.tsx';
 import { age, plain } from './text.ts';
+import { dayOf, useZone } from './times.ts';
 
 type Act = OperationList['acts'][number];
 type Operation = OperationList['resources'][number];
@@ -39,6 +40,8 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
   const { id, name } = deployment;
   const path = `v2/deployments/${id}/operations`;
   const [isBusy, setIsBusy] = useState(false);
+  // Days are shown anew where the choice changes.
+  useZone();
   const followed = useFollowed(`${id} ${isBusy}`, api.poll<OperationList>(path), {
     everyMs: isBusy ? undefined : CALM_MS,
   });
@@ -210,7 +213,7 @@ function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null
             key: 'archive',
             tone: since === null ? 'busy' : 'good',
             title: 'Archive',
-            says: since === null ? 'nothing can be restored from it yet' : `any time since ${timeText(since)}`,
+            says: since === null ? 'nothing can be restored from it yet' : `any time since ${dayOf(since)}`,
             sub: [archive.last_backup_at && <Age then={archive.last_backup_at} after=" since the last base backup" />],
             acts: [since !== null && onClone && { label: 'Clone to a time…', of: name, onClick: onClone }],
           },
@@ -218,7 +221,7 @@ function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null
             (backup): Row => ({
               key: backup.name,
               tone: backup.verified ? 'good' : 'off',
-              title: timeText(backup.taken_at),
+              title: dayOf(backup.taken_at),
               says: `${bytesText(backup.size_bytes)}, ${backup.verified ? 'verified' : 'not verified'}`,
               sub: [
                 <Age then={backup.taken_at} after=" ago" />,
@@ -247,10 +250,6 @@ type Maybe = string | null | undefined;
 function failure(what: string, at: Maybe, since: Maybe, words: Maybe): Row | undefined {
   if (!at || (since && at <= since)) return undefined;
   return { key: what, tone: 'bad', title: `The last ${what} failed`, says: <Age then={at} after=" ago" />, why: words };
-}
-
-function timeText(at: string): string {
-  return new Date(at).toLocaleString();
 }
 
 const MOVING: readonly OperationPhase[] = ['Stopping', 'Running', 'Loading', 'Starting'];
@@ -344,7 +343,7 @@ function effectOf(deployment: Deployment, request: Act['request'], list?: Operat
       return {
         says: [stops(` and the time to load ${backup ? bytesText(backup.size_bytes) : 'the backup'}`), kept],
         loses: backup
-          ? `What was written in the last ${age(backup.taken_at, new Date())}, since ${timeText(backup.taken_at)}, is not in the next database.`
+          ? `What was written in the last ${age(backup.taken_at, new Date())}, since ${dayOf(backup.taken_at)}, is not in the next database.`
           : 'What was written since the backup is not in the next database.',
       };
     case 'Return': {

@@ -29,3 +29,8 @@ export function clock(timestamp: string, shown: Zone): string {
   if (shown === 'UTC') return timestamp.slice(11, 19);
   return new Date(timestamp).toLocaleTimeString('en-GB');
 }
+
+/** Day and minute of a moment, as everything is shown now. */
+export function dayOf(timestamp: string): string {
+  return zone === 'UTC' ? `${timestamp.slice(0, 16).replace('T', ' ')} UTC` : new Date(timestamp).toLocaleString();
+}

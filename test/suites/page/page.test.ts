@@ -1348,9 +1348,13 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     expect((await backups.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
       'The last backup failed 1 h ago The store refuses <b>the key</b>.',
       'The last base backup failed 2 h ago',
-      expect.stringMatching(/^Archive any time since 6\/25\/2026, .* 5 h since the last base backup Clone to a time…$/),
+      'Archive any time since 2026-06-25 01:00 UTC 5 h since the last base backup Clone to a time…',
     ]);
     await page.getByText('the last 3 h ago, 11.8 MiB, verified 1 d ago').waitFor();
+    // One choice is for all times.
+    await page.getByRole('button', { name: 'Local time' }).click();
+    await page.getByText(/any time since 6\/25\/2026/).waitFor();
+    await page.getByRole('button', { name: 'UTC', exact: true }).click();
     await choose(page, 'Delete');
     await page.getByRole('dialog').getByText('Its backups stay in their store: a new deployment can begin').waitFor();
   });
