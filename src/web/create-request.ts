@@ -44,7 +44,7 @@ export const FIELDS = {
   },
   'new-folder': {
     label: 'Folder',
-    help: 'It is packed here: what its .gitignore and .dockerignore name is left out, and so are .git, .env and node_modules.',
+    help: 'It is packed here: what its .gitignore and .dockerignore name is left out, and so are .git, .env, node_modules and links.',
     names: [],
   },
   'new-archive': {

@@ -161,6 +161,7 @@ function Acts({
     { label: 'Scale', does: () => onAsk({ action: 'scale' }) },
     { label: 'Sizes', does: () => onAsk({ action: 'sizes' }) },
     isPushed && { label: 'Push an image', does: linkOfPush(id) },
+    uses(source, 'upload') && { label: 'Upload a version', does: linkOf(id, 'configure') },
     !isPushed && !uses(source, 'upload') && { label: 'Clone', does: () => onAsk({ action: 'clone' }) },
     { label: 'Delete', does: () => onAsk({ action: 'delete' }), isDangerous: true },
   ];

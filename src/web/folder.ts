@@ -91,6 +91,8 @@ function failureOf(name: string, taken: readonly FolderFile[], config: string): 
 }
 
 const MEBIBYTE = 1024 * 1024;
+/** Files that are read at once: a browser takes milliseconds for each. */
+const READ_AHEAD = 32;
 /** Files that are named when there is too much. */
 const LARGEST_SHOWN = 5;
 
@@ -126,9 +128,19 @@ async function* archiveOf(
   onPacked: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let done = 0;
+  const waiting = taken.values();
+  const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
   for (const { path, file } of taken) {
     const { size } = file;
-    let piece = await pieceOf(path, file, 0);
+    while (ahead.length < READ_AHEAD) {
+      const { value: next } = waiting.next();
+      if (next === undefined) break;
+      const read = pieceOf(next.path, next.file, 0);
+      // It is heard when its turn comes.
+      read.catch(() => undefined);
+      ahead.push(read);
+    }
+    let piece = (await ahead.shift()) ?? new Uint8Array();
     // A browser does not say which files can be executed.
     const isExecutable = piece[0] === 0x23 && piece[1] === 0x21;
     yield header({ path, isExecutable, size });

@@ -1,7 +1,7 @@
 // Source code that is uploaded: a folder, which is packed here, or an archive. Part of create.js.
 
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { bytesText } from '../kinds/text.ts';
 import { Asked, ConfigField } from './create-fields.tsx';
@@ -12,6 +12,8 @@ import { Failure } from './parts.tsx';
 import { plain } from './text.ts';
 
 const MEBIBYTE = 1024 * 1024;
+/** Between two reports of progress. */
+const PROGRESS_MS = 100;
 /** Paths that are listed of what is left out. */
 const MOST_LISTED = 200;
 
@@ -44,9 +46,13 @@ export async function archiveOf(
   const selection = selectionOf(chosen.folder, config);
   if (selection.failure !== undefined) throw new Unfit(selection.failure);
   try {
-    return await packed(selection, mostMb * MEBIBYTE, (done) =>
-      onProgress({ does: 'Packing', done, of: selection.size }),
-    );
+    let toldAt = 0;
+    return await packed(selection, mostMb * MEBIBYTE, (done) => {
+      // Thousands of files would each draw the form again.
+      if (performance.now() - toldAt < PROGRESS_MS) return;
+      toldAt = performance.now();
+      onProgress({ does: 'Packing', done, of: selection.size });
+    });
   } catch (error) {
     throw new Unfit(error instanceof Error ? error.message : String(error));
   }
@@ -146,12 +152,13 @@ export function UploadFields({ mostMb, failures, chosen, config, choose, setConf
 
 /** What is packed of a folder, and what is not. */
 function Summary({ folder, config }: { readonly folder: Folder; readonly config: string }): VNode {
-  const { name, taken, left, size, failure } = selectionOf(folder, config);
+  const selection = useMemo(() => selectionOf(folder, config), [folder, config]);
+  const { name, taken, left, size, failure } = selection;
   const listed = [...left].slice(0, MOST_LISTED);
   return (
     <div class="packed">
       <p role="status">
-        {plain(name)}: {taken.length} files, {bytesText(size)}.{' '}
+        {plain(name)}: {taken.length === 1 ? '1 file' : `${taken.length} files`}, {bytesText(size)}.{' '}
         {folder.davitFile !== undefined && 'Its davit.yaml applies.'}
       </p>
       <Failure sentence={failure} />

@@ -31,7 +31,7 @@ const SPEC: Partial<AppDeploymentSpec> = {
 };
 
 /** Longer than a busy machine takes. */
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 180_000 };
 
 const area = (page: Page): Locator => page.getByRole('textbox', { name: 'davit.yaml' });
 const button = (page: Page, name: string): Locator => page.getByRole('button', { name, exact: true });
@@ -430,7 +430,8 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         const listed = execFileSync('tar', ['-tzvf', archive], { encoding: 'utf8' });
         expect(listed).toMatch(/^-rwxr-xr-x .* run\.sh$/m);
         expect(listed).toMatch(/^-rw-r--r-- .* app\.py$/m);
-        expect(listed).not.toMatch(/\.env|node_modules|notes|\.\./);
+        // Chromium lists no links.
+        expect(listed).not.toMatch(/\.env|node_modules|notes|link|\.\./);
 
         await tab(page, 'Configure');
         await page.getByLabel('Folder').setInputFiles(path);
@@ -444,6 +445,26 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         expect(after?.sourceConfig.runtime?.port).toBe(3000);
       },
     );
+
+    it('of 1,000 files is packed, and names are text', LONG, async ({ visits, onTestFinished }) => {
+      const { world, page } = await withRegistry(visits, { onTestFinished });
+      const many = Array.from({ length: 1000 }, (_, at) => [`src/${at % 50}/f${at}.py`, `${at}`]);
+      const hostile = '<img src=x onerror=alert(1)>';
+      const path = await folder(
+        { ...Object.fromEntries(many), [hostile]: '', Dockerfile: '', '.dockerignore': '*>\n' },
+        { onTestFinished },
+      );
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await page.getByLabel('Name').fill('agent');
+      await page.getByLabel('What it runs').selectOption({ label: 'An upload of source code' });
+      await page.getByLabel('Folder').setInputFiles(path);
+      await page.getByText('agent: 1002 files, ').waitFor();
+      await page.getByText('Left out: 1 files').click();
+      expect(await page.locator('.packed li').allInnerTexts()).toEqual([hostile]);
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { level: 1, name: 'agent', exact: true }).waitFor({ timeout: 100_000 });
+      expect(now(world, 'agent')?.spec.sourceRevisionConfig.sourceTarballPath).toBeDefined();
+    });
 
     it(
       'without its configuration file, or one that changes while it is read, is not sent',
@@ -460,7 +481,7 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.getByText('agent has no file langgraph.json.').waitFor();
         await page.getByLabel('Configuration file or Dockerfile').fill('app.py');
         await page.getByLabel('Configuration file or Dockerfile').blur();
-        await page.getByText('agent: 1 files').waitFor();
+        await page.getByText('agent: 1 file,').waitFor();
         await writeFile(join(path, 'app.py'), 'print("more than before")');
         await page.getByRole('button', { name: 'Create' }).click();
         await page.locator('#new-folder-failure').getByText('app.py changed while it was packed').waitFor();
