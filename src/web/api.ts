@@ -4,6 +4,7 @@ import type { DeploymentEvents } from '../deploy/http/events/payloads.ts';
 import type { Deployment, DeploymentList, PatchDeployment } from '../deploy/http/payloads.ts';
 import type { RevisionDiff, RevisionList } from '../deploy/http/revisions/payloads.ts';
 import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
+import type { Usage } from '../deploy/http/usage/payloads.ts';
 import type * as schema from '../kinds/findings.ts';
 import { OWN_CLIENT_HEADER } from '../kinds/meta.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
@@ -110,6 +111,8 @@ export interface Api {
   revise(id: string, body: PatchDeployment): Promise<void>;
   /** What a step to the revision changes, by default from the newest one. */
   diff(id: string, revisionId: string, from?: string): Promise<RevisionDiff>;
+  /** What its parts used, and what happened meanwhile. */
+  usage(id: string, window: string): Poll<Usage>;
   /** The events of its objects, and its pods. */
   events(id: string): Promise<DeploymentEvents>;
   /** The tasks of the active revision with their last runs. */
@@ -299,6 +302,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     },
     revise: (id, body) => change('POST', id, '/revisions', body),
     diff: (id, revisionId, from) => get(id, `revisions/${revisionId}/diff${from === undefined ? '' : `?from=${from}`}`),
+    usage: (id, window) => polled(`v2/deployments/${id}/usage?window=${window}`),
     events: (id) => get(id, 'events'),
     tasks: (id) => get(id, 'tasks'),
     async runTask(id, task, key) {

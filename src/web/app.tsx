@@ -172,9 +172,10 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
           list={list.current}
           tab={shown.tab}
           log={shown.log}
-          onLog={(log) => go(linkOf(shown.id, shown.tab, log, shown.pair), true)}
+          onLog={(log) => go(linkOf(shown.id, shown.tab, log, shown), true)}
           pair={shown.pair}
-          onPair={(pair) => go(linkOf(shown.id, 'revisions', shown.log, pair), true)}
+          window={shown.window}
+          onPair={(pair) => go(linkOf(shown.id, 'revisions', shown.log, { pair }), true)}
         />
       );
   }

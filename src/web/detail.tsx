@@ -8,6 +8,8 @@ import { conditionOf } from '../kinds/conditions.ts';
 import { uses } from '../kinds/source-rules.ts';
 import { Access } from './access.tsx';
 import { Action, type Asked, type TabProps } from './actions.tsx';
+import type { AxisProps } from './axis.tsx';
+import type { Window } from './chart.ts';
 import { Configure } from './configure.tsx';
 import { Data } from './data.tsx';
 import { type Followed, useFollowed } from './follow.ts';
@@ -32,9 +34,23 @@ export interface DetailProps extends Pick<TabProps, 'api' | 'say'>, Compared {
   readonly list: string;
   readonly log: LogState;
   readonly onLog: (log: LogState) => void;
+  /** How far back measurements go; an hour where the URL does not say. */
+  readonly window: Window | undefined;
 }
 
-export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pair, onPair }: DetailProps): VNode {
+export function Detail({
+  api,
+  tenant,
+  id,
+  tab,
+  say,
+  onGone,
+  list,
+  log,
+  onLog,
+  window,
+  ...compared
+}: DetailProps): VNode {
   const deployment = useFollowed(id, api.deployment(id));
   const revisions = useFollowed(id, api.revisions(id));
   const [asked, setAsked] = useState<Asked>();
@@ -95,7 +111,14 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pa
       </nav>
       <Asking of={deployment} what="The deployment" />
       <Verdict deployment={found} tone={tone} onAsk={ask} />
-      <Panel tab={tab} revisions={revisions} pair={pair} onPair={onPair} {...props} />
+      <Panel
+        tab={tab}
+        revisions={revisions}
+        window={window ?? '1h'}
+        linkOf={(wanted) => linkOf(id, 'overview', log, { window: wanted })}
+        {...compared}
+        {...props}
+      />
       <Logs
         api={api}
         id={id}
@@ -124,15 +147,15 @@ export function Detail({ api, tenant, id, tab, say, onGone, list, log, onLog, pa
   );
 }
 
-interface PanelProps extends TabProps, Compared {
+interface PanelProps extends TabProps, Compared, Pick<AxisProps, 'window' | 'linkOf'> {
   readonly tab: Tab;
   readonly revisions: Followed<RevisionList>;
 }
 
-function Panel({ tab, revisions, pair, onPair, ...props }: PanelProps): VNode | null {
+function Panel({ tab, revisions, pair, onPair, window, linkOf: link, ...props }: PanelProps): VNode | null {
   switch (tab) {
     case 'overview':
-      return <Overview {...props} />;
+      return <Overview {...props} revisions={revisions} window={window} linkOf={link} />;
     case 'logs':
       return null;
     case 'revisions':

@@ -1,9 +1,10 @@
-// What the cluster reports of a deployment: its pods with their restarts, and the newest events. It is requested by a button: these
-// are lists of the API server, which it would have to read again and again.
+// What the cluster reports of a deployment: the warnings that matter, and behind a fold all events and pods. It is read when the deployment
+// is shown, when what Ready says changes, and when a person asks: these are lists of the API server, which it would have to read again and again.
 
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { DeploymentEvent, DeploymentEvents, DeploymentPod } from '../deploy/http/events/payloads.ts';
+import { conditionOf } from '../kinds/conditions.ts';
 import { containerEnded } from '../kinds/own-containers.ts';
 import { type Amounts, usageWords } from '../kinds/pod-usage.ts';
 import type { Api } from './api.ts';
@@ -33,22 +34,35 @@ export function Reported({ api, ...shell }: ReportedProps): VNode {
     setIsAsking(false);
   }
 
+  const reason = conditionOf(shell.deployment.conditions, 'Ready')?.reason;
+  useEffect(() => void ask(), [shell.deployment.id, reason]);
+
   return (
-    <section aria-labelledby="reported">
-      <h2 id="reported">Pods and events</h2>
-      <button type="button" aria-disabled={isAsking} onClick={() => void ask()}>
-        {isAsking ? 'Asking the API …' : found === undefined ? 'Show pods and events' : 'Read again'}
-      </button>
+    <section class="card" aria-labelledby="reported">
+      <div class="card-head">
+        <h2 id="reported">Pods and events</h2>
+        <button type="button" aria-disabled={isAsking} onClick={() => void ask()}>
+          {isAsking ? 'Asking the API …' : 'Read again'}
+        </button>
+      </div>
       <Failure sentence={failure} />
       <div role="status" class="hidden">
         {found && `${found.pods?.length ?? 0} pods and ${found.resources.length} events`}
       </div>
-      {found && <Pods pods={found.pods} />}
-      {found?.pods?.every(({ usage }) => usage === null) === true && found.pods.length > 0 && (
-        <p class="sub">CPU and memory are not known: the cluster has no metrics of pods, or not for this token.</p>
-      )}
       {found && <Events events={found.resources} />}
-      <Shell {...shell} parts={readyParts(found?.pods ?? [])} />
+      {found && (
+        <details class="fold">
+          <summary>{found.pods === null ? 'Pods' : `Pods (${found.pods.length})`}</summary>
+          <Pods pods={found.pods} />
+          {found.pods?.every(({ usage }) => usage === null) === true && found.pods.length > 0 && (
+            <p class="sub">CPU and memory are not known: the cluster has no metrics of pods, or not for this token.</p>
+          )}
+        </details>
+      )}
+      <details class="fold">
+        <summary>A shell</summary>
+        <Shell {...shell} parts={readyParts(found?.pods ?? [])} />
+      </details>
       {found?.truncated && <p class="sub">There may be more: the namespace has more events than were read.</p>}
     </section>
   );
@@ -121,28 +135,50 @@ function restartsOf(restarts: number): string {
   return restarts === 0 ? 'never restarted' : restarts === 1 ? 'restarted once' : `restarted ${restarts} times`;
 }
 
+/** Warnings that are not over and are shown at once. */
+const MOST_WARNINGS = 5;
+
 function Events({ events }: { readonly events: readonly DeploymentEvent[] }): VNode {
-  if (events.length === 0) return <p class="sub">There is no event of the last hour.</p>;
+  const [isWhole, setIsWhole] = useState(false);
+  const warnings = events.filter(({ type, over }) => type === 'Warning' && !over);
+  const shown = isWhole ? events : warnings.slice(0, MOST_WARNINGS);
   return (
-    <ul class="reports" aria-label="Events, newest first">
-      {events.map((event, place) => (
-        <li key={place}>
-          <Mark tone={event.type === 'Warning' && !event.over ? 'bad' : 'off'}>
-            {event.type === 'Warning' && (event.over ? 'Over: ' : <span class="hidden">Warning: </span>)}
-            {plain(event.message === '' ? event.reason : event.message)}
-          </Mark>
-          <div class="sub">
-            <code>{plain(event.object)}</code>
-            {event.last_at !== null && (
-              <>
-                {' '}
-                <Age then={event.last_at} after=" ago" />
-              </>
-            )}
-            {event.count > 1 && `, ${event.count} times`}
-          </div>
-        </li>
-      ))}
-    </ul>
+    <>
+      {events.length === 0 && <p class="sub">There is no event of the last hour.</p>}
+      {events.length > 0 && warnings.length === 0 && !isWhole && (
+        <p class="sub">There is no warning that is not over.</p>
+      )}
+      <ul class="reports" aria-label={isWhole ? 'Events, newest first' : 'Warnings, newest first'}>
+        {shown.map((event, place) => (
+          <Line key={place} event={event} />
+        ))}
+      </ul>
+      {events.length > (isWhole ? 0 : shown.length) && (
+        <button type="button" class="plain" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+          {isWhole ? 'Show warnings only' : `Show all ${events.length} events`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function Line({ event }: { readonly event: DeploymentEvent }): VNode {
+  return (
+    <li>
+      <Mark tone={event.type === 'Warning' && !event.over ? 'bad' : 'off'}>
+        {event.type === 'Warning' && (event.over ? 'Over: ' : <span class="hidden">Warning: </span>)}
+        {plain(event.message === '' ? event.reason : event.message)}
+      </Mark>
+      <div class="sub">
+        <code>{plain(event.object)}</code>
+        {event.last_at !== null && (
+          <>
+            {' '}
+            <Age then={event.last_at} after=" ago" />
+          </>
+        )}
+        {event.count > 1 && `, ${event.count} times`}
+      </div>
+    </li>
   );
 }

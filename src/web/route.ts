@@ -1,7 +1,8 @@
 // The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with its tab and what its
-// log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, the form for a new one, `#/new`, how an image is
-// pushed to one, `#/deployments/ID/push`, or who gave agents their tokens, `#/access`. Pure.
+// log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, how far back its measurements go, `#/deployments/ID?window=24h`, the form for
+// a new one, `#/new`, how an image is pushed to one, `#/deployments/ID/push`, or who gave agents their tokens, `#/access`. Pure.
 
+import { WINDOWS, type Window } from './chart.ts';
 import { STATUSES } from './health.ts';
 
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -55,6 +56,7 @@ export type View =
       readonly tab: Tab;
       readonly log: LogState;
       readonly pair?: Pair;
+      readonly window?: Window;
     }
   | { readonly view: 'push'; readonly id: string }
   | { readonly view: 'new' | 'access' };
@@ -68,9 +70,16 @@ export function linkOfPush(id: string): string {
   return `#/deployments/${id}/push`;
 }
 
-export function linkOf(id: string, tab: Tab = 'overview', log?: LogState, pair?: Pair): string {
+/** What a tab of a deployment shows beside the log. */
+export interface Shown {
+  readonly pair?: Pair | undefined;
+  readonly window?: Window | undefined;
+}
+
+export function linkOf(id: string, tab: Tab = 'overview', log?: LogState, { pair, window }: Shown = {}): string {
   const query = new URLSearchParams({
     ...pair,
+    ...(window && window !== '1h' && { window }),
     ...(log?.kind && { log: log.kind }),
     ...(log?.revisionId && { revision: log.revisionId }),
     ...(log?.level && { level: log.level }),
@@ -101,7 +110,9 @@ export function viewIn(fragment: string): View {
     const query = new URLSearchParams(wanted);
     const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
     const pair = tab === 'revisions' && UUID.test(from) && UUID.test(to) ? { pair: { from, to } } : {};
-    return { view: 'deployment', id, tab, log: logIn(query), ...pair };
+    const wide = query.get('window') ?? '';
+    const window = tab === 'overview' && Object.hasOwn(WINDOWS, wide) ? { window: wide as Window } : {};
+    return { view: 'deployment', id, tab, log: logIn(query), ...pair, ...window };
   }
   const query = new URLSearchParams(/^#\/\?(.*)$/s.exec(fragment)?.[1]);
   const status = query.get('status') ?? '';

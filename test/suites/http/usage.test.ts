@@ -73,7 +73,7 @@ describe('without a Prometheus', () => {
     expect(partOf(usage, 'server')).toEqual({
       part: 'server',
       wanted: 1,
-      pods: 2,
+      now: { pods: 2, ready: 2, restarts: 0 },
       request: { cpu: 0.25, memory_mb: 256 },
       limit: { cpu: 0.5, memory_mb: 512 },
       cpu: [
@@ -150,7 +150,7 @@ describe('without a Prometheus', () => {
     const usage = await ask();
     expect(usage).toMatchObject({ source: null, since: null });
     expect(usage.missing).toMatch(sentence);
-    expect(partOf(usage, 'server')).toMatchObject({ pods: 1, cpu: [], memory_mb: [], ready: [] });
+    expect(partOf(usage, 'server')).toMatchObject({ now: { pods: 1 }, cpu: [], memory_mb: [], ready: [] });
   });
 
   it('without the right to pods has neither how they are nor what others have read of that', async () => {
@@ -162,7 +162,7 @@ describe('without a Prometheus', () => {
     facade.kube.failOn(({ kind, verb }) => (kind === 'Pod' && verb === 'list' ? new Forbidden('list') : undefined));
     const usage = await ask();
     expect(usage.crashes).toEqual([]);
-    expect(partOf(usage, 'server')).toMatchObject({ pods: null, cpu: [[NOW, 0.1]], ready: [], restarts: [] });
+    expect(partOf(usage, 'server')).toMatchObject({ now: null, cpu: [[NOW, 0.1]], ready: [], restarts: [] });
   });
 
   it('of a deployment on the cluster of a listener is nothing of this cluster', async () => {

@@ -605,7 +605,9 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     await open(page, 'cart');
     const codes = /AllResolved|AsAsked|FixedScale|Answering|NotNeeded|Accepted|Serving\b/;
     expect(await page.getByRole('article').innerText()).not.toMatch(codes);
+    await page.getByText('All facts').click();
     expect(await page.getByRole('article').innerText()).toMatch(/PostgreSQL\s+PostgreSQL answers\./);
+    expect(await page.getByRole('article').innerText()).not.toMatch(codes);
     expect(await verdict.innerText()).toMatch(/in order\.\s+The latest revision is deployed and serving\.$/);
   });
 
@@ -752,7 +754,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       await open(page, 'hostile');
       await page.getByText(`line ${markup}`).waitFor();
       await page.getByText('link red', { exact: true }).waitFor();
-      await page.getByText(`Work ${markup}`).waitFor();
+      await page.getByText(`Work ${markup}`).first().waitFor();
       await tab(page, 'Revisions');
       await page.getByText(`Revision ${markup}`).waitFor();
       expect(await page.locator('img, iframe, object, embed, body script, svg[onload]').count()).toBe(0);
@@ -813,7 +815,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('shop is to run on 2 to 9 pods.').waitFor();
       expect(await focused(page)).toBe('More');
-      await page.getByText('4–13', { exact: true }).waitFor();
+      await page.getByText('4–13', { exact: true }).waitFor({ state: 'attached' });
       const patched = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
       expect(patched?.spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 9, cpu: 0.5 });
 
@@ -1035,6 +1037,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       const before = workers() as Readonly<Record<'mail' | 'beat', object>>;
       const page = await enter();
       await open(page, 'shop');
+      await page.getByText('All facts').click();
       await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–3 pods').waitFor();
       const dialog = page.getByRole('dialog');
       await choose(page, 'Scale');
@@ -1332,6 +1335,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     });
     const page = await enter();
     await open(page, 'shop');
+    await page.getByText('All facts').click();
     const made = page.getByRole('region', { name: 'What Davit made' });
     await made.getByText('backups').waitFor();
     const lines = (await made.locator('.tree > li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
@@ -1340,7 +1344,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     ]);
     expect(lines).toContainEqual(expect.stringMatching(/^PostgreSQL PostgreSQL answers\./));
     expect(lines).toContainEqual(expect.stringMatching(/^backups needs attention The last backup failed\./));
-    const now = await page.getByRole('region', { name: 'Now' }).innerText();
+    const now = await page.getByRole('region', { name: 'Facts' }).innerText();
     expect(now).toMatch(/Updated\s+\d+ s ago/);
     expect(now).toMatch(/Last changed by\s+anna@example\.com/);
     await tab(page, 'Data');
@@ -1360,19 +1364,19 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
   });
 
   describe('pods and events', () => {
-    it('are shown when they are asked for: restarts, the last exit, and what the cluster reported', async ({
+    it('are shown, and read again when they are asked for: restarts, the last exit, and what the cluster reported', async ({
       world,
       enter,
     }) => {
       const { checkout } = deployTeam(world);
       const page = await enter();
       await open(page, 'checkout');
-      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await page.getByText('Pods (1)').click();
       const [pod] = await page.getByRole('list', { name: 'Pods' }).getByRole('listitem').allInnerTexts();
       expect(pod?.replaceAll(/\s+/g, ' ')).toMatch(
         /^server not ready, restarted 7 times, revision \w{8} checkout-5f4d7c9b8-x2x7k made .* ago Uses 0\.012 of 1 CPU, 48 of 1024 MB Container server exited with code 1 \(Error\) .* ago$/,
       );
-      const reports = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
+      const reports = page.getByRole('list', { name: 'Warnings, newest first' }).getByRole('listitem');
       expect((await reports.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
         expect.stringMatching(
           /^Warning: Back-off restarting failed container <b>server<\/b> Pod\/checkout-5f4d7c9b8-x2x7k .* ago, 12 times$/,
@@ -1380,7 +1384,8 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       ]);
       world.report(checkout, { type: 'Normal', reason: 'Pulled', note: 'Container image was pulled' });
       await page.getByRole('button', { name: 'Read again' }).click();
-      await reports.filter({ hasText: 'Container image was pulled' }).waitFor();
+      await page.getByRole('button', { name: 'Show all 2 events' }).click();
+      await page.getByText('Container image was pulled').waitFor();
     });
 
     it('say that a cluster has no metrics, and show the command for a shell in each part', async ({ world, enter }) => {
@@ -1406,9 +1411,9 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       const page = await enter();
       await open(page, 'shop');
       const commands = page.locator('.command code');
-      expect(await commands.allInnerTexts()).toEqual(['kubectl davit exec shop -n team-a -- sh']);
-      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await page.getByText('Pods (3)').click();
       await page.getByText('CPU and memory are not known:').waitFor();
+      await page.getByText('A shell').first().click();
       expect(await commands.allInnerTexts()).toEqual([
         'kubectl davit exec shop -n team-a -- sh',
         'kubectl davit exec shop -n team-a -c postgres -- sh',
@@ -1428,13 +1433,12 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     it('say what the API refuses', async ({ world, enter }) => {
       world.deploy('shop');
       const page = await enter();
-      await open(page, 'shop');
       world.facade.kube.failOn(({ verb, kind }) =>
         verb === 'list' && kind === 'Event'
           ? new Forbidden('list', { serverMessage: 'events is forbidden' })
           : undefined,
       );
-      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await open(page, 'shop');
       await page.getByRole('alert').getByText('events is forbidden').waitFor();
     });
   });
@@ -1516,8 +1520,8 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
         await page.locator('.log .line').first().waitFor();
         await isGood(`${name}-log`);
         if (width < 720) await page.getByRole('button', { name: 'Hide the log' }).click();
-        await page.getByRole('button', { name: 'Show pods and events' }).click();
         await page.getByRole('button', { name: 'Read again' }).waitFor();
+        await page.getByText(/^Pods \(/).click();
         await isGood(name);
         await page.getByRole('link', { name: '← All deployments' }).click();
       }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect } from 'vitest';
+import { anHour } from './an-hour.ts';
 import { open } from './browser.ts';
 import { it, missing, tab, why } from './fixtures.ts';
 import { deployTeam, offerSources } from './world.ts';
@@ -31,9 +32,11 @@ describe.skipIf(missing !== undefined)(`a picture of the documents${why}`, () =>
   });
 
   it('of a deployment has its tabs, parts and log', async ({ world, enter }) => {
-    deployTeam(world);
-    const page = await enter({ viewport: { width: 1280, height: 960 } });
+    const { shop } = deployTeam(world);
+    await anHour(world, shop);
+    const page = await enter({ viewport: { width: 1280, height: 1100 } });
     await open(page, 'shop');
+    await page.getByRole('img', { name: /^server: CPU/ }).waitFor();
     await page.getByText('order 1887').waitFor();
     await picture(page, 'deployment');
   });

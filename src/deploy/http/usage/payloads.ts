@@ -24,7 +24,10 @@ const points = z
 const PartUsage = z.object({
   part: z.string().describe('server, queue, orchestrator, executor, the name of a worker, postgres or redis.'),
   wanted: z.int().nullable().describe('Pods that are wanted now. null: unknown, as while it follows its load.'),
-  pods: z.int().nullable().describe('Pods that are there now. null: the caller may not list pods.'),
+  now: z
+    .object({ pods: z.int(), ready: z.int(), restarts: z.int().describe('Restarts of their containers.') })
+    .nullable()
+    .describe('Its pods now, and how many are ready. null: the caller may not list pods.'),
   request: Amounts.describe('What one of its pods requests.'),
   limit: Amounts.describe('What one of its pods may use at most.'),
   cpu: points.meta({ title: 'CPU cores of all its pods together' }),

@@ -139,12 +139,12 @@ function whyNoMetrics(error: ServerError, namespace: string): string {
 function samplesOf({ pods, parts }: Seen, metrics: readonly PodMetrics[]): ReadonlyMap<string, Sample> {
   const sampleOf = (part: string): Sample => {
     const used = metrics.filter((one) => componentOf(one) === part).map(usageOf);
-    const own = podsOf(pods, part);
+    const now = nowOf(pods, part);
     return {
       cpu: used.length === 0 ? null : used.reduce((sum, { cpu }) => sum + (cpu ?? 0), 0),
       memory_mb: used.length === 0 ? null : Math.max(...used.map(({ memoryMb }) => memoryMb ?? 0)),
-      ready: own?.filter(isReadyPod).length ?? null,
-      restarts: own?.reduce((sum, pod) => sum + restartsOf(pod), 0) ?? null,
+      ready: now?.ready ?? null,
+      restarts: now?.restarts ?? null,
     };
   };
   return new Map(parts.map((part) => [part, sampleOf(part)]));
@@ -152,6 +152,13 @@ function samplesOf({ pods, parts }: Seen, metrics: readonly PodMetrics[]): Reado
 
 function podsOf(pods: readonly Pod[] | undefined, part: string): readonly Pod[] | undefined {
   return pods?.filter((pod) => componentOf(pod) === part && isUnended(pod));
+}
+
+function nowOf(pods: readonly Pod[] | undefined, part: string): PartUsage['now'] {
+  const own = podsOf(pods, part);
+  if (own === undefined) return null;
+  const restarts = own.reduce((sum, pod) => sum + restartsOf(pod), 0);
+  return { pods: own.length, ready: own.filter(isReadyPod).length, restarts };
 }
 
 function timeOf(seconds: number): string {
@@ -164,7 +171,7 @@ function presentPart({ revision, pods }: Seen, part: string, measured: Measured 
   return {
     part,
     wanted: revision === undefined ? null : wantedPods(revision, part),
-    pods: own?.length ?? null,
+    now: nowOf(pods, part),
     request: presentAmounts(requestsOf(own?.[0]?.spec)),
     limit: presentAmounts(limitsOf(own?.[0]?.spec)),
     cpu: [...cpu],
