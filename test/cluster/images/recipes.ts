@@ -116,6 +116,13 @@ export async function finishBase(folder: string): Promise<void> {
   );
 }
 
+/** Debian's packages have no RECORD, so pip cannot replace one by the version that an application needs: what setuptools uses is not listed. */
+async function forgetPackages(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (name.endsWith('.dist-info') && !/^(pip|setuptools|wheel)-/.test(name))
+      await rm(join(folder, name), { recursive: true });
+}
+
 /** As much of the official `python` and `node` images as a Dockerfile on them relies on: names of programs, and `pip install`. */
 const bases: Readonly<Record<'python' | 'node', Recipe>> = {
   python: {
@@ -130,6 +137,7 @@ const bases: Readonly<Record<'python' | 'node', Recipe>> = {
       }
       // Debian's Python wants to be managed by apt alone; an image's belongs to who builds on it.
       await rm(join(folder, `usr/lib/python${minor}/EXTERNALLY-MANAGED`), { force: true });
+      await forgetPackages(join(folder, 'usr/lib/python3/dist-packages'));
       await trustPublicAuthorities(folder);
       return { tag: minor, config: { Env: [`PATH=${systemPath}`, 'LANG=C.UTF-8'], Cmd: ['python3'] } };
     },
