@@ -24,14 +24,14 @@ describe.skipIf(missing !== undefined).concurrent(`the pane of the log${why}`, (
     const page = await enter();
     await open(page, 'shop');
     await page.getByText('order 1887').waitFor();
-    await page.getByLabel('Part', { exact: true }).selectOption({ label: 'PostgreSQL' });
+    await page.getByRole('search', { name: 'Logs' }).getByLabel('Part').selectOption({ label: 'PostgreSQL' });
     await page.getByText('order 1887').waitFor({ state: 'detached' });
     expect(new URL(page.url()).hash).toBe(`#/deployments/${shop.metadata.uid}?part=postgres`);
     await page.reload();
     await signIn(page);
     await heading(page, 'shop');
-    expect(await page.getByLabel('Part', { exact: true }).inputValue()).toBe('postgres');
-    await page.getByLabel('Part', { exact: true }).selectOption({ label: 'server' });
+    expect(await page.getByRole('search', { name: 'Logs' }).getByLabel('Part').inputValue()).toBe('postgres');
+    await page.getByRole('search', { name: 'Logs' }).getByLabel('Part').selectOption({ label: 'server' });
     await page.getByText('order 1887').waitFor();
     expect(visits[0]?.requests.filter((request) => request.includes('/deploy_logs')).length).toBeGreaterThan(1);
   });
