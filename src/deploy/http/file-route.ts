@@ -1,5 +1,6 @@
 // POST /v2/deployments/file: creates or changes the deployment that a davit.yaml describes, with what a file does not have.
 
+import type { FastifyRequest } from 'fastify';
 import type { Auth } from '../../api/auth.ts';
 import type { Tenant } from '../../api/authorization.ts';
 import { refusedFor } from '../../api/errors.ts';
@@ -25,9 +26,10 @@ export interface FileRouteOptions {
 
 export function registerApplyFile(app: App, options: FileRouteOptions): void {
   const { auth, deployments, settings, present, presentChanged } = options;
-  const mayCreate = auth.as('create');
+  const [mayCreate, mayPatch] = [auth.as('create'), auth.as('patch')];
   app.post('/v2/deployments/file', {
-    onRequest: auth.as('patch'),
+    // A request that can only create needs no right to change what is there.
+    onRequest: (request) => (onlyCreates(request) ? mayCreate : mayPatch)(request),
     schema: {
       tags: ['deployments'],
       operationId: 'applyDeploymentFile',
@@ -46,9 +48,9 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
       const precondition = ifMatch(request);
       if (there === undefined && precondition !== undefined)
         throw new HttpError(412, `There is no deployment "${name}", so it is no version that If-Match names.`);
-      if (there !== undefined && request.headers['if-none-match']?.trim() === '*')
+      if (there !== undefined && onlyCreates(request))
         throw new HttpError(412, `A deployment named "${name}" already exists. Choose another name.`);
-      if (there === undefined) await mayCreate(request);
+      if (there === undefined && !onlyCreates(request)) await mayCreate(request);
       const admitted = auth.admitted(request);
       const seen: { before: Deployment | null } = { before: null };
       const changed = await asSent(asks, async () => {
@@ -75,6 +77,11 @@ export function registerApplyFile(app: App, options: FileRouteOptions): void {
       };
     },
   });
+}
+
+/** RFC 9110, 13.1.2. */
+function onlyCreates({ headers }: FastifyRequest): boolean {
+  return headers['if-none-match']?.trim() === '*';
 }
 
 async function asSent<T>(asks: FileAsks, write: () => Promise<T>): Promise<T> {

@@ -219,6 +219,21 @@ describe('of two callers who change the same deployment by a file', () => {
     expect((await facade.call('POST', '/v2/deployments/file', other, { 'if-match': '*' })).status).toBe(412);
     expect(facade.records.list()).toHaveLength(1);
   });
+
+  it('one that can only create needs no right to change, and any other needs it', async () => {
+    facade.kube.allow(({ verb }) => verb === 'create');
+    const send = (headers: Record<string, string>): Promise<Answer> =>
+      facade.call('POST', '/v2/deployments/file', { file: `name: shop\n${IMAGE}` }, headers);
+    expect((await send({})).status).toBe(403);
+    expect((await send({ 'if-none-match': '*' })).status).toBe(201);
+  });
+
+  it.each([{}, { 'if-none-match': '*' }])('none is created with %j without the right to create', async (headers) => {
+    facade.kube.allow(({ verb }) => verb === 'patch');
+    const sent = { file: `name: shop\n${IMAGE}` };
+    expect((await facade.call('POST', '/v2/deployments/file', sent, headers)).status).toBe(403);
+    expect(facade.records.list()).toEqual([]);
+  });
 });
 
 describe('is refused', () => {
