@@ -584,6 +584,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     await open(page, 'shop');
     expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
     await tab(page, 'Configure');
+    await page.locator('.variables li').first().waitFor();
     expect((await page.locator('.variables li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
       'LOG_LEVEL <b>debug</b>',
       'EMPTY an empty text',
