@@ -104,7 +104,7 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
     const names = 'PREFECT_API_DATABASE_CONNECTION_URL PREFECT_REDIS_MESSAGING_URL PREFECT_API_URL'.split(' ');
     const values = await kubectl('exec', await podOf('server'), '-c', 'server', '--', 'printenv', ...names);
     expect(values.split('\n')).toEqual([
-      expect.stringMatching(/^postgresql\+asyncpg:\/\/postgres:.*@prefect--postgres/),
+      expect.stringMatching(/^postgresql\+asyncpg:\/\/app:.*@prefect--postgres/),
       expect.stringMatching(/^redis:\/\/.*@?prefect--redis/),
       'http://prefect/api',
       '',
