@@ -1,6 +1,7 @@
 // Condition types and reasons of an AppDeployment, each with its meaning and what to do. The tables in
 // docs/reasons.md are generated from this file.
 
+import { conditionOf } from './conditions.ts';
 import type { StorePart } from './meta.ts';
 
 export const CONDITION_TYPES = {
@@ -553,6 +554,6 @@ export function isFailure(reason: string): boolean {
 export function needsAttention(
   conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[] = [],
 ): boolean {
-  const ready = conditions.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(conditions, 'Ready');
   return ready !== undefined && ready.status !== 'True' && isFailure(ready.reason);
 }

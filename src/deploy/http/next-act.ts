@@ -5,13 +5,14 @@ import { memoryFieldIn } from '../../kinds/memory-advice.ts';
 import { rollbackTarget } from '../record/rollback-target.ts';
 import type { Deployment } from './payloads.ts';
 
-/** What is known of the deployment. `revisions`: its own, newest first. */
+/** What is known of the deployment. */
 type Shown = Pick<Deployment, 'id' | 'name' | 'status' | 'phase' | 'status_message' | 'source_config'>;
 
 /** More than what was too little. */
 const MORE = 1.5;
 
-export function nextAct(shown: Shown, revisions: readonly AppRevision[]): Deployment['next_act'] {
+/** `revisionsNow`: its own, newest first; called for a deployment that fails alone, as lists have hundreds that do not. */
+export function nextAct(shown: Shown, revisionsNow: () => readonly AppRevision[]): Deployment['next_act'] {
   const { id, name, status, phase, status_message: message } = shown;
   const numbers: Readonly<Record<string, unknown>> = shown.source_config.resource_spec;
   const path = `/v2/deployments/${id}`;
@@ -29,7 +30,7 @@ export function nextAct(shown: Shown, revisions: readonly AppRevision[]): Deploy
       path,
       body: { source_config: { resource_spec: { max_scale: 1 } } },
     };
-  const target = phase === 'DEPLOY_FAILED' ? rollbackTarget(name, revisions) : undefined;
+  const target = phase === 'DEPLOY_FAILED' ? rollbackTarget(name, revisionsNow()) : undefined;
   if (target === undefined || 'none' in target) return null;
   const { id: revisionId } = target.target.spec;
   const label = `Roll back to ${revisionId.slice(0, 8)}`;

@@ -121,7 +121,7 @@ export function presentDeployment(
     },
     internal_url: internalUrl(record),
   };
-  return { ...shown, next_act: nextAct(shown, revisionsOf(record, revisions)) };
+  return { ...shown, next_act: nextAct(shown, () => revisionsOf(record, revisions)) };
 }
 
 /** The state of the latest revision, as the list of revisions shows it. The cluster of a listener reports it in the record. */
