@@ -10,7 +10,7 @@ import { partsOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
 import { Scale, Sizes } from './sizes.tsx';
-import { short } from './text.ts';
+import { requestKey, short } from './text.ts';
 
 export type Asked =
   | { readonly action: 'deploy' | 'next' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
@@ -237,7 +237,7 @@ function RunTask({
   onDone,
   onClose,
 }: ActionProps & { readonly task: string; readonly isRunning: boolean }): VNode {
-  const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join('-'));
+  const [key] = useState(requestKey);
   return (
     <Dialog
       title={`Run ${task} now`}

@@ -15,6 +15,7 @@ import { numbersOf } from './health.ts';
 import type { ConfigureProps } from './new.tsx';
 import { Dialog, Failure, rawOf } from './parts.tsx';
 import { Generated } from './secret-value.tsx';
+import { messageOf } from './text.ts';
 
 /** What was found of the present text. */
 interface Found {
@@ -233,10 +234,6 @@ function contentOf({ source_revision_config: config }: Deployment): 'image_uri' 
 function versionOf(deployment: Deployment): string {
   const { source_config, source_revision_config, secrets, secret_references } = deployment;
   return JSON.stringify([source_config, source_revision_config, secrets, secret_references]);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function sentenceOfCheck({ changes, missing_secrets: missing, file }: AppliedFile, name: string): string {

@@ -16,6 +16,7 @@ import {
   folderIn,
   type Progress,
   ProgressBar,
+  sendArchive,
   Unfit,
   UploadFields,
   useChosen,
@@ -56,13 +57,10 @@ function NextVersion({ api, deployment, say }: ConfigureProps): VNode {
     setIsAsking(true);
     setFailures({});
     try {
-      if (chosen === undefined) throw new Unfit('Choose a folder, or an archive.');
-      const mostMb = platform?.builds.upload_max_mb ?? Number.POSITIVE_INFINITY;
-      const archive = await archiveOf(chosen, path, mostMb, setProgress);
-      const onSent = (done: number): void => setProgress({ does: 'Uploading', done, of: archive.size });
+      const archive = await archiveOf(chosen, path, platform?.builds.upload_max_mb, setProgress);
       const text = folderIn(chosen)?.davitFile;
       const body = { name, source, set, ...(text !== undefined && { file: text }) };
-      const uploaded = await requests.uploaded(api, id, archive, onSent);
+      const uploaded = await sendArchive(api, id, archive, setProgress);
       await requests.apply(api, { ...body, source_tarball_path: uploaded }, true);
       say(`A new revision of ${name} is created.`);
       form.reset();

@@ -7,6 +7,7 @@ import { type Ask, type Repository, repositories } from './create-api.ts';
 import { Asked, Checked, ConfigField } from './create-fields.tsx';
 import type { Failures } from './create-request.ts';
 import { Failure, Word } from './parts.tsx';
+import { messageOf } from './text.ts';
 
 interface Listed {
   readonly all?: readonly Repository[];
@@ -21,7 +22,7 @@ function useRepositories(api: Ask, integrationId: string, attempt: number): List
     setListed({});
     repositories(api, integrationId).then(
       (all) => isNewest && setListed({ all }),
-      (error: unknown) => isNewest && setListed({ failure: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => isNewest && setListed({ failure: messageOf(error) }),
     );
     return () => {
       isNewest = false;

@@ -5,6 +5,7 @@ import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import type { Source } from '../kinds/source-rules.ts';
 import type { Finding } from './api.ts';
+import { messageOf } from './text.ts';
 
 interface Field {
   readonly label: string;
@@ -171,7 +172,7 @@ export interface Refusal extends Error {
 
 /** `error` is what a request was rejected with; `shown` are the fields that a person sees; `set` are those that were sent. */
 export function failuresOf(error: unknown, shown: readonly FieldId[], set: SetFields = []): Failures {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (!isRefusal(error)) return { '': message };
   // A name that is taken is no finding: the request is right in itself.
   if (error.status === 409 || error.status === 412) return { 'new-name': message };

@@ -33,7 +33,7 @@ import { Failure, Word } from './parts.tsx';
 import { Push } from './push.tsx';
 import { linkOf, linkOfPush } from './route.ts';
 import { Generated } from './secret-value.tsx';
-import { plain } from './text.ts';
+import { messageOf, plain } from './text.ts';
 import {
   archiveOf,
   type Chosen,
@@ -41,6 +41,7 @@ import {
   folderIn,
   type Progress,
   ProgressBar,
+  sendArchive,
   Unfit,
   UploadFields,
   useChosen,
@@ -70,7 +71,7 @@ function useOffer(api: requests.Ask): Offer {
   useEffect(() => {
     requests.platform(api).then(
       (platform) => setOffer({ platform }),
-      (error: unknown) => setOffer({ failure: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => setOffer({ failure: messageOf(error) }),
     );
   }, []);
   return offer;
@@ -115,14 +116,12 @@ function useCreation(
   /** Resolves to the id of what was made. */
   async function send(body: ApplyFile, name: string, config: string): Promise<string> {
     const isUpload = uses(source, 'upload');
-    if (isUpload && chosen === undefined) throw new Unfit('Choose a folder, or an archive.');
-    const mostMb = platform?.builds.upload_max_mb ?? Number.POSITIVE_INFINITY;
-    const archive = isUpload && chosen ? await archiveOf(chosen, config, mostMb, setProgress) : undefined;
+    const mostMb = platform?.builds.upload_max_mb;
+    const archive = isUpload ? await archiveOf(chosen, config, mostMb, setProgress) : undefined;
     const id = made?.id ?? (await requests.apply(api, body, false)).deployment?.id ?? '';
     if (archive === undefined) return id;
     setMade({ id, name });
-    const onSent = (done: number): void => setProgress({ does: 'Uploading', done, of: archive.size });
-    const path = await requests.uploaded(api, id, archive, onSent);
+    const path = await sendArchive(api, id, archive, setProgress);
     await requests.apply(api, { ...body, source_tarball_path: path }, true);
     return id;
   }

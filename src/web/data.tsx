@@ -11,10 +11,10 @@ import { bytesText } from '../kinds/text.ts';
 import type { TabProps } from './actions.tsx';
 import type { Api } from './api.ts';
 import { useFollowed } from './follow.ts';
-import { numbersOf, toneOfCondition } from './health.ts';
+import { failedLast, numbersOf, toneOfCondition } from './health.ts';
 import { Age, Asking, fieldOf, Word } from './parts.tsx';
 import { type Act as Button, Card, type Question, type Row, Rows, useQuestion, useRead } from './rows.tsx';
-import { age, plain } from './text.ts';
+import { age, plain, requestKey } from './text.ts';
 import { dayOf, useZone } from './times.ts';
 
 type Act = OperationList['acts'][number];
@@ -248,7 +248,7 @@ type Maybe = string | null | undefined;
 
 /** A failure before the last success is over. */
 function failure(what: string, at: Maybe, since: Maybe, words: Maybe): Row | undefined {
-  if (!at || (since && at <= since)) return undefined;
+  if (!failedLast(at, since)) return undefined;
   return { key: what, tone: 'bad', title: `The last ${what} failed`, says: <Age then={at} after=" ago" />, why: words };
 }
 
@@ -281,7 +281,7 @@ function afterCancel({ move, phase }: Operation, name: string): string {
     : `${name} starts again on the database that it had.`;
 }
 
-interface Asking {
+interface Wanted {
   readonly api: Api;
   readonly deployment: Deployment;
   readonly act: Act;
@@ -291,10 +291,10 @@ interface Asking {
 }
 
 /** Sends the same key until its dialog is closed, so that an operation whose answer was lost is not asked for twice. */
-function questionOf({ api, deployment, act: { request, loses }, list, backup }: Asking): Question {
+function questionOf({ api, deployment, act: { request, loses }, list, backup }: Wanted): Question {
   const { name } = deployment;
   const { action } = request;
-  const key = crypto.getRandomValues(new Uint32Array(4)).join('-');
+  const key = requestKey();
   const effect = effectOf(deployment, request, list, backup);
   const lost = loses ?? effect.loses;
   const isNamed = action === 'Restore' && backup === undefined;

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { RevisionDiff } from '../deploy/http/revisions/payloads.ts';
 import type { Api } from './api.ts';
 import { Breakable, Failure } from './parts.tsx';
+import { messageOf } from './text.ts';
 
 type Changes = RevisionDiff['changes'];
 
@@ -26,7 +27,7 @@ export function Differences({ api, id, from, to }: DifferencesProps): VNode {
     setFailure(undefined);
     api.diff(id, to, from).then(
       (found) => isNewest && setDiff(found),
-      (error: unknown) => isNewest && setFailure(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => isNewest && setFailure(messageOf(error)),
     );
     return () => {
       isNewest = false;

@@ -90,7 +90,7 @@ function failureOf(name: string, taken: readonly FolderFile[], config: string): 
   return `${plain(name)} has no file ${plain(config)}. Name the configuration file or the Dockerfile.`;
 }
 
-const MEBIBYTE = 1024 * 1024;
+export const MEBIBYTE = 1024 * 1024;
 /** Files that are read at once: a browser takes milliseconds for each. */
 const READ_AHEAD = 32;
 /** Files that are named when there is too much. */

@@ -127,6 +127,11 @@ export function originOf({ source_config: config, source_revision_config: revisi
   return revision.source_tarball_path === null ? 'no image yet' : 'uploaded source';
 }
 
+/** Whether the last failure, at `at`, is not over by a later success. Both RFC 3339. */
+export function failedLast(at: string | null | undefined, succeededAt: string | null | undefined): at is string {
+  return Boolean(at) && (!succeededAt || (at ?? '') > succeededAt);
+}
+
 export interface Part {
   readonly name: string;
   readonly condition: Condition | undefined;

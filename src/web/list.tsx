@@ -6,7 +6,7 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { originOf, phaseOf, STATUSES, scaleOf, type Tone, toneOf } from './health.ts';
-import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
+import { Address, Age, Asking, Breakable, Status, Titles } from './parts.tsx';
 import { FIRST_PAGE, type ListState, linkOf, NEW } from './route.ts';
 import { plain } from './text.ts';
 
@@ -150,15 +150,7 @@ const GROUPS: readonly { readonly title: string; readonly tones: readonly Tone[]
 function Table({ rows, isStale }: { readonly rows: readonly Deployment[]; readonly isStale: boolean }): VNode {
   return (
     <table class="list" role="table" aria-labelledby="deployments" aria-busy={isStale}>
-      <thead role="rowgroup">
-        <tr role="row">
-          {['Name', 'Status', 'Details', 'Runs', 'Pods', 'Created, changed by', 'Address'].map((title) => (
-            <th key={title} role="columnheader" scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Titles titles={['Name', 'Status', 'Details', 'Runs', 'Pods', 'Created, changed by', 'Address']} />
       {GROUPS.map(({ title, tones }) => ({ title, members: rows.filter((row) => tones.includes(toneOf(row))) }))
         .filter(({ members }) => members.length > 0)
         .map(({ title, members }) => (

@@ -16,7 +16,7 @@ import { clock, useZone, type Zone } from './times.ts';
 /** More would make the page slow. */
 const MOST_SHOWN = 3000;
 /** How often the logs of a listener's cluster are read. */
-const ELSEWHERE_MS = 10_000;
+export const ELSEWHERE_MS = 10_000;
 /** Where there is no room for the pane beside what it is about. */
 const NARROW_PX = 720;
 

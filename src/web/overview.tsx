@@ -11,6 +11,7 @@ import {
   advice,
   aspectsOf,
   type Condition,
+  failedLast,
   originOf,
   type Part,
   partsOf,
@@ -114,8 +115,7 @@ function Now({
 
 function backupWords({ database_backup: backup, database_verification: verification }: Deployment): string {
   const { last_success_at: at = null, last_failure_at: failedAt = null, size_bytes: size = null } = backup ?? {};
-  if (failedAt !== null && (at === null || failedAt > at))
-    return `the last one failed ${age(failedAt, new Date())} ago`;
+  if (failedLast(failedAt, at)) return `the last one failed ${age(failedAt, new Date())} ago`;
   if (at === null) return 'none yet';
   const verifiedAt = verification?.verified_at ?? null;
   const isVerified = verifiedAt !== null && verifiedAt >= at;

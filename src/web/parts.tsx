@@ -6,7 +6,7 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Api } from './api.ts';
 import type { Followed } from './follow.ts';
 import { TONE_WORDS, type Tone } from './health.ts';
-import { age, linkTo, plain } from './text.ts';
+import { age, linkTo, messageOf, plain } from './text.ts';
 
 /** A shape for each tone, so that colour is never the only sign. */
 const SHAPES: Readonly<Record<Tone, VNode>> = {
@@ -76,6 +76,21 @@ export function Age({ then, after = '' }: { readonly then: string; readonly afte
       {age(then, new Date())}
       {after}
     </time>
+  );
+}
+
+/** The titles of a table, with the roles that a narrow screen's layout would take away. */
+export function Titles({ titles }: { readonly titles: readonly string[] }): VNode {
+  return (
+    <thead role="rowgroup">
+      <tr role="row">
+        {titles.map((title) => (
+          <th key={title} role="columnheader" scope="col">
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 
@@ -203,7 +218,7 @@ export function Dialog({
       dialog.current.close();
       onDone(sentence);
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(messageOf(error));
     }
     setIsAsking(false);
   }

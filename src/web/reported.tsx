@@ -11,7 +11,7 @@ import type { Api } from './api.ts';
 import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
 import { Shell, type ShellProps } from './shell.tsx';
-import { plain, short } from './text.ts';
+import { messageOf, plain, short } from './text.ts';
 
 export interface ReportedProps extends Omit<ShellProps, 'parts'> {
   readonly api: Api;
@@ -29,7 +29,7 @@ export function Reported({ api, ...shell }: ReportedProps): VNode {
     try {
       setFound(await api.events(shell.deployment.id));
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(messageOf(error));
     }
     setIsAsking(false);
   }

@@ -11,7 +11,7 @@ import { stepsOf } from './build-steps.ts';
 import { ChangeList, Differences } from './differences.tsx';
 import { type Followed, useFollowed } from './follow.ts';
 import { canRollBackTo, IN_BUILD, noticesOf, ranOf, toneOfRevision } from './health.ts';
-import { Age, Asking, Breakable, Mark } from './parts.tsx';
+import { Age, Asking, Breakable, Mark, Titles } from './parts.tsx';
 import type { Pair } from './route.ts';
 import { plain, short } from './text.ts';
 
@@ -48,15 +48,7 @@ export function Revisions({ api, deployment, followed, pair, onPair, onAsk }: Re
       {rows?.length === 0 && <p>None yet: there is nothing to run.</p>}
       {rows !== undefined && rows.length > 0 && (
         <table class="list revisions" role="table" aria-labelledby="revisions">
-          <thead role="rowgroup">
-            <tr role="row">
-              {['Revision', 'Status', 'What happened', 'Runs', 'Age', 'Action'].map((title) => (
-                <th key={title} role="columnheader" scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles titles={['Revision', 'Status', 'What happened', 'Runs', 'Age', 'Action']} />
           <tbody role="rowgroup">
             {rows.map((revision, place) => (
               <Row

@@ -1,18 +1,55 @@
 // One run of a task or a command: how it is, and its log from the first line until it ends. A command that is typed is run here.
 
 import type { TargetedSubmitEvent, VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import type { Deployment } from '../deploy/http/payloads.ts';
 import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
+import { conditionOf } from '../kinds/conditions.ts';
 import type { TabProps } from './actions.tsx';
-import type { Poll } from './api.ts';
+import type { Api, Poll } from './api.ts';
 import { useFollowed } from './follow.ts';
 import type { Tone } from './health.ts';
-import { Line, withNews } from './logs.tsx';
+import { ELSEWHERE_MS, Line, withNews } from './logs.tsx';
 import { Asking, Failure, fieldOf, Mark, Word } from './parts.tsx';
-import { age, plain, wordsOf } from './text.ts';
+import { age, messageOf, plain, wordsOf } from './text.ts';
 import { useZone } from './times.ts';
 
-export type Run = TaskStatusList['resources'][number]['runs'][number];
+export type Task = TaskStatusList['resources'][number];
+export type Run = Task['runs'][number];
+
+interface Tasks {
+  /** Absent before the first answer. */
+  readonly tasks: readonly Task[] | undefined;
+  readonly failure: string | undefined;
+  readonly hasTasks: boolean;
+  readonly again: () => void;
+}
+
+/** The tasks of the active revision, read with every change of the deployment, and when asked for. */
+export function useTasks(api: Api, deployment: Deployment): Tasks {
+  const [tasks, setTasks] = useState<readonly Task[]>();
+  const [failure, setFailure] = useState<string>();
+  const [asked, setAsked] = useState(0);
+  // The file of a commit may give them, too.
+  const hasTasks =
+    (deployment.source_config.tasks?.length ?? 0) > 0 || conditionOf(deployment.conditions, 'TasksReady') !== undefined;
+  useEffect(() => {
+    let isNewest = true;
+    if (hasTasks)
+      api.tasks(deployment.id).then(
+        ({ resources }) => {
+          if (!isNewest) return;
+          setTasks(resources);
+          setFailure(undefined);
+        },
+        (error) => isNewest && setFailure(messageOf(error)),
+      );
+    return () => {
+      isNewest = false;
+    };
+  }, [deployment, asked]);
+  return { tasks, failure, hasTasks, again: () => setAsked(asked + 1) };
+}
 
 export const TONES = { Running: 'busy', Succeeded: 'good', Failed: 'bad' } as const satisfies Record<
   Run['state'],
@@ -55,9 +92,6 @@ function until<T>(poll: Poll<T>, isLast: (value: T | undefined) => boolean): Pol
 interface RunLogProps extends Pick<TabProps, 'api' | 'deployment'> {
   readonly run: Run;
 }
-
-/** How often the logs of a listener's cluster are read. */
-const ELSEWHERE_MS = 10_000;
 
 export function RunLog({ api, deployment: { id, source_config: config }, run }: RunLogProps): VNode {
   const { job } = run;
@@ -124,7 +158,7 @@ export function RunCommand({ api, deployment }: Pick<TabProps, 'api' | 'deployme
       const command = wordsOf(fieldOf(new FormData(event.currentTarget), 'command'));
       setRun(await api.ask<Run>('POST', `v2/deployments/${deployment.id}/runs`, { command }));
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(messageOf(error));
     }
     setIsAsking(false);
   }

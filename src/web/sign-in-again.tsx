@@ -7,6 +7,7 @@ import type { Session } from './api.ts';
 import type { Credentials, Issuer } from './credentials.ts';
 import { Failure } from './parts.tsx';
 import { refusalBy, TokenForm } from './sign-in.tsx';
+import { messageOf } from './text.ts';
 
 export interface SignInAgainProps {
   readonly issuer: Issuer | undefined;
@@ -41,7 +42,7 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
       const credentials = await given;
       if (credentials !== undefined) setFailure(await whyNot(credentials));
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(messageOf(error));
     }
     setIsAsking(false);
   }

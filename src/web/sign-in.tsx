@@ -6,7 +6,7 @@ import type { SignInSetup } from '../kinds/sign-in.ts';
 import { ApiError, makeApi, type Session } from './api.ts';
 import { type Credentials, type Issuer, pasted, type Start } from './credentials.ts';
 import { Failure, fieldOf, Word } from './parts.tsx';
-import { plain } from './text.ts';
+import { messageOf, plain } from './text.ts';
 
 export interface SignInProps {
   readonly issuer: Issuer | undefined;
@@ -30,7 +30,7 @@ export async function refusalBy(session: Session, issuer: Issuer | undefined): P
     await makeApi(session, () => undefined).check();
     return undefined;
   } catch (error) {
-    const sentence = sentenceOf(error);
+    const sentence = messageOf(error);
     if (!(error instanceof ApiError) || error.status !== 401) return sentence;
     return session.credentials.subject === undefined || issuer === undefined
       ? `The token was refused. ${sentence}`
@@ -54,7 +54,7 @@ export function SignIn({ issuer, elsewhere, tenant, begun, onEnter, onLeave }: S
     if (isAsking) return;
     setIsAsking(true);
     setFailure(undefined);
-    const sentence = wanted === '' || isWord(wanted) ? await ask(wanted).catch(sentenceOf) : ONE_WORD;
+    const sentence = wanted === '' || isWord(wanted) ? await ask(wanted).catch(messageOf) : ONE_WORD;
     setIsAsking(false);
     setFailure(sentence);
     if (sentence !== undefined) focus();
@@ -223,8 +223,4 @@ export function Relayed(): VNode {
       <p>It has the answer. This tab can be closed.</p>
     </section>
   );
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

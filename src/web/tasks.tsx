@@ -2,18 +2,14 @@
 // for.
 
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
-import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
-import { conditionOf } from '../kinds/conditions.ts';
 import type { Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
-import { type Run, RunCommand, RunLog, Strip, TONES } from './runs.tsx';
+import { type Run, RunCommand, RunLog, Strip, type Task, TONES, useTasks } from './runs.tsx';
 import { age, plain } from './text.ts';
-
-type Task = TaskStatusList['resources'][number];
 
 interface TasksProps {
   readonly api: Api;
@@ -23,28 +19,9 @@ interface TasksProps {
 }
 
 export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
-  const [tasks, setTasks] = useState<readonly Task[]>();
-  const [failure, setFailure] = useState<string>();
-  const [asked, setAsked] = useState(0);
+  const { tasks, failure, hasTasks, again } = useTasks(api, deployment);
   /** Job of the run whose log is shown. */
   const [open, setOpen] = useState<string>();
-  // The file of a commit may give them, too.
-  const hasTasks = deployment.source_config.tasks?.length || conditionOf(deployment.conditions, 'TasksReady');
-  useEffect(() => {
-    let isNewest = true;
-    if (hasTasks)
-      api.tasks(deployment.id).then(
-        ({ resources }) => {
-          if (!isNewest) return;
-          setTasks(resources);
-          setFailure(undefined);
-        },
-        (error) => isNewest && setFailure(String(error.message)),
-      );
-    return () => {
-      isNewest = false;
-    };
-  }, [deployment, asked]);
   return (
     <>
       <section class="card" aria-labelledby="tasks">
@@ -90,7 +67,7 @@ export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
           ))}
         </ul>
         {hasTasks && (
-          <button type="button" onClick={() => setAsked(asked + 1)}>
+          <button type="button" onClick={again}>
             Read the tasks again
           </button>
         )}

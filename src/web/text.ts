@@ -24,6 +24,16 @@ export function linkTo(value: string | null | undefined): string | undefined {
   return /^https?:$/.test(protocol) && username === '' && password === '' ? href : undefined;
 }
 
+/** An Idempotency-Key. */
+export function requestKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
+
+/** What an error says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 const UNITS = [
   ['d', 86_400],
   ['h', 3600],

@@ -4,14 +4,14 @@ import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { bytesText } from '../kinds/text.ts';
+import { type Ask, uploaded } from './create-api.ts';
 import { Asked, ConfigField } from './create-fields.tsx';
 import { type Failures, unfit } from './create-request.ts';
 import { fieldsOf, valueAt, wordOf } from './file-text.ts';
-import { type Folder, folderOf, packed, selectionOf } from './folder.ts';
+import { type Folder, folderOf, MEBIBYTE, packed, selectionOf } from './folder.ts';
 import { Failure } from './parts.tsx';
-import { plain } from './text.ts';
+import { messageOf, plain } from './text.ts';
 
-const MEBIBYTE = 1024 * 1024;
 /** Between two reports of progress. */
 const PROGRESS_MS = 100;
 /** Paths that are listed of what is left out. */
@@ -30,13 +30,14 @@ export interface Progress {
   readonly of: number;
 }
 
-/** The archive of what was chosen. Throws Unfit. */
+/** The archive of what was chosen. `mostMb`: undefined while it is not known. Throws Unfit. */
 export async function archiveOf(
-  chosen: Chosen,
+  chosen: Chosen | undefined,
   config: string,
-  mostMb: number,
+  mostMb: number | undefined = Number.POSITIVE_INFINITY,
   onProgress: (progress: Progress) => void,
 ): Promise<Blob> {
+  if (chosen === undefined) throw new Unfit('Choose a folder, or an archive.');
   if ('archive' in chosen) {
     const { archive } = chosen;
     const why = unfit(archive, new Uint8Array(await archive.slice(0, 3).arrayBuffer()), mostMb);
@@ -54,8 +55,18 @@ export async function archiveOf(
       onProgress({ does: 'Packing', done, of: selection.size });
     });
   } catch (error) {
-    throw new Unfit(error instanceof Error ? error.message : String(error));
+    throw new Unfit(messageOf(error));
   }
+}
+
+/** Resolves to its path in the store of uploads. Rejects with the API's words. */
+export function sendArchive(
+  api: Ask,
+  id: string,
+  archive: Blob,
+  onProgress: (progress: Progress) => void,
+): Promise<string> {
+  return uploaded(api, id, archive, (done) => onProgress({ does: 'Uploading', done, of: archive.size }));
 }
 
 export function ProgressBar({ progress }: { readonly progress: Progress | undefined }): VNode | null {

@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Usage } from '../deploy/http/usage/payloads.ts';
 import { type DeploymentPart, partsOf } from './health.ts';
+import { Titles } from './parts.tsx';
 
 type PartUsage = Usage['parts'][number];
 
@@ -32,15 +33,7 @@ export function Parts({
         )}
       </div>
       <table class="list parts" role="table" aria-labelledby="parts">
-        <thead role="rowgroup">
-          <tr role="row">
-            {['Part', 'Pods', 'CPU', 'Memory', 'Restarts'].map((title) => (
-              <th key={title} role="columnheader" scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Titles titles={['Part', 'Pods', 'CPU', 'Memory', 'Restarts']} />
         <tbody role="rowgroup">
           {parts.map(({ part, used }) => (
             <Row key={part.name} part={part} used={used} deployment={deployment} />
