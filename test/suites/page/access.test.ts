@@ -1,6 +1,5 @@
 // Who reaches a deployment, and the tokens that people gave to agents: on the tab Access and on the tenant's page.
 
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
@@ -12,12 +11,11 @@ import { startOAuthServer } from '../../support/oauth-server.ts';
 import { makePeople } from '../../support/people.ts';
 import { callsTo } from '../../support/running-davit.ts';
 import { TENANT } from '../http/facade.ts';
-import { accessibilityFindings, open, overflow } from './browser.ts';
-import { chooseTenant, heading, it, missing, tab, tabTo, why } from './fixtures.ts';
+import { accessibilityFindings, open } from './browser.ts';
+import { chooseTenant, heading, isGoodEverywhere, it, missing, signInAgain, tab, tabTo, why } from './fixtures.ts';
 import { makeWorld, TOKEN, type World } from './world.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202E';
-const PICTURES = process.env['PICTURES'];
 const MINE = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 const PUBLIC = 'https://davit.example';
 
@@ -47,17 +45,6 @@ async function enterAccess(enter: () => Promise<Page>): Promise<Page> {
   await chooseTenant(page, 'Access and tokens');
   await heading(page, 'Access');
   return page;
-}
-
-async function look(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const)
-    for (const width of [1280, 390]) {
-      await page.setViewportSize({ width, height: 1200 });
-      await page.emulateMedia({ colorScheme });
-      expect([colorScheme, width, await overflow(page)]).toEqual([colorScheme, width, 0]);
-      expect(await accessibilityFindings(page)).toEqual([]);
-      if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}-${width}.png`) });
-    }
 }
 
 describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
@@ -99,7 +86,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await listener.getByText('Davit <img src=x onerror=alert(1)>\uFFFD').waitFor();
     // This platform gives no tokens, and the API says which setting it lacks.
     await page.getByText('This platform gives no tokens').waitFor();
-    await look(page, 'access-tab');
+    await isGoodEverywhere(page, 'access-tab');
     world.facade.kube.failOn(({ kind }) =>
       kind === 'Listener' ? new Forbidden('no', { serverMessage: 'no' }) : undefined,
     );
@@ -121,7 +108,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
       await tokens.getByText('for agent triage <b>').waitFor();
       const events = page.getByRole('region', { name: 'What became of tokens' });
       await events.getByText('consented').waitFor();
-      await look(page, 'access-tenant');
+      await isGoodEverywhere(page, 'access-tenant');
       await page.setViewportSize({ width: 1280, height: 900 });
       const dialog = page.getByRole('dialog');
       await tokens.getByRole('button', { name: 'Take away… the token of idp from triage <b>' }).click();
@@ -204,12 +191,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     const path = '**/v2/auth/tokens/*';
     await page.route(path, (route) => route.fulfill({ status: 401, json: { detail: 'The token has expired.' } }));
     await dialog.getByRole('button', { name: 'Revoke' }).click();
-    const again = page.getByRole('dialog', { name: 'Sign in again' });
-    await again.waitFor();
-    await page.unroute(path);
-    await again.getByLabel('Token').fill(TOKEN);
-    await again.getByRole('button', { name: 'Sign in' }).click();
-    await again.waitFor({ state: 'detached' });
+    await signInAgain(page, path);
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('status').getByText('The token of idp is revoked.').waitFor();
   });

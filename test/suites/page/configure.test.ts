@@ -10,8 +10,8 @@ import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../
 import { Forbidden } from '../../../src/runtime/errors.ts';
 import { TENANT } from '../http/facade.ts';
 import { accessibilityFindings, open, overflow, signIn, type Visit, visit } from './browser.ts';
-import { browser, it, missing, tab, tabTo, why } from './fixtures.ts';
-import { makeWorld, TOKEN, type World } from './world.ts';
+import { browser, it, missing, signInAgain, tab, tabTo, why } from './fixtures.ts';
+import { makeWorld, type World } from './world.ts';
 
 const SPEC: Partial<AppDeploymentSpec> = {
   sourceConfig: {
@@ -240,12 +240,7 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.unroute(file);
         await page.route(file, (route) => route.fulfill({ status: 401, json: { detail: 'The token has expired.' } }));
         await button(page, 'Check').click();
-        const again = page.getByRole('dialog', { name: 'Sign in again' });
-        await again.waitFor();
-        await page.unroute(file);
-        await again.getByLabel('Token').fill(TOKEN);
-        await again.getByRole('button', { name: 'Sign in' }).click();
-        await again.waitFor({ state: 'detached' });
+        await signInAgain(page, file);
         expect(await area(page).inputValue()).toContain('port: 8080');
         await button(page, 'Check').click();
         await said(page, 'Fields that change: 1.');

@@ -1,6 +1,5 @@
 // The tab Data of the page over the facade and the in-memory API server: every act on data, and what may go wrong with it.
 
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, vi } from 'vitest';
 import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
@@ -9,9 +8,9 @@ import { Forbidden } from '../../../src/runtime/errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { TENANT } from '../http/facade.ts';
-import { accessibilityFindings, open, overflow } from './browser.ts';
-import { focused, it, LONG, missing, tab, tabTo, why } from './fixtures.ts';
-import { TOKEN, type World } from './world.ts';
+import { accessibilityFindings, open } from './browser.ts';
+import { focused, isGoodEverywhere, it, LONG, missing, signInAgain, tab, tabTo, why } from './fixtures.ts';
+import { type World } from './world.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202E';
 const [NEWEST, OLDER, EARLIER] = [
@@ -19,7 +18,6 @@ const [NEWEST, OLDER, EARLIER] = [
   '20261127T020000Z-0000000b',
   '20261101T020000Z-0000000c',
 ];
-const PICTURES = process.env['PICTURES'];
 
 type Status = NonNullable<AppDeployment['status']>;
 
@@ -117,17 +115,9 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
       { phase: 'Succeeded', startedAt: at(9), endedAt: at(8) },
     );
     const page = await enterData(enter);
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1280, 390]) {
-        await page.setViewportSize({ width, height: 1400 });
-        await page.emulateMedia({ colorScheme });
-        expect([colorScheme, width, await overflow(page)]).toEqual([colorScheme, width, 0]);
-        expect(await accessibilityFindings(page)).toEqual([]);
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `data-${colorScheme}-${width}.png`) });
-      }
+    await isGoodEverywhere(page, 'data');
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole('button', { name: `Restore… ${OLDER}` }).click();
-    if (PICTURES) await page.screenshot({ path: join(PICTURES, 'data-restore.png') });
     expect(await accessibilityFindings(page)).toEqual([]);
   });
 
@@ -327,12 +317,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
         : route.fallback(),
     );
     await dialog.getByRole('button', { name: 'Restore' }).click();
-    const again = page.getByRole('dialog', { name: 'Sign in again' });
-    await again.waitFor();
-    await page.unroute(path);
-    await again.getByLabel('Token').fill(TOKEN);
-    await again.getByRole('button', { name: 'Sign in' }).click();
-    await again.waitFor({ state: 'detached' });
+    await signInAgain(page, path);
     expect(await dialog.getByLabel('Type shop to confirm').inputValue()).toBe('shop');
     await page.route(path, async (route) => {
       if (route.request().method() === 'POST') await route.fetch();

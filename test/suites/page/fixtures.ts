@@ -1,9 +1,10 @@
 // What the tests of the page share: a browser, a world of deployments, and visits that may cause no complaint.
 
+import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { chromiumHere, launch, signIn, type Visit, visit } from './browser.ts';
-import { makeWorld, type World } from './world.ts';
+import { accessibilityFindings, chromiumHere, launch, overflow, signIn, type Visit, visit } from './browser.ts';
+import { makeWorld, TOKEN, type World } from './world.ts';
 
 const here = await chromiumHere();
 
@@ -101,4 +102,27 @@ export async function choose(page: Page, act: string): Promise<void> {
 export async function chooseTenant(page: Page, line: string): Promise<void> {
   await page.locator('.who summary').click();
   await page.locator('.who .menu').getByText(line, { exact: true }).click();
+}
+
+/** Gives the token that the page asks for again, once the API takes requests to `path` again. */
+export async function signInAgain(page: Page, path: string): Promise<void> {
+  const again = page.getByRole('dialog', { name: 'Sign in again' });
+  await again.waitFor();
+  await page.unroute(path);
+  await again.getByLabel('Token').fill(TOKEN);
+  await again.getByRole('button', { name: 'Sign in' }).click();
+  await again.waitFor({ state: 'detached' });
+}
+
+/** What is shown is accessible, wide and narrow, light and dark, and does not scroll sideways. `DAVIT_SCREENSHOTS` gets pictures of it. */
+export async function isGoodEverywhere(page: Page, name: string): Promise<void> {
+  const pictures = process.env['DAVIT_SCREENSHOTS'];
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 1200 });
+      await page.emulateMedia({ colorScheme });
+      expect([colorScheme, width, await overflow(page)]).toEqual([colorScheme, width, 0]);
+      expect(await accessibilityFindings(page)).toEqual([]);
+      if (pictures) await page.screenshot({ path: join(pictures, `${name}-${colorScheme}-${width}.png`) });
+    }
 }

@@ -11,7 +11,7 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { CodeHostFailed, Forbidden, Invalid, Unavailable } from '../../../src/runtime/errors.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { TENANT } from '../http/facade.ts';
 import {
@@ -39,7 +39,7 @@ import {
   tabTo,
   why,
 } from './fixtures.ts';
-import { deployTeam, makeWorld, offerSources, TOKEN, type World } from './world.ts';
+import { deployTeam, makeWorld, offerSources, seedServer, TOKEN, type World } from './world.ts';
 
 // Mostly they wait.
 describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
@@ -1152,18 +1152,6 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
   });
 
   describe('tasks', () => {
-    /** The pod template of the active revision, as the Deployment controller keeps it. */
-    const seedServer = (world: World, { metadata: { name, uid = '' }, spec }: AppDeployment): void => {
-      const labels = {
-        'davit.dev/deployment': name,
-        'davit.dev/component': 'server',
-        'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 0),
-      };
-      const metadata = { name: `${name}-5f4d7c9b8`, namespace: TENANT.namespace, labels };
-      const template = { metadata: { labels }, spec: { containers: [{ name: 'server', image: 'app:1' }] } };
-      const set = { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata, spec: { template } };
-      world.facade.kube.seed(REPLICA_SETS, set as KubeObject);
-    };
     const lines = (page: Page): Promise<string[]> =>
       page
         .getByRole('region', { name: 'Tasks' })

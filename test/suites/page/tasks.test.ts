@@ -1,37 +1,14 @@
 // The tab Tasks of the page: the strip and the log of runs, and a command that is run here.
 
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, vi } from 'vitest';
-import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
-import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { TASK_CONTAINER } from '../../../src/kinds/meta.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
-import { TENANT } from '../http/facade.ts';
-import { accessibilityFindings, open, overflow } from './browser.ts';
-import { it, LONG, missing, tab, tabTo, why } from './fixtures.ts';
-import { deployTeam, TOKEN, type World } from './world.ts';
-
-const PICTURES = process.env['PICTURES'];
-
-/** The pod template of the active revision, as the Deployment controller keeps it. */
-function seedServer(world: World, { metadata: { name, uid = '' }, spec }: AppDeployment): void {
-  const labels = {
-    'davit.dev/deployment': name,
-    'davit.dev/component': 'server',
-    'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 0),
-  };
-  const metadata = { name: `${name}-5f4d7c9b8`, namespace: TENANT.namespace, labels };
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'server', image: 'app:1' }] } };
-  world.facade.kube.seed(REPLICA_SETS, {
-    apiVersion: 'apps/v1',
-    kind: 'ReplicaSet',
-    metadata,
-    spec: { template },
-  } as KubeObject);
-}
+import { accessibilityFindings, open } from './browser.ts';
+import { isGoodEverywhere, it, LONG, missing, signInAgain, tab, tabTo, why } from './fixtures.ts';
+import { deployTeam, seedServer, type World } from './world.ts';
 
 /** The only Job ends, as the Job controller reports it. */
 function end(world: World, exitCode: number): void {
@@ -84,14 +61,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Tasks${why}`, () => {
     expect(await log.locator('.line').count()).toBe(2);
     // The line above says how it ended.
     expect(await page.getByText(/^Failed, exit code 3/).count()).toBe(1);
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1280, 390]) {
-        await page.setViewportSize({ width, height: 1200 });
-        await page.emulateMedia({ colorScheme });
-        expect([colorScheme, width, await overflow(page)]).toEqual([colorScheme, width, 0]);
-        expect(await accessibilityFindings(page)).toEqual([]);
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `tasks-${colorScheme}-${width}.png`) });
-      }
+    await isGoodEverywhere(page, 'tasks');
     await page.getByRole('button', { name: 'Log of shop--clean-29701620' }).click();
     await log.waitFor({ state: 'detached' });
   });
@@ -138,12 +108,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Tasks${why}`, () => {
     world.facade.kube.failOn(() => undefined);
     await page.route('**/runs', (route) => route.fulfill({ status: 401, json: { detail: 'The token has expired.' } }));
     await page.keyboard.press('Enter');
-    const again = page.getByRole('dialog', { name: 'Sign in again' });
-    await again.waitFor();
-    await page.unroute('**/runs');
-    await again.getByLabel('Token').fill(TOKEN);
-    await again.getByRole('button', { name: 'Sign in' }).click();
-    await again.waitFor({ state: 'detached' });
+    await signInAgain(page, '**/runs');
     expect(await field.inputValue()).toBe('ls');
     await card.getByRole('button', { name: 'Run' }).click();
     await vi.waitFor(() => expect(world.facade.kube.objects(JOBS)).toHaveLength(1), LONG);

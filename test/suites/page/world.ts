@@ -12,7 +12,7 @@ import { DEPLOYMENT_LABEL, JOB_NAME_LABEL, TASK_CONTAINER } from '../../../src/k
 import { defaultSettings, type Settings } from '../../../src/kinds/settings.ts';
 import type { TaskStatus } from '../../../src/kinds/tasks.ts';
 import { serve } from '../../../src/main/server.ts';
-import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
+import { EVENTS, POD_METRICS, PODS, REPLICA_SETS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { bundlePage } from '../../../src/tools/page.ts';
 import { makeFacadeWithRegistry } from '../../support/facade-registry.ts';
@@ -516,4 +516,21 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
     conditions: { Ready: ['False', 'Deleting', 'Waits until its pods have ended.'] },
   });
   return { shop, agent, checkout };
+}
+
+/** The pod template of the active revision, as the Deployment controller keeps it. */
+export function seedServer(world: World, { metadata: { name, uid = '' }, spec }: AppDeployment): void {
+  const labels = {
+    'davit.dev/deployment': name,
+    'davit.dev/component': 'server',
+    'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 0),
+  };
+  const metadata = { name: `${name}-5f4d7c9b8`, namespace: TENANT.namespace, labels };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'server', image: 'app:1' }] } };
+  world.facade.kube.seed(REPLICA_SETS, {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata,
+    spec: { template },
+  } as KubeObject);
 }
