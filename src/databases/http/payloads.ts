@@ -105,7 +105,7 @@ export const OperationList = z
     resources: z.array(OperationResponse).describe('The operations of the deployment, the newest first.'),
     database: response(DatabaseOfDeployment)
       .nullable()
-      .describe('The own PostgreSQL in use. null: there is none, or no revision yet.'),
+      .describe('The own PostgreSQL in use. null: the deployment has none, or has no revision yet.'),
     acts: z
       .array(Act)
       .describe('Every operation on the datastores of the deployment, also those that could only fail now.'),

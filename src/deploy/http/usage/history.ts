@@ -24,7 +24,7 @@ const ROW_BYTES = 160;
 
 interface Kept {
   readonly parts: readonly string[];
-  /** Oldest first; the numbers of a row are those of the first part, then the next. NaN: not known. */
+  /** Oldest first. The numbers of a row are in the order of the parts. NaN: not known. */
   readonly rows: readonly { readonly at: number; readonly numbers: Float64Array }[];
 }
 
@@ -42,7 +42,7 @@ export function makeHistory(mostBytes = MOST_BYTES): History {
     add(uid, at, samples) {
       const parts = [...samples.keys()];
       const before = kept.get(uid);
-      // With other parts, nothing of before fits.
+      // Rows of other parts have other numbers.
       const rows = before?.parts.join() === parts.join() ? before.rows : [];
       const size = rowBytes(parts);
       const between = Math.max(LEAST_SECONDS_BETWEEN, Math.ceil((KEPT_SECONDS * size) / (MOST_BYTES_EACH - size)));
