@@ -1,7 +1,7 @@
 // The metrics of the platform's registry, read at each scrape. docs/monitoring.md lists them.
 
-import { Gauge, type Registry } from 'prom-client';
-import { makeReading } from '../../runtime/controller/metrics.ts';
+import type { Registry } from 'prom-client';
+import { type Series, shownGauges } from '../../runtime/controller/metrics.ts';
 import type { GarbageCollection } from './collection.ts';
 
 export interface RegistryMetrics {
@@ -23,46 +23,38 @@ export interface OwnRegistry {
   readonly unneeded: number | undefined;
 }
 
-/** Gauges of the platform's registry, read at each scrape. A process that does not look at it has no series of them. */
-export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): RegistryMetrics {
-  const registers = [registry];
-  const reading = makeReading<RegistryHealth>();
-  const up = new Gauge({
-    name: `${prefix}registry_up`,
-    help: "1 if the platform's registry answers and takes the platform's credential, otherwise 0",
-    registers,
-    // The first metric sets the others too, so that all show one moment.
-    collect() {
-      for (const gauge of [up, succeeded, due, unneeded]) gauge.remove();
-      collecting.reset();
-      const { isUp, collection: { state, succeededAt, dueAt } = {}, unneeded: tags } = reading.now() ?? {};
-      if (isUp !== undefined) up.set(isUp ? 1 : 0);
-      if (state !== undefined) collecting.set({ state }, 1);
-      if (succeededAt !== undefined) succeeded.set(succeededAt);
-      if (dueAt !== undefined) due.set(dueAt);
-      if (tags !== undefined) unneeded.set(tags);
-    },
-  });
-  const collecting = new Gauge({
-    name: `${prefix}registry_garbage_collection`,
+const GAUGES = {
+  registry_up: { help: "1 if the platform's registry answers and takes the platform's credential, otherwise 0" },
+  registry_garbage_collection: {
     help: "1 for the state of the last garbage collection by the registry's pod: succeeded, running, failing or timed_out",
     labelNames: ['state'],
-    registers,
-  });
-  const succeeded = new Gauge({
-    name: `${prefix}registry_garbage_collection_success_timestamp_seconds`,
+  },
+  registry_garbage_collection_success_timestamp_seconds: {
     help: 'When the garbage collection of the registry last succeeded',
-    registers,
-  });
-  const due = new Gauge({
-    name: `${prefix}registry_garbage_collection_due_timestamp_seconds`,
+  },
+  registry_garbage_collection_due_timestamp_seconds: {
     help: 'When the next garbage collection of the registry is due',
-    registers,
-  });
-  const unneeded = new Gauge({
-    name: `${prefix}registry_unneeded_tags`,
+  },
+  registry_unneeded_tags: {
     help: 'Tags that nothing needs, which are deleted after a day or when their repository has too many',
-    registers,
-  });
-  return { showRegistry: reading.by };
+  },
+};
+
+/** A process that does not look at the registry has no series of it. */
+export function makeRegistryMetrics(registry: Registry): RegistryMetrics {
+  const show = shownGauges(registry, GAUGES);
+  const one = (value: number | undefined): Series => (value === undefined ? [] : [[{}, value]]);
+  return {
+    showRegistry: (read) =>
+      show(() => {
+        const { isUp, collection: { state, succeededAt, dueAt } = {}, unneeded } = read();
+        return {
+          registry_up: one(isUp === undefined ? undefined : Number(isUp)),
+          registry_garbage_collection: state === undefined ? [] : [[{ state }, 1]],
+          registry_garbage_collection_success_timestamp_seconds: one(succeededAt),
+          registry_garbage_collection_due_timestamp_seconds: one(dueAt),
+          registry_unneeded_tags: one(unneeded),
+        };
+      }),
+  };
 }

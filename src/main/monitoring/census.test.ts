@@ -33,9 +33,9 @@ it('counts records by state, conditions and reason', () => {
     [],
   );
   expect(deployments).toEqual([
-    { state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 2 },
-    { state: 'READY', ready: 'False', stalled: 'True', reason: 'PodsRefused', count: 1 },
-    { state: 'UNKNOWN', ready: 'Unknown', stalled: 'Unknown', reason: 'NotObserved', count: 1 },
+    [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving' }, 2],
+    [{ state: 'READY', ready: 'False', stalled: 'True', reason: 'PodsRefused' }, 1],
+    [{ state: 'UNKNOWN', ready: 'Unknown', stalled: 'Unknown', reason: 'NotObserved' }, 1],
   ]);
 });
 
@@ -47,16 +47,16 @@ it('counts tasks by how their last run ended', () => {
   });
   const tasks = [runs(), runs('Running', 'Failed'), runs('Succeeded', 'Failed'), runs('Running')];
   expect(censusOf([aRecord({}, { status: { tasks } }), aRecord()], []).tasks).toEqual([
-    { result: 'none', count: 2 },
-    { result: 'failed', count: 1 },
-    { result: 'succeeded', count: 1 },
+    [{ result: 'none' }, 2],
+    [{ result: 'failed' }, 1],
+    [{ result: 'succeeded' }, 1],
   ]);
-  const { each } = censusOf([aRecord({}, { status: { tasks } }), aRecord()], [], 5);
-  expect(each?.records.map(({ failedTasks }) => failedTasks)).toEqual([1, undefined]);
+  const { deployment_failed_tasks: each } = censusOf([aRecord({}, { status: { tasks } }), aRecord()], [], 5);
+  expect(each.map(([, value]) => value)).toEqual([1]);
 });
 
 it('says of each reason since when the oldest is stalled', () => {
-  const { stalledSince } = censusOf(
+  const { deployments_stalled_oldest_timestamp_seconds: stalledSince } = censusOf(
     [
       record('READY', 'False PodsRefused', 'True PodsRefused', 5),
       record('READY', 'False PodsRefused', 'True PodsRefused', 2),
@@ -66,15 +66,17 @@ it('says of each reason since when the oldest is stalled', () => {
     [],
   );
   expect(stalledSince).toEqual([
-    { type: 'none', reason: 'PodsRefused', at: seconds(2) },
-    { type: 'none', reason: 'VolumeLost', at: seconds(7) },
+    [{ deployment_type: 'none', reason: 'PodsRefused' }, seconds(2)],
+    [{ deployment_type: 'none', reason: 'VolumeLost' }, seconds(7)],
   ]);
 });
 
 it('takes the time of the reason, not that of the first reason for which the record was stalled', () => {
   const paused = record('READY', 'False Paused', 'True Paused', 1);
   const since = { ...paused, status: { ...paused.status, stalledReasonSince: at(8) } as AppDeploymentStatus };
-  expect(censusOf([since], []).stalledSince).toEqual([{ type: 'none', reason: 'Paused', at: seconds(8) }]);
+  expect(censusOf([since], []).deployments_stalled_oldest_timestamp_seconds).toEqual([
+    [{ deployment_type: 'none', reason: 'Paused' }, seconds(8)],
+  ]);
 });
 
 it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
@@ -84,7 +86,7 @@ it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
     const database = { type: 'DatabaseReady', status: 'False', reason: 'VolumeMissing', message: '' };
     const conditions = [...(stalled.status?.conditions ?? []), { ...database, lastTransitionTime: at(1) }];
     const atRisk = { ...stalled, status: { ...stalled.status, conditions } as AppDeploymentStatus };
-    expect(censusOf([stalled, atRisk], []).dataAtRisk).toEqual([{ reason: 'VolumeMissing', count: 1 }]);
+    expect(censusOf([stalled, atRisk], []).databases_at_risk).toEqual([[{ reason: 'VolumeMissing' }, 1]]);
   },
 );
 
@@ -101,10 +103,10 @@ it('counts datastores by their versions, and by whether a patch would bring anot
     having({ postgres: patched }),
     aRecord(),
   ];
-  expect(censusOf(records, []).datastores).toEqual([
-    { datastore: 'postgres', version: '17.5', behind: 'true', count: 2 },
-    { datastore: 'redis', version: 'unknown', behind: 'false', count: 1 },
-    { datastore: 'postgres', version: '17.6', behind: 'false', count: 1 },
+  expect(censusOf(records, []).datastore_version_info).toEqual([
+    [{ datastore: 'postgres', version: '17.5', behind: 'true' }, 2],
+    [{ datastore: 'redis', version: 'unknown', behind: 'false' }, 1],
+    [{ datastore: 'postgres', version: '17.6', behind: 'false' }, 1],
   ]);
 });
 
@@ -116,13 +118,13 @@ it('counts the records that ask for backups, and says of when the oldest last ba
   };
   const records = [backedUp('BackedUp', at(4)), backedUp('BackedUp', at(3)), backedUp('BackupPending'), aRecord()];
   expect(censusOf(records, [])).toMatchObject({
-    backups: [
-      { reason: 'BackedUp', count: 2 },
-      { reason: 'BackupPending', count: 1 },
+    database_backups: [
+      [{ reason: 'BackedUp' }, 2],
+      [{ reason: 'BackupPending' }, 1],
     ],
-    oldestBackup: seconds(3),
+    database_backups_oldest_timestamp_seconds: [[{}, seconds(3)]],
   });
-  expect(censusOf([aRecord()], []).oldestBackup).toBeUndefined();
+  expect(censusOf([aRecord()], []).database_backups_oldest_timestamp_seconds).toEqual([]);
 });
 
 it('counts the databases that nothing protects, and not among those that ask for backups', () => {
@@ -131,10 +133,10 @@ it('counts the databases that nothing protects, and not among those that ask for
     return aRecord({}, { status: { conditions: [condition] } as AppDeploymentStatus });
   }) as [AppDeployment, AppDeployment];
   expect(censusOf([bare, bare, backedUp, aRecord()], [])).toMatchObject({
-    unprotected: 2,
-    backups: [{ reason: 'BackedUp', count: 1 }],
+    databases_unprotected: [[{}, 2]],
+    database_backups: [[{ reason: 'BackedUp' }, 1]],
   });
-  expect(censusOf([], []).unprotected).toBe(0);
+  expect(censusOf([], []).databases_unprotected).toEqual([[{}, 0]]);
 });
 
 it('counts the databases of records that are gone, with their sizes', () => {
@@ -154,7 +156,10 @@ it('counts the databases of records that are gone, with their sizes', () => {
       spec: { resources: { requests: { storage } } },
     }) as KubeObject;
   const holders = [claim('gone', '2Gi'), claim('gone too', '1Gi'), claim(aRecord().metadata.uid ?? '', '4Gi')];
-  expect(censusOf([aRecord()], [], undefined, holders).retained).toEqual({ count: 2, bytes: 3 * 2 ** 30 });
+  expect(censusOf([aRecord()], [], undefined, holders)).toMatchObject({
+    databases_retained: [[{}, 2]],
+    databases_retained_bytes: [[{}, 3 * 2 ** 30]],
+  });
 });
 
 it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
@@ -169,8 +174,8 @@ it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
     aRecord(),
   ];
   expect(censusOf(records, []).databases).toEqual([
-    { reason: 'InstancesMissing', count: 1 },
-    { reason: 'NotAnswering', count: 2 },
+    [{ reason: 'InstancesMissing' }, 1],
+    [{ reason: 'NotAnswering' }, 2],
   ]);
 });
 
@@ -187,14 +192,14 @@ it('does the same for verifications', () => {
     aRecord(),
   ];
   expect(censusOf(records, [])).toMatchObject({
-    verifications: [
-      { reason: 'Verified', count: 1 },
-      { reason: 'VerificationFailing', count: 1 },
-      { reason: 'VerificationPending', count: 1 },
+    database_verifications: [
+      [{ reason: 'Verified' }, 1],
+      [{ reason: 'VerificationFailing' }, 1],
+      [{ reason: 'VerificationPending' }, 1],
     ],
-    oldestVerification: seconds(3),
+    database_verifications_oldest_timestamp_seconds: [[{}, seconds(3)]],
   });
-  expect(censusOf([aRecord()], []).oldestVerification).toBeUndefined();
+  expect(censusOf([aRecord()], []).database_verifications_oldest_timestamp_seconds).toEqual([]);
 });
 
 it('counts builds that have not ended, and says since when the oldest waits', () => {
@@ -205,38 +210,21 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     building({ phase: 'Built', queuedAt: at(0) }),
     aRevision(aRecord()),
   ];
-  expect(censusOf([], revisions)).toEqual({
-    deployments: [],
-    dataAtRisk: [],
-    datastores: [],
-    databases: [],
-    backups: [],
-    unprotected: 0,
-    retained: { count: 0, bytes: 0 },
-    archives: [],
-    verifications: [],
-    unavailableSince: [],
-    degradedSince: [],
-    stalledSince: [],
-    tenants: [
-      { ready: 'True', count: 0 },
-      { ready: 'False', count: 0 },
-    ],
-    tasks: [],
+  expect(censusOf([], revisions)).toMatchObject({
     builds: [
-      { phase: 'Queued', count: 2 },
-      { phase: 'Building', count: 1 },
+      [{ phase: 'Queued' }, 2],
+      [{ phase: 'Building' }, 1],
     ],
-    queuedSince: seconds(3),
+    builds_queued_oldest_timestamp_seconds: [[{}, seconds(3)]],
   });
-  expect(censusOf([], []).queuedSince).toBeUndefined();
+  expect(censusOf([], []).builds_queued_oldest_timestamp_seconds).toEqual([]);
 });
 
 it('has as many groups as the tables have entries, whatever the statuses say', () => {
   const records = Array.from({ length: 500 }, (_, i) => record('READY', `False Made${i}`, `True Made${i}`));
-  const { deployments, stalledSince } = censusOf(records, []);
-  expect(deployments).toEqual([{ state: 'READY', ready: 'False', stalled: 'True', reason: 'Other', count: 500 }]);
-  expect(stalledSince).toEqual([{ type: 'none', reason: 'Other', at: seconds(0) }]);
+  const { deployments, deployments_stalled_oldest_timestamp_seconds: stalledSince } = censusOf(records, []);
+  expect(deployments).toEqual([[{ state: 'READY', ready: 'False', stalled: 'True', reason: 'Other' }, 500]]);
+  expect(stalledSince).toEqual([[{ deployment_type: 'none', reason: 'Other' }, seconds(0)]]);
 });
 
 it('dates what was deployed and does not serve, by the reason of Available', () => {
@@ -257,9 +245,9 @@ it('dates what was deployed and does not serve, by the reason of Available', () 
     seen('False', 'Paused', '01'),
   ];
   const minute = Date.parse('2026-01-01T00:00:00Z') / 1000;
-  expect(censusOf(records, []).unavailableSince).toEqual([
-    { type: 'none', reason: 'ContainerCrashed', at: minute + 180 },
-    { type: 'none', reason: 'NotAnswering', at: minute + 240 },
+  expect(censusOf(records, []).deployments_unavailable_oldest_timestamp_seconds).toEqual([
+    [{ deployment_type: 'none', reason: 'ContainerCrashed' }, minute + 180],
+    [{ deployment_type: 'none', reason: 'NotAnswering' }, minute + 240],
   ]);
 });
 
@@ -278,9 +266,10 @@ it('dates what serves and lacks pods, outside of builds and unless it is Stalled
     return aRecord({ sourceConfig: { deploymentType: 'prod' } }, { status });
   };
   const at = Date.parse('2026-01-01T00:02:00Z') / 1000;
-  const since = (record: AppDeployment): unknown => censusOf([record], []).degradedSince;
-  expect(since(seen('ContainerCrashed'))).toEqual([{ type: 'prod', reason: 'ContainerCrashed', at }]);
-  expect(since(seen('Progressing'))).toEqual([{ type: 'prod', reason: 'Progressing', at }]);
+  const since = (record: AppDeployment): unknown =>
+    censusOf([record], []).deployments_degraded_oldest_timestamp_seconds;
+  expect(since(seen('ContainerCrashed'))).toEqual([[{ deployment_type: 'prod', reason: 'ContainerCrashed' }, at]]);
+  expect(since(seen('Progressing'))).toEqual([[{ deployment_type: 'prod', reason: 'Progressing' }, at]]);
   for (const other of [
     seen('Building'),
     seen('Migrating'),
@@ -304,7 +293,87 @@ it('counts tenants by whether all of their deployments that are meant to run are
     of('c', record('UNUSED', 'True ScaledToZero', 'False Settled')),
   ];
   expect(censusOf(records, []).tenants).toEqual([
-    { ready: 'True', count: 1 },
-    { ready: 'False', count: 1 },
+    [{ ready: 'True' }, 1],
+    [{ ready: 'False' }, 1],
   ]);
+});
+
+function named(name: string, ready: 'True' | 'False', reason: string, stalled: 'True' | 'False'): AppDeployment {
+  const made = record(undefined, `${ready} ${reason}`, `${stalled} ${stalled === 'True' ? reason : 'Settled'}`);
+  return { ...made, metadata: { ...made.metadata, name } };
+}
+
+const RECORDS = [
+  named('a', 'True', 'Serving', 'False'),
+  named('b', 'False', 'Progressing', 'False'),
+  named('c', 'False', 'PodsRefused', 'True'),
+  named('d', 'True', 'Serving', 'False'),
+];
+
+it('names each record with its reason, and since when it is stalled', () => {
+  const { deployment_ready: ready, ...others } = censusOf(RECORDS, [], 10);
+  expect(ready.map(([{ name, reason }, value]) => `${name} ${reason} ${value}`)).toEqual([
+    'c PodsRefused 0',
+    'b Progressing 0',
+    'a Serving 1',
+    'd Serving 1',
+  ]);
+  const c = { namespace: 'team', name: 'c', deployment_type: 'none' };
+  expect(others).toMatchObject({
+    deployments_omitted: [[{}, 0]],
+    deployment_stalled_timestamp_seconds: [[{ ...c, reason: 'PodsRefused' }, seconds(0)]],
+  });
+});
+
+it('leaves out those that need nobody first, and says how many', () => {
+  const { deployment_ready: ready, deployments_omitted: omitted } = censusOf(RECORDS, [], 2);
+  expect([ready.map(([{ name }]) => name), omitted]).toEqual([['c', 'b'], [[{}, 2]]]);
+});
+
+it('a record without a status is there, and a reason that nobody knows is Other', () => {
+  const { deployment_ready: ready } = censusOf([aRecord(), named('x', 'False', 'Invented', 'True')], [], 10);
+  expect(ready.map(([{ reason }]) => reason)).toEqual(['Other', 'NotObserved']);
+});
+
+it('says since when the data of a record or its service is in trouble, also of one that is Ready', () => {
+  const ready = (name: string, conditions: object[], metadata = {}): AppDeployment => {
+    const made = named(name, 'True', 'Serving', 'False');
+    const all = [...(made.status?.conditions ?? []), ...conditions] as AppDeploymentStatus['conditions'];
+    const status = { ...made.status, state: 'UNUSED', activeRevisionId: 'a', conditions: all } as AppDeploymentStatus;
+    return { ...made, metadata: { ...made.metadata, ...metadata }, status };
+  };
+  const condition = (type: string, status: string, reason: string): object => ({
+    type,
+    status,
+    reason,
+    message: '',
+    lastTransitionTime: at(0),
+  });
+  const stopped = {
+    ...ready('moved', [condition('Available', 'False', 'ScaledToZero')]),
+    spec: aRecord({ sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } }).spec,
+  };
+  const held = ready('moving', [condition('Available', 'False', 'OperationRunning')]);
+  const { deployment_ready: all, deployment_trouble_timestamp_seconds: troubles } = censusOf(
+    [
+      ready('a-well', [condition('BackupReady', 'True', 'BackedUp'), condition('DatabaseReady', 'True', 'Answering')]),
+      ready('a-bare', [condition('BackupReady', 'False', 'NotConfigured')]),
+      ready('b-stale', [condition('BackupReady', 'False', 'BackupStale')]),
+      ready('c-thin', [condition('DatabaseReady', 'True', 'InstancesMissing')]),
+      ready('d-no-password', [condition('DatabaseReady', 'True', 'PasswordMissing')]),
+      stopped,
+      { ...held, status: { ...held.status, state: 'AWAITING_DATABASE' } },
+    ],
+    [],
+    10,
+  );
+  expect(troubles.map(([{ name, condition, reason }, since]) => [name, condition, reason, since])).toEqual([
+    ['b-stale', 'BackupReady', 'BackupStale', seconds(0)],
+    ['c-thin', 'DatabaseReady', 'InstancesMissing', seconds(0)],
+    ['d-no-password', 'DatabaseReady', 'PasswordMissing', seconds(0)],
+    ['moving', 'Available', 'OperationRunning', seconds(0)],
+    ['a-bare', 'BackupReady', 'NotConfigured', seconds(0)],
+  ]);
+  // Those in trouble come first, and then those without backups.
+  expect(all.slice(4).map(([{ name }]) => name)).toEqual(['a-bare', 'a-well', 'moved']);
 });

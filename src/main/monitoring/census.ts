@@ -1,20 +1,19 @@
-// The state of all records and builds as numbers, for the metrics. The number of groups is bounded by the tables of states and
-// reasons, not by the number of records or tenants.
+// The state of all records, builds and databases as gauges, read at each scrape. The number of series is bounded by the tables of states and
+// reasons, not by the number of records or tenants, but for the gauges that name records, of which there are `mostNamed` at most.
 
 import { retainedDatabases } from '../../deploy/record/retained-databases.ts';
 import { stalledFrom } from '../../deploy/stalled-since.ts';
-import type { AppDeployment } from '../../kinds/app-deployment.ts';
-import { type ConditionType, REASONS, type Reason } from '../../kinds/app-deployment-conditions.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../kinds/app-deployment.ts';
+import { type ConditionType, isFailure, REASONS, type Reason } from '../../kinds/app-deployment-conditions.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
-import { isUnderWay } from '../../kinds/build.ts';
+import { type BuildStatus, isUnderWay } from '../../kinds/build.ts';
 import { conditionOf } from '../../kinds/conditions.ts';
 import { STORE_PARTS } from '../../kinds/meta.ts';
-import { lastEnded, type TaskStatus } from '../../kinds/tasks.ts';
+import { hasFailedLast, lastEnded, type TaskStatus } from '../../kinds/tasks.ts';
+import type { Series } from '../../runtime/controller/metrics.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import { censusOfEach, UNPROTECTED } from './census-of-each.ts';
-import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
-import { degraded, typeLabel, unavailable } from './unavailable.ts';
+import { degraded, type Trouble, typeLabel, unavailable } from './unavailable.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
 export const DATA_AT_RISK: readonly string[] = [
@@ -24,74 +23,11 @@ export const DATA_AT_RISK: readonly string[] = [
   'PasswordMissing',
 ] satisfies Reason[];
 
-/**
- * Counts records, builds and databases. `mostNamed`: how many records are named, if any. `holders`: claims and Clusters of databases, also
- * of records that are gone.
- */
-export function censusOf(
-  records: readonly AppDeployment[],
-  revisions: readonly AppRevision[],
-  mostNamed?: number,
-  holders: readonly KubeObject[] = [],
-): Census {
-  const deployments = new Map<string, Census['deployments'][number]>();
-  const stalledSince = makeOldest();
-  const unavailableSince = makeOldest();
-  const degradedSince = makeOldest();
-  const notReady = new Map<string | undefined, boolean>();
-  const tasks = new Map<string, number>();
-  for (const record of records) {
-    const { status } = record;
-    const ready = conditionOf(status?.conditions, 'Ready');
-    const stalled = conditionOf(status?.conditions, 'Stalled');
-    const group = {
-      state: status?.state ?? 'UNKNOWN',
-      ready: ready?.status ?? 'Unknown',
-      stalled: stalled?.status ?? 'Unknown',
-      reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
-    };
-    const key = `${group.state} ${group.ready} ${group.stalled} ${group.reason}`;
-    deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
-    for (const task of status?.tasks ?? []) tasks.set(lastRunOf(task), (tasks.get(lastRunOf(task)) ?? 0) + 1);
-    const { namespace } = record.metadata;
-    if (isMeantToRun(group)) notReady.set(namespace, notReady.get(namespace) === true || group.ready !== 'True');
-    const type = typeLabel(record);
-    unavailableSince.add(type, unavailable(record));
-    degradedSince.add(type, degraded(record));
-    const from = stalledFrom(status);
-    if (stalled === undefined || from === undefined) continue;
-    stalledSince.add(type, { reason: reasonLabel(stalled.reason, REASONS), at: from / 1000 });
-  }
-  const builds = new Map<string, number>();
-  let queuedSince = Infinity;
-  for (const { status } of revisions) {
-    const build = status?.build;
-    if (build === undefined || !isUnderWay(build)) continue;
-    builds.set(build.phase, (builds.get(build.phase) ?? 0) + 1);
-    if (build.phase === 'Queued' && build.queuedAt !== undefined)
-      queuedSince = Math.min(queuedSince, Date.parse(build.queuedAt) / 1000);
-  }
-  const databases = reasonsOf(records, 'DatabaseReady').counts;
-  return {
-    deployments: [...deployments.values()],
-    dataAtRisk: databases.filter(({ reason }) => DATA_AT_RISK.includes(reason)),
-    databases,
-    datastores: datastoresOf(records),
-    ...backupsOf(records),
-    retained: retainedOf(holders, records),
-    unavailableSince: unavailableSince.all(),
-    degradedSince: degradedSince.all(),
-    stalledSince: stalledSince.all(),
-    tenants: [true, false].map((isReady) => ({
-      ready: isReady ? 'True' : 'False',
-      count: [...notReady.values()].filter((isNot) => isNot !== isReady).length,
-    })),
-    tasks: [...tasks].map(([result, count]) => ({ result, count })),
-    builds: [...builds].map(([phase, count]) => ({ phase, count })),
-    ...(queuedSince < Infinity && { queuedSince }),
-    ...(mostNamed !== undefined && { each: censusOfEach(records, mostNamed) }),
-  };
-}
+/** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
+const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'BackupVerified'] as const satisfies ConditionType[];
+
+/** The reason of BackupReady of a database that has neither backups nor an archive, on some platforms every one. */
+const UNPROTECTED = 'NotConfigured' satisfies Reason;
 
 /** Reasons of records that wait for a person, or of which nothing is known here. */
 const WAITING: readonly string[] = [
@@ -101,95 +37,314 @@ const WAITING: readonly string[] = [
   'ListenerSilent',
 ] satisfies Reason[];
 
-function isMeantToRun({ state, reason }: Pick<Census['deployments'][number], 'state' | 'reason'>): boolean {
-  return state !== 'UNUSED' && state !== 'AWAITING_DELETE' && !WAITING.includes(reason);
+type Labels = Readonly<Record<string, string>>;
+
+interface Seen {
+  readonly records: readonly AppDeployment[];
+  readonly revisions: readonly AppRevision[];
+  /** Claims and Clusters of databases, also of records that are gone. */
+  readonly holders: readonly KubeObject[];
+  /** The records that gauges name; undefined where none do. */
+  readonly named: readonly AppDeployment[] | undefined;
 }
 
-type Since = Census['unavailableSince'][number];
+interface CensusGauge {
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  readonly read: (seen: Seen) => Series;
+}
 
-/** The oldest time for each deployment type and reason. */
-function makeOldest(): {
-  add(type: string, found: Omit<Since, 'type'> | undefined): void;
-  all(): readonly Since[];
-} {
-  const oldest = new Map<string, Since>();
-  return {
-    add(type, found) {
-      const key = `${type} ${found?.reason}`;
-      if (found && found.at < (oldest.get(key)?.at ?? Infinity)) oldest.set(key, { type, ...found });
+const OF_EACH = ['namespace', 'name', 'deployment_type'] as const;
+
+/** By their names without the prefix. Times are in seconds since 1970. */
+export const CENSUS_GAUGES = {
+  deployments: {
+    help: 'AppDeployments by state and by their conditions Ready and Stalled',
+    labelNames: ['state', 'ready', 'stalled', 'reason'],
+    read: ({ records }) => tally(records, stateOf),
+  },
+  deployment_ready: {
+    help: 'Whether an AppDeployment is Ready, with the reason of Ready',
+    labelNames: [...OF_EACH, 'reason'],
+    read: (seen) => ofEach(seen, (record) => [[{ reason: stateOf(record).reason }, isReady(record) ? 1 : 0]]),
+  },
+  deployment_stalled_timestamp_seconds: {
+    help: 'Since when an AppDeployment is Stalled for its present reason',
+    labelNames: [...OF_EACH, 'reason'],
+    read: (seen) => ofEach(seen, (record) => [stalled(record)].flatMap((one) => (one ? [dated(one)] : []))),
+  },
+  deployment_trouble_timestamp_seconds: {
+    help: 'Since when an AppDeployment does not serve though it was deployed, or lacks pods, or its data needs attention',
+    labelNames: [...OF_EACH, 'condition', 'reason'],
+    read: (seen) => ofEach(seen, (record) => troublesOf(record).map(dated)),
+  },
+  deployment_failed_tasks: {
+    help: 'Tasks of an AppDeployment whose last run failed',
+    labelNames: OF_EACH,
+    read: (seen) =>
+      ofEach(seen, ({ status }) => (status?.tasks ? [[{}, status.tasks.filter(hasFailedLast).length]] : [])),
+  },
+  deployments_omitted: {
+    help: 'AppDeployments that the metrics of each deployment leave out',
+    read: ({ records, named }) => unlabelled(named && records.length - named.length),
+  },
+  databases_at_risk: {
+    help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
+    labelNames: ['reason'],
+    read: (seen) => byReason('DatabaseReady', seen).filter(([{ reason = '' }]) => DATA_AT_RISK.includes(reason)),
+  },
+  databases: {
+    help: 'AppDeployments by the reason of DatabaseReady',
+    labelNames: ['reason'],
+    read: (seen) => byReason('DatabaseReady', seen),
+  },
+  datastore_version_info: {
+    help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would bring another image',
+    labelNames: ['datastore', 'version', 'behind'],
+    read: ({ records }) => tally(records.flatMap(datastoresOf), (labels) => labels),
+  },
+  databases_unprotected: {
+    help: 'AppDeployments whose own PostgreSQL has neither backups nor an archive',
+    read: (seen) => unlabelled(byReason('BackupReady', seen).find(([{ reason }]) => reason === UNPROTECTED)?.[1] ?? 0),
+  },
+  databases_retained: {
+    help: 'Databases that deleted AppDeployments have retained',
+    read: (seen) => unlabelled(retainedOf(seen).length),
+  },
+  databases_retained_bytes: {
+    help: 'Size of the volumes of these databases',
+    read: (seen) => unlabelled(retainedOf(seen).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)),
+  },
+  database_backups: {
+    help: 'AppDeployments that ask for backups of their PostgreSQL, by reason of BackupReady',
+    labelNames: ['reason'],
+    read: (seen) => byReason('BackupReady', seen).filter(([{ reason }]) => reason !== UNPROTECTED),
+  },
+  database_backups_oldest_timestamp_seconds: {
+    help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
+    read: (seen) => oldestOf('BackupReady', seen, ({ databaseBackup }) => databaseBackup?.lastSuccessAt),
+  },
+  database_archives: {
+    help: 'AppDeployments that ask for an archive of their PostgreSQL, by reason of ArchiveReady',
+    labelNames: ['reason'],
+    read: (seen) => byReason('ArchiveReady', seen),
+  },
+  database_verifications: {
+    help: 'AppDeployments whose backups are verified, by reason of BackupVerified',
+    labelNames: ['reason'],
+    read: (seen) => byReason('BackupVerified', seen),
+  },
+  database_verifications_oldest_timestamp_seconds: {
+    help: 'Time of the last verification of the AppDeployment whose last verification is oldest',
+    read: (seen) => oldestOf('BackupVerified', seen, ({ databaseVerification }) => databaseVerification?.verifiedAt),
+  },
+  deployments_unavailable_oldest_timestamp_seconds: {
+    help: 'Since when the AppDeployment with a deployed revision that has not been Available longest is so, by reason',
+    labelNames: ['deployment_type', 'reason'],
+    read: (seen) => oldestTroubles(seen, unavailable),
+  },
+  deployments_degraded_oldest_timestamp_seconds: {
+    help: 'Since when the AppDeployment that serves and has lacked pods of a part longest is so, by reason',
+    labelNames: ['deployment_type', 'reason'],
+    read: (seen) => oldestTroubles(seen, degraded),
+  },
+  tenants: {
+    help: 'Namespaces with AppDeployments that are meant to run, by whether all of these are Ready',
+    labelNames: ['ready'],
+    read: ({ records }) => {
+      const tenants = Map.groupBy(records.filter(isMeantToRun), ({ metadata }) => metadata.namespace);
+      const ready = [...tenants.values()].filter((all) => all.every(isReady)).length;
+      return [
+        [{ ready: 'True' }, ready],
+        [{ ready: 'False' }, tenants.size - ready],
+      ];
     },
-    all: () => [...oldest.values()],
+  },
+  deployments_stalled_oldest_timestamp_seconds: {
+    help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
+    labelNames: ['deployment_type', 'reason'],
+    read: (seen) => oldestTroubles(seen, stalled),
+  },
+  tasks: {
+    help: 'Tasks of active revisions, by how their last run ended',
+    labelNames: ['result'],
+    read: ({ records }) =>
+      tally(
+        records.flatMap(({ status }) => status?.tasks ?? []),
+        (task) => ({ result: lastRunOf(task) }),
+      ),
+  },
+  builds: {
+    help: 'Builds that have not ended, by phase',
+    labelNames: ['phase'],
+    read: (seen) => tally(buildsOf(seen), ({ phase }) => ({ phase })),
+  },
+  builds_queued_oldest_timestamp_seconds: {
+    help: 'Since when the build that has waited longest for its turn waits',
+    read: (seen) => earliest(buildsOf(seen).map(({ phase, queuedAt }) => (phase === 'Queued' ? queuedAt : undefined))),
+  },
+} satisfies Readonly<Record<string, CensusGauge>>;
+
+/** The series of all gauges at one moment. */
+export type Census = Readonly<Record<keyof typeof CENSUS_GAUGES, Series>>;
+
+/** `mostNamed`: how many records are named, if any. */
+export function censusOf(
+  records: readonly AppDeployment[],
+  revisions: readonly AppRevision[],
+  mostNamed?: number,
+  holders: readonly KubeObject[] = [],
+): Census {
+  const named = mostNamed === undefined ? undefined : mostUrgent(records, mostNamed);
+  const seen = { records, revisions, holders, named };
+  return Object.fromEntries(Object.entries(CENSUS_GAUGES).map(([name, { read }]) => [name, read(seen)])) as Census;
+}
+
+/** One value for each group of labels. */
+function grouped(points: Series, join: (a: number, b: number) => number): Series {
+  const groups = new Map<string, Series[number]>();
+  for (const [labels, value] of points) {
+    const before = groups.get(JSON.stringify(labels));
+    groups.set(JSON.stringify(labels), [labels, before ? join(before[1], value) : value]);
+  }
+  return [...groups.values()];
+}
+
+function tally<T>(all: readonly T[], labelsOf: (one: T) => Labels): Series {
+  return grouped(
+    all.map((one) => [labelsOf(one), 1]),
+    (a, b) => a + b,
+  );
+}
+
+function unlabelled(value: number | undefined): Series {
+  return value === undefined ? [] : [[{}, value]];
+}
+
+/** The earliest of these times, RFC 3339. */
+function earliest(times: readonly (string | undefined)[]): Series {
+  const known = times.flatMap((time) => (time === undefined ? [] : [Date.parse(time) / 1000]));
+  return known.length === 0 ? [] : unlabelled(Math.min(...known));
+}
+
+function dated<T extends Trouble>({ at, ...labels }: T): Series[number] {
+  return [labels as Labels, at];
+}
+
+function ofEach({ named = [] }: Seen, read: (record: AppDeployment) => Series): Series {
+  return named.flatMap((record) => {
+    const { namespace = '', name } = record.metadata;
+    const key = { namespace, name, deployment_type: typeLabel(record) };
+    return read(record).map(([labels, value]) => [{ ...key, ...labels }, value] as const);
+  });
+}
+
+function oldestTroubles({ records }: Seen, find: (record: AppDeployment) => Trouble | undefined): Series {
+  const found = records.flatMap((record) => {
+    const trouble = find(record);
+    return trouble ? [dated({ deployment_type: typeLabel(record), ...trouble })] : [];
+  });
+  return grouped(found, Math.min);
+}
+
+/** The records that have a condition, by its reason. */
+function byReason(type: ConditionType, { records }: Seen): Series {
+  const conditions = records.flatMap(({ status }) => conditionOf(status?.conditions, type) ?? []);
+  return tally(conditions, ({ reason }) => ({ reason: reasonLabel(reason, REASONS) }));
+}
+
+/** The oldest time of the records that have a condition. */
+function oldestOf(
+  type: ConditionType,
+  { records }: Seen,
+  timeOf: (status: AppDeploymentStatus) => string | undefined,
+): Series {
+  return earliest(
+    records.map(({ status }) => (conditionOf(status?.conditions, type) ? timeOf(status ?? {}) : undefined)),
+  );
+}
+
+/** `ready` and `stalled` are the status of the condition, `reason` that of Ready. */
+function stateOf({ status }: AppDeployment): Readonly<Record<'state' | 'ready' | 'stalled' | 'reason', string>> {
+  const ready = conditionOf(status?.conditions, 'Ready');
+  return {
+    state: status?.state ?? 'UNKNOWN',
+    ready: ready?.status ?? 'Unknown',
+    stalled: conditionOf(status?.conditions, 'Stalled')?.status ?? 'Unknown',
+    reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
   };
 }
 
-/** How the last run of a task ended, as a label; `missed`: one was due since and did not begin. */
-export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'missed' | 'none' {
+function isReady(record: AppDeployment): boolean {
+  return stateOf(record).ready === 'True';
+}
+
+function isMeantToRun(record: AppDeployment): boolean {
+  const { state, reason } = stateOf(record);
+  return state !== 'UNUSED' && state !== 'AWAITING_DELETE' && !WAITING.includes(reason);
+}
+
+function stalled({ status }: AppDeployment): Trouble | undefined {
+  const from = stalledFrom(status);
+  const { reason } = conditionOf(status?.conditions, 'Stalled') ?? {};
+  return from === undefined ? undefined : { reason: reasonLabel(reason, REASONS), at: from / 1000 };
+}
+
+/** Why it does not serve, or its data or its backups are not as asked for. */
+function troublesOf(record: AppDeployment): readonly (Trouble & { readonly condition: string })[] {
+  const down = unavailable(record);
+  const lacking = degraded(record);
+  return [
+    ...(down ? [{ condition: 'Available', ...down }] : []),
+    ...(lacking ? [{ condition: 'WorkloadsReady', ...lacking }] : []),
+    ...OF_DATA.flatMap((type) => {
+      const condition = conditionOf(record.status?.conditions, type);
+      // A database may answer, and its password be lost all the same.
+      if (condition === undefined || (condition.status !== 'False' && !isFailure(condition.reason))) return [];
+      const at = Date.parse(condition.lastTransitionTime) / 1000;
+      return [{ condition: type, reason: reasonLabel(condition.reason, REASONS), at }];
+    }),
+  ];
+}
+
+/** At most `most` records: those that are Stalled, those with another trouble, those without backups, then the others by name. */
+function mostUrgent(records: readonly AppDeployment[], most: number): readonly AppDeployment[] {
+  const all = records.map((record) => {
+    const { namespace, name } = record.metadata;
+    return { record, urgency: urgencyOf(record), place: `${namespace}/${name}` };
+  });
+  const ordered = all.toSorted((a, b) => a.urgency - b.urgency || (a.place < b.place ? -1 : 1));
+  return ordered.slice(0, most).map(({ record }) => record);
+}
+
+function urgencyOf(record: AppDeployment): number {
+  if (stalled(record)) return 0;
+  const troubles = troublesOf(record);
+  if (!isReady(record) || troubles.some(({ reason }) => reason !== UNPROTECTED)) return 1;
+  return troubles.length > 0 ? 2 : 3;
+}
+
+/** How the last run of a task ended; `missed`: one was due since and did not begin. */
+function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'missed' | 'none' {
   if (task.missedAt !== undefined) return 'missed';
   const run = lastEnded(task);
   if (run === undefined) return 'none';
   return run.state === 'Failed' ? 'failed' : 'succeeded';
 }
 
-function datastoresOf(records: readonly AppDeployment[]): Census['datastores'] {
-  const counts = new Map<string, Census['datastores'][number]>();
-  for (const { status } of records)
-    for (const datastore of STORE_PARTS) {
-      const found = status?.datastores?.[datastore];
-      if (!found) continue;
-      const { version = 'unknown', available } = found;
-      const group = { datastore, version, behind: String(available !== undefined) };
-      const key = `${datastore} ${version} ${group.behind}`;
-      counts.set(key, { ...group, count: (counts.get(key)?.count ?? 0) + 1 });
-    }
-  return [...counts.values()];
+function datastoresOf({ status }: AppDeployment): Labels[] {
+  return STORE_PARTS.flatMap((datastore) => {
+    const found = status?.datastores?.[datastore];
+    if (!found) return [];
+    return [{ datastore, version: found.version ?? 'unknown', behind: String(found.available !== undefined) }];
+  });
 }
 
-function retainedOf(holders: readonly KubeObject[], records: readonly AppDeployment[]): Census['retained'] {
-  const all = retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid)));
-  return { count: all.length, bytes: all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+function retainedOf({ holders, records }: Seen): ReturnType<typeof retainedDatabases> {
+  return retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid)));
 }
 
-/** Counts the records that have backups, verifications of them, and archives, and those that have none of these. */
-function backupsOf(
-  records: readonly AppDeployment[],
-): Pick<Census, 'backups' | 'unprotected' | 'oldestBackup' | 'archives' | 'verifications' | 'oldestVerification'> {
-  const backups = reasonsOf(records, 'BackupReady', (status) => status?.databaseBackup?.lastSuccessAt);
-  const archives = reasonsOf(records, 'ArchiveReady');
-  const verifications = reasonsOf(records, 'BackupVerified', (status) => status?.databaseVerification?.verifiedAt);
-  return {
-    backups: backups.counts.filter(({ reason }) => reason !== UNPROTECTED),
-    unprotected: backups.counts.find(({ reason }) => reason === UNPROTECTED)?.count ?? 0,
-    ...(backups.oldest !== undefined && { oldestBackup: backups.oldest }),
-    archives: archives.counts,
-    verifications: verifications.counts,
-    ...(verifications.oldest !== undefined && { oldestVerification: verifications.oldest }),
-  };
-}
-
-interface Reasons {
-  readonly counts: readonly { readonly reason: string; readonly count: number }[];
-  /** Seconds since 1970. */
-  readonly oldest: number | undefined;
-}
-
-/** The records that have a condition, by its reason, and the oldest of their times. */
-function reasonsOf(
-  records: readonly AppDeployment[],
-  type: ConditionType,
-  timeOf: (status: AppDeployment['status']) => string | undefined = () => undefined,
-): Reasons {
-  const counts = new Map<string, number>();
-  let oldest = Infinity;
-  for (const { status } of records) {
-    const condition = conditionOf(status?.conditions, type);
-    if (condition === undefined) continue;
-    const reason = reasonLabel(condition.reason, REASONS);
-    counts.set(reason, (counts.get(reason) ?? 0) + 1);
-    const last = timeOf(status);
-    if (last !== undefined) oldest = Math.min(oldest, Date.parse(last) / 1000);
-  }
-  return {
-    counts: [...counts].map(([reason, count]) => ({ reason, count })),
-    oldest: oldest < Infinity ? oldest : undefined,
-  };
+/** Those that have not ended. */
+function buildsOf({ revisions }: Seen): BuildStatus[] {
+  return revisions.flatMap(({ status }) => (status?.build && isUnderWay(status.build) ? [status.build] : []));
 }

@@ -10,7 +10,12 @@ const WITHOUT_SERVICE: readonly string[] = ['UNUSED', 'AWAITING_DELETE'];
 const NOT_HERE: readonly string[] = ['Paused', 'ListenerSilent'] satisfies Reason[];
 
 /** `at`: seconds since 1970. */
-export function unavailable({ status }: AppDeployment): { readonly reason: string; readonly at: number } | undefined {
+export interface Trouble {
+  readonly reason: string;
+  readonly at: number;
+}
+
+export function unavailable({ status }: AppDeployment): Trouble | undefined {
   const available = conditionOf(status?.conditions, 'Available');
   if (available?.status !== 'False' || status?.activeRevisionId === undefined) return undefined;
   if (NOT_HERE.includes(available.reason)) return undefined;
@@ -18,8 +23,8 @@ export function unavailable({ status }: AppDeployment): { readonly reason: strin
   return { reason: reasonLabel(available.reason, REASONS), at: Date.parse(available.lastTransitionTime) / 1000 };
 }
 
-/** The same of a record that serves, and lacks pods of a part outside of a rollout. `at`: seconds since 1970. A record that is Stalled counts as that. */
-export function degraded({ status }: AppDeployment): { readonly reason: string; readonly at: number } | undefined {
+/** The same of a record that serves, and lacks pods of a part outside of a rollout. A record that is Stalled counts as that. */
+export function degraded({ status }: AppDeployment): Trouble | undefined {
   const [available, stalled, workloads] = (['Available', 'Stalled', 'WorkloadsReady'] as const).map((type) =>
     conditionOf(status?.conditions, type),
   );

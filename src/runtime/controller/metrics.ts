@@ -29,62 +29,114 @@ export interface RuntimeMetrics {
 
 const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
+/** Makes metrics in one registry. Their names are without the prefix. */
+interface MetricMaker {
+  counter(name: string, help: string, ...labelNames: readonly string[]): Counter;
+  gauge(name: string, help: string, ...labelNames: readonly string[]): Gauge;
+  histogram(name: string, help: string, buckets: readonly number[], ...labelNames: readonly string[]): Histogram;
+}
+
+export function metricMaker(registry: Registry, prefix = 'davit_'): MetricMaker {
+  const named = (name: string, help: string, labelNames: readonly string[]) => {
+    return { name: `${prefix}${name}`, help, labelNames, registers: [registry] };
+  };
+  return {
+    counter: (name, help, ...labels) => new Counter(named(name, help, labels)),
+    gauge: (name, help, ...labels) => new Gauge(named(name, help, labels)),
+    histogram: (name, help, buckets, ...labels) =>
+      new Histogram({ ...named(name, help, labels), buckets: [...buckets] }),
+  };
+}
+
+/** Values of a gauge, each with its labels. */
+export type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+/** What gauges are for, by their names without the prefix. */
+export type ShownGauges<Name extends string> = Readonly<
+  Record<Name, { readonly help: string; readonly labelNames?: readonly string[] }>
+>;
+
+/**
+ * Gauges that show at each scrape what somebody reads for as long as he does, and have no series otherwise. Returns a function that
+ * calls `read` at every scrape, until the function that it returns is called.
+ */
+export function shownGauges<Name extends string>(
+  registry: Registry,
+  gauges: ShownGauges<Name>,
+): (read: () => Readonly<Record<Name, Series>>) => () => void {
+  let current: (() => Readonly<Record<Name, Series>>) | undefined;
+  const made = Object.entries(gauges as ShownGauges<string>).map(([name, { help, labelNames = [] }], index) => ({
+    name: name as Name,
+    isLabelled: labelNames.length > 0,
+    gauge: new Gauge({
+      name: `davit_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      // The first gauge sets the others too, so that all show one moment.
+      ...(index === 0 && { collect: () => setAll(current?.()) }),
+    }),
+  }));
+  function setAll(now: Readonly<Record<Name, Series>> | undefined): void {
+    for (const { name, gauge, isLabelled } of made) {
+      // A gauge without labels is 0 after a reset, and absent only when it is removed.
+      if (isLabelled) gauge.reset();
+      else gauge.remove();
+      for (const [labels, value] of now?.[name] ?? []) gauge.set(labels, value);
+    }
+  }
+  return (read) => {
+    current = read;
+    return () => {
+      if (current === read) current = undefined;
+    };
+  };
+}
+
+export function makeMetrics(prefix?: string): RuntimeMetrics {
   const registry = new Registry();
-  const registers = [registry];
-  const reconciles = new Counter({
-    name: `${prefix}reconcile_total`,
-    help: 'Reconciles by controller and result',
-    labelNames: ['controller', 'result'],
-    registers,
-  });
-  const reconcileSeconds = new Histogram({
-    name: `${prefix}reconcile_duration_seconds`,
-    help: 'Duration of a reconcile',
-    labelNames: ['controller', 'result'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  const depth = new Gauge({
-    name: `${prefix}work_queue_depth`,
-    help: 'Keys waiting for a worker',
-    labelNames: ['queue'],
-    registers,
-  });
-  const relists = new Counter({
-    name: `${prefix}relist_total`,
-    help: 'Full lists of a resource, including the first',
-    labelNames: ['resource'],
-    registers,
-  });
-  const reconnects = new Counter({
-    name: `${prefix}watch_reconnect_total`,
-    help: 'Watches resumed after they ended',
-    labelNames: ['resource'],
-    registers,
-  });
-  const failures = new Counter({
-    name: `${prefix}watch_failure_total`,
-    help: 'Lists and watches that failed, by error',
-    labelNames: ['resource', 'error'],
-    registers,
-  });
-  const objects = new Gauge({
-    name: `${prefix}cache_objects`,
-    help: 'Objects held in the watch cache',
-    labelNames: ['resource'],
-    registers,
-  });
-  const leader = new Gauge({
-    name: `${prefix}leader`,
-    help: '1 while this process holds the lease',
-    labelNames: ['lease'],
-    registers,
-  });
+  const { counter, gauge, histogram } = metricMaker(registry, prefix);
+  const reconciles = counter('reconcile_total', 'Reconciles by controller and result', 'controller', 'result');
+  const reconcileSeconds = histogram(
+    'reconcile_duration_seconds',
+    'Duration of a reconcile',
+    SECONDS_BUCKETS,
+    ...['controller', 'result'],
+  );
+  const depth = gauge('work_queue_depth', 'Keys waiting for a worker', 'queue');
+  const relists = counter('relist_total', 'Full lists of a resource, including the first', 'resource');
+  const reconnects = counter('watch_reconnect_total', 'Watches resumed after they ended', 'resource');
+  const failures = counter('watch_failure_total', 'Lists and watches that failed, by error', 'resource', 'error');
+  const objects = gauge('cache_objects', 'Objects held in the watch cache', 'resource');
+  const leader = gauge('leader', '1 while this process holds the lease', 'lease');
+  const requestSeconds = histogram(
+    'kube_request_duration_seconds',
+    'Requests to the API server, retries included',
+    SECONDS_BUCKETS,
+    ...['verb', 'resource', 'result'],
+  );
+  const codeHostSeconds = histogram(
+    'code_host_request_duration_seconds',
+    'Requests to code hosts, counting each attempt',
+    SECONDS_BUCKETS,
+    ...['kind', 'result'],
+  );
+  const answers = counter(
+    'http_requests_total',
+    'Requests to the HTTP API by route and status code',
+    ...['method', 'route', 'code'],
+  );
+  const answerSeconds = histogram(
+    'http_request_duration_seconds',
+    'Duration of requests to the HTTP API',
+    SECONDS_BUCKETS,
+    ...['method', 'route'],
+  );
+  const certificate = gauge('certificate_expiration_timestamp_seconds', 'When the certificate that is served expires');
+  // Without a certificate there is no series: 0 would be one that expired in 1970.
+  certificate.remove();
   return {
     registry,
-    ...makeHttpMetrics(registry, prefix),
-    ...makeRequestMetrics(registry, prefix),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });
       reconcileSeconds.observe({ controller, result }, seconds);
@@ -95,89 +147,13 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     watchFailed: (resource, error) => failures.inc({ resource, error }),
     cached: (resource, change) => objects.inc({ resource }, change),
     leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
-  };
-}
-
-/** What gauges show at each scrape, as somebody reads it for as long as he does. */
-export interface Reading<T> {
-  /** Undefined while nobody reads. */
-  now(): T | undefined;
-  /** Calls `read` at every scrape, until the returned function is called. */
-  by(read: () => T): () => void;
-}
-
-export function makeReading<T>(): Reading<T> {
-  let current: (() => T) | undefined;
-  return {
-    now: () => current?.(),
-    by(read) {
-      current = read;
-      return () => {
-        if (current === read) current = undefined;
-      };
-    },
-  };
-}
-
-/** The metrics of the HTTP API. */
-function makeHttpMetrics(registry: Registry, prefix: string): Pick<RuntimeMetrics, 'answered' | 'servesUntil'> {
-  const registers = [registry];
-  const answers = new Counter({
-    name: `${prefix}http_requests_total`,
-    help: 'Requests to the HTTP API by route and status code',
-    labelNames: ['method', 'route', 'code'],
-    registers,
-  });
-  const answerSeconds = new Histogram({
-    name: `${prefix}http_request_duration_seconds`,
-    help: 'Duration of requests to the HTTP API',
-    labelNames: ['method', 'route'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  let expires: Date | undefined;
-  new Gauge({
-    name: `${prefix}certificate_expiration_timestamp_seconds`,
-    help: 'When the certificate that is served expires',
-    registers,
-    collect() {
-      // Without a certificate there is no series: 0 would be one that expired in 1970.
-      this.remove();
-      if (expires !== undefined) this.set(expires.getTime() / 1000);
-    },
-  });
-  return {
+    requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
+    codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
     answered(method, route, code, seconds) {
       answers.inc({ method, route, code });
       answerSeconds.observe({ method, route }, seconds);
     },
-    servesUntil: (date) => void (expires = date),
-  };
-}
-
-/** The metrics of requests that Davit sends. */
-function makeRequestMetrics(
-  registry: Registry,
-  prefix: string,
-): Pick<RuntimeMetrics, 'requested' | 'codeHostRequested'> {
-  const registers = [registry];
-  const requestSeconds = new Histogram({
-    name: `${prefix}kube_request_duration_seconds`,
-    help: 'Requests to the API server, retries included',
-    labelNames: ['verb', 'resource', 'result'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  const codeHostSeconds = new Histogram({
-    name: `${prefix}code_host_request_duration_seconds`,
-    help: 'Requests to code hosts, counting each attempt',
-    labelNames: ['kind', 'result'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  return {
-    requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
-    codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
+    servesUntil: (expires) => certificate.set(expires.getTime() / 1000),
   };
 }
 

@@ -126,7 +126,6 @@ const PURE = [
   'clusters/hub/contact.ts',
   'clusters/hub/mirror.ts',
   'clusters/hub/objects.ts',
-  'main/monitoring/census-of-each.ts',
   'main/monitoring/census.ts',
   'main/monitoring/outcomes.ts',
   'main/monitoring/transitions.ts',

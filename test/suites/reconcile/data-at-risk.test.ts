@@ -25,13 +25,13 @@ describe.each(Object.entries(BEHIND))('behind %s', (reason, stop) => {
     const { kube } = controller;
     await stop(kube);
     await converge(controller);
-    expect(censusOf([record(kube)], []).dataAtRisk).toEqual([]);
+    expect(censusOf([record(kube)], []).databases_at_risk).toEqual([]);
     controller.writes();
     kube.erase(kind, DATABASE);
     await converge(controller);
     expect([says(kube, 'Ready'), says(kube, 'DatabaseReady')]).toEqual([`False ${reason}`, `${status} ${lost}`]);
     expect(controller.writes().filter((write) => !write.endsWith('/status'))).toEqual([]);
-    expect(censusOf([record(kube)], []).dataAtRisk).toEqual([{ reason: lost, count: 1 }]);
+    expect(censusOf([record(kube)], []).databases_at_risk).toEqual([[{ reason: lost }, 1]]);
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
   });
@@ -43,5 +43,5 @@ it('is said without a pause too, and what answers still does', async () => {
   await converge(controller);
   expect(says(controller.kube, 'DatabaseReady')).toBe('True PasswordMissing');
   expect(record(controller.kube).status?.state).toBe('READY');
-  expect(censusOf([record(controller.kube)], []).dataAtRisk).toEqual([{ reason: 'PasswordMissing', count: 1 }]);
+  expect(censusOf([record(controller.kube)], []).databases_at_risk).toEqual([[{ reason: 'PasswordMissing' }, 1]]);
 });

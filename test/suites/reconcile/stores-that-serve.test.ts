@@ -153,7 +153,7 @@ describe.each(Object.entries(BEHIND))('while the newest revision %s', (_why, sto
       kube.erase(kind, DATABASE);
       await passes(controller);
       expect(says(kube, 'DatabaseReady')).toBe(`${status} ${lost}`);
-      expect(censusOf([record(kube)], []).dataAtRisk).toEqual([{ reason: lost, count: 1 }]);
+      expect(censusOf([record(kube)], []).databases_at_risk).toEqual([[{ reason: lost }, 1]]);
     }
   });
 });
