@@ -64,10 +64,20 @@ function rowsOf(platform: Platform): Row[] {
       'Templates',
       platform.templates.map(({ name, image_uri: image, repo_url: repository }) => `${name}: ${image ?? repository}`),
     ),
+    ['Placement', placementOf(platform.placement)],
     ['Limits', said(limits) || 'none'],
     ['Default sizes', `deployment_type ${type}`],
     ...Object.entries(sizes[type] ?? {}).map(([part, numbers]): Row => [`  ${part}`, said(numbers)]),
   ];
+}
+
+function placementOf({ node_selector: labels, tolerations, runtime_classes: classes }: Platform['placement']): string {
+  const allowed = [
+    ...Object.entries(labels).map(([label, values]) => `${label}=${values.join('|')}`),
+    ...tolerations.map((taint) => `taint ${taint}`),
+    ...classes.map((name) => `RuntimeClass ${name}`),
+  ];
+  return allowed.join(', ') || "the platform's own";
 }
 
 function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {

@@ -23,6 +23,7 @@ it('without any setting: the defaults, and nothing that is not there', async () 
     listeners: [],
     templates: [],
     pods: { port: 8000, health_path: '/ok', policy: 'baseline' },
+    placement: { node_selector: {}, tolerations: [], runtime_classes: [] },
     stores: { own: true, drivers: ['pod'], backups: false, archives: false },
     limits: { cpu: null, resources: null, requests_per_minute: 2400 },
     default_type: 'plain',
@@ -43,6 +44,9 @@ it('with settings: each part, the integrations and listeners of this tenant alon
     deploymentType: 'dev',
     limits: { cpu: 2, memoryMb: 4096, scale: 4, storageGi: 20, resources: { 'nvidia.com/gpu': 1 } },
     address: { kind: 'ingress', baseDomain: 'apps.example.com' },
+    placement: {
+      allowed: { nodeSelector: { pool: ['gpu', 'spot'] }, tolerations: ['gpu'], runtimeClasses: ['gvisor'] },
+    },
     listeners: { enabled: true },
     images: { pullSecrets: ['canary-pull'] },
     builds: {
@@ -108,9 +112,11 @@ it('with settings: each part, the integrations and listeners of this tenant alon
     templates: [
       { name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null, workflow_config_path: null },
     ],
+    placement: { node_selector: { pool: ['gpu', 'spot'] }, tolerations: ['gpu'], runtime_classes: ['gvisor'] },
     limits: { cpu: 2, memory_mb: 4096, scale: 4, storage_gi: 20, resources: { 'nvidia.com/gpu': 1 } },
     default_type: 'dev',
   });
+  expect(platformLines(Platform.parse(body))).toContain('Placement      pool=gpu|spot, taint gpu, RuntimeClass gvisor');
   expect(JSON.stringify(body)).not.toMatch(/canary|theirs|22222222/);
 });
 
@@ -134,6 +140,7 @@ it('the plugin prints it, one line for each part', async () => {
     'Integrations   git-11111111 at host.example, id 11111111-0000-4000-8000-000000000001',
     'Listeners      none',
     'Templates      none',
+    "Placement      the platform's own",
     'Limits         requests_per_minute 2400',
     'Default sizes  deployment_type plain',
     '  server       cpu 0.25, cpu_limit 1, memory_mb 512, memory_limit_mb 1024, min_scale 1, max_scale 1',

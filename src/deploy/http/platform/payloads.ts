@@ -72,6 +72,16 @@ export const Platform = z
         progress_deadline_seconds: z.int().describe('A rollout without progress for this long has failed.'),
       })
       .meta({ id: 'PlatformPods' }),
+    placement: z
+      .object({
+        node_selector: z.record(text, texts).describe('Labels of nodes that a part may select, each with its values.'),
+        tolerations: texts.describe('Keys of the taints that a part may tolerate.'),
+        runtime_classes: texts,
+      })
+      .meta({
+        id: 'PlatformPlacement',
+        description: 'What the placement of a part may name. limits.resources has the resources.',
+      }),
     stores: z
       .object({
         own: z.boolean().describe('Whether Davit creates databases. If not, external ones or none are required.'),

@@ -68,6 +68,11 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
       progress_deadline_seconds: pods.progressDeadlineSeconds,
     },
     stores: presentStores(settings, offered),
+    placement: {
+      node_selector: settings.placement.allowed?.nodeSelector ?? {},
+      tolerations: settings.placement.allowed?.tolerations ?? [],
+      runtime_classes: settings.placement.allowed?.runtimeClasses ?? [],
+    },
     limits: presentLimits(settings),
     default_type: deploymentType ?? 'plain',
     sizes: Object.fromEntries(
