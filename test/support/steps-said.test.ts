@@ -20,8 +20,8 @@ it('repeats the last line while nothing new is said, and nothing when all is don
   say('Image: packing it');
   vi.advanceTimersByTime(14_000);
   expect(lines).toEqual(['Image: building it', 'Image: packing it']);
-  vi.advanceTimersByTime(16_000);
-  expect(lines.slice(2)).toEqual(['  still, after 15 s: Image: packing it', '  still, after 30 s: Image: packing it']);
+  vi.advanceTimersByTime(26_000);
+  expect(lines.slice(2)).toEqual(['  still, after 20 s: Image: packing it', '  still, after 40 s: Image: packing it']);
   done();
   vi.advanceTimersByTime(60_000);
   expect(lines).toHaveLength(4);

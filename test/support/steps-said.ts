@@ -1,8 +1,8 @@
 // Lines about steps that may take minutes. While nothing new is said, the last line is repeated with its time, so that nobody takes a
 // long step for one that hangs.
 
-/** How long a step is silent. */
-const SILENT_MS = 15_000;
+/** How long a step is silent. Longer than the 15 seconds after which a compilation repeats its line itself. */
+const SILENT_MS = 20_000;
 
 export interface StepsSaid {
   say(line: string): void;
