@@ -7,13 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { CodeHost, PlatformThatBuilds } from '../support/build-platform.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
-import { DemoError } from './demo-cluster.ts';
+import { type DemoCluster, DemoError } from './demo-cluster.ts';
 
 const run = promisify(execFile);
 
 export const FROM_REPOSITORY = 'from-repository';
 export const FROM_FOLDER = 'from-folder';
 const DEPLOYED_WITHIN_MS = 420_000;
+/** As much of the demo as builds need. */
+type BuildingStage = Pick<Stage, 'platform' | 'tenant' | 'stopping'> & {
+  readonly cluster: Pick<DemoCluster, 'directory'>;
+};
+
 const ENDED_BADLY = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'];
 
 /** A small server that needs no stores: one of three deployments on one machine, beside those that a user creates. */
@@ -39,7 +44,7 @@ if __name__ == "__main__":
 `;
 
 export async function buildDeployments(
-  stage: Stage,
+  stage: BuildingStage,
   { codeHost, baseImages }: PlatformThatBuilds,
   say: (line: string) => void,
 ): Promise<void> {
@@ -48,7 +53,7 @@ export async function buildDeployments(
 }
 
 async function buildRepository(
-  stage: Stage,
+  stage: BuildingStage,
   { gitea, integrationId }: CodeHost,
   base: string,
   say: (line: string) => void,
@@ -69,7 +74,7 @@ async function buildRepository(
   await untilDeployed(stage, FROM_REPOSITORY, created, say);
 }
 
-async function buildFolder(stage: Stage, say: (line: string) => void): Promise<void> {
+export async function buildFolder(stage: BuildingStage, say: (line: string) => void): Promise<void> {
   const folder = join(stage.cluster.directory, FROM_FOLDER);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'app.py'), server('built from a folder'));
@@ -99,7 +104,7 @@ function configuration(): object {
 }
 
 /** What the record names the upload by. */
-async function upload(stage: Stage, { id }: Deployment, folder: string): Promise<string> {
+async function upload(stage: BuildingStage, { id }: Deployment, folder: string): Promise<string> {
   const archive = join(await mkdtemp(join(stage.cluster.directory, 'upload-')), 'source.tar.gz');
   await run('tar', ['-C', folder, '-czf', archive, '.']);
   const { upload_url, object_path, upload_headers } = await call<{
@@ -119,7 +124,7 @@ interface Revision {
 }
 
 async function untilDeployed(
-  stage: Stage,
+  stage: BuildingStage,
   name: string,
   { id }: Deployment,
   say: (line: string) => void,

@@ -44,7 +44,9 @@ export interface DemoCluster {
   readonly startBuildPlatform?: () => Promise<PlatformThatBuilds>;
   /** Only where it was asked for. */
   readonly backups?: DemoBackups;
-  /** Starts Davit with listeners, people's tokens or backups; only where one of them was asked for. */
+  /** Further commands to try. */
+  readonly commands?: readonly string[];
+  /** Starts Davit by Helm, or with listeners, people's tokens or backups; only where one of them was asked for. */
   readonly startHub?: () => Promise<Platform>;
   stop(): Promise<void>;
 }

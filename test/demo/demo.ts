@@ -2,7 +2,7 @@
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
 // `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds an image,
 // `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster, `--oauth` also gives people's tokens,
-// `--backups` also backs up the sample's database.
+// `--backups` also backs up the sample's database, `--helm` installs Davit by Helm.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -35,6 +35,8 @@ const USAGE = `Usage: npm run demo [-- OPTION ...]
   --oauth         also run an OAuth server of the demo's own, from which agents get people's tokens. Helm is compiled the first time
   --backups       also run a store for backups of the demo's own, and back up the sample's database. Helm and the store are compiled the
                   first time, and Davit's image is built
+  --helm          install Davit by Helm, as a platform team does: two pods of each part, TLS, failover within 15 s. Helm is compiled the
+                  first time, and Davit's image is built
   --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex, oauth}
                   to FILE once all is up. Without --build the three before the last are null, without --oauth the last is
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
@@ -61,6 +63,7 @@ interface Options {
   readonly listener: boolean;
   readonly oauth: boolean;
   readonly backups: boolean;
+  readonly helm: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
   readonly image: string | undefined;
@@ -74,6 +77,7 @@ function readOptions(): Options {
     listener: { type: 'boolean' },
     oauth: { type: 'boolean' },
     backups: { type: 'boolean' },
+    helm: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
     image: { type: 'string' },
@@ -85,30 +89,19 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    const {
-      once = false,
-      codehost = false,
-      build = codehost,
-      listener = false,
-      oauth = false,
-      backups = false,
-    } = values;
-    const { json, context, image } = values;
+    const { once = false, codehost = false, build = codehost, json, context, image } = values;
+    const { listener = false, oauth = false, backups = false, helm = false } = values;
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
-    if (listener && (build || context !== undefined))
-      throw new Error(
-        "--listener needs the demo's own clusters, and cannot be combined with --build, --codehost or --context.",
-      );
-    if (oauth && (build || context !== undefined))
-      throw new Error(
-        "--oauth needs the demo's own cluster, and cannot be combined with --build, --codehost or --context.",
-      );
-    if (backups && (build || context !== undefined))
-      throw new Error(
-        "--backups needs the demo's own cluster, and cannot be combined with --build, --codehost or --context.",
-      );
-    return { once, build, codehost, listener, oauth, backups, json, context, image };
+    for (const [option, isSet] of Object.entries({ listener, oauth, backups, helm })) {
+      if (isSet && (build || context !== undefined))
+        throw new Error(
+          `--${option} needs the demo's own cluster, and cannot be combined with --build, --codehost or --context.`,
+        );
+    }
+    if (helm && (listener || oauth || backups))
+      throw new Error('--helm cannot be combined with --listener, --oauth or --backups.');
+    return { once, build, codehost, listener, oauth, backups, helm, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -219,7 +212,8 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens, sample });
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
-      await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
+      // A timer keeps this process: with --helm nothing else does.
+      await sleep(2 ** 31 - 1, undefined, { signal: stopping }).catch(() => undefined);
     }
   } catch (error) {
     // Ctrl-C reaches Davit's processes too: what fails after it is no news.
@@ -360,7 +354,8 @@ async function sayWhatNext(
     ...(ofTokens === undefined ? [] : tokenCommands(ofTokens)),
     ...(cluster.backups === undefined ? [] : backupCommands(sample, DEPLOYMENT, cluster.kubectlCommand)),
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
-    `  curl -s ${platform.metricsUrl}   # the controller's metrics`,
+    ...(platform.metricsUrl === undefined ? [] : [`  curl -s ${platform.metricsUrl}   # the controller's metrics`]),
+    ...(cluster.commands ?? []),
     `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,
     `  ${cluster.kubectlCommand} get appr`,
     `  ${platform.apiUrl}/ in a browser, with that token; the API is described at ${platform.apiUrl}/docs`,

@@ -17,6 +17,7 @@ import { startPlatform } from '../support/platform.ts';
 import { SAMPLE_AGAIN, startSampleCluster } from '../support/sample-cluster.ts';
 import { startDemoBackups } from './backups.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
+import { prepareHelmDemo } from './helm.ts';
 import type { DemoTokens } from './tokens.ts';
 
 interface EmbeddedOptions {
@@ -25,21 +26,22 @@ interface EmbeddedOptions {
   readonly listener?: boolean;
   readonly tokens?: DemoTokens | undefined;
   readonly backups?: boolean;
+  readonly helm?: boolean;
 }
 
-/** With `build`, `listener`, `tokens` or `backups` it can start a platform that does so, for which more is compiled the first time. */
 /** What an ordinary langgraph.json is served by. MIT; it runs langgraph-api, which has the Elastic License 2.0. */
 const AGENT_SERVER = {
   package: 'langhost==0.11.1.post1',
   command: 'env LANGGRAPH_RUNTIME_EDITION=pg langhost serve --host 0.0.0.0 --port $PORT',
 };
 
+/** With an option it can start a platform that does so, for which more is compiled the first time. */
 export async function embeddedDemoCluster(
   say: (line: string) => void,
-  { build = false, codehost = false, listener = false, tokens, backups = false }: EmbeddedOptions = {},
+  { build = false, codehost = false, listener = false, tokens, backups = false, helm = false }: EmbeddedOptions = {},
 ): Promise<DemoCluster> {
-  if (build || backups) await needRealPods(build ? '--build' : '--backups', say);
-  const davit = backups ? await ensureDavitImage(say) : undefined;
+  if (build || backups || helm) await needRealPods(build ? '--build' : backups ? '--backups' : '--helm', say);
+  const davit = backups || helm ? await ensureDavitImage(say) : undefined;
   const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
   const { cluster, images, kubectlPath } = await startSampleCluster({
     pods: 'auto',
@@ -50,15 +52,17 @@ export async function embeddedDemoCluster(
   const hasRealPods = cluster.node === 'real';
   const clients = build ? [toolPath(await ensureTools(['registry'], say), 'registry', 'crane')] : [];
   await cluster.kubectl(['config', 'set-context', '--current', `--namespace=${TENANT}`]);
-  const kept = davit && (await startDemoBackups(cluster, davit, say));
+  const kept = backups && davit ? await startDemoBackups(cluster, davit, say) : undefined;
+  const stores = { postgres: images.postgres, redis: images.redis };
+  const installed = helm && davit ? await prepareHelmDemo(cluster, davit, stores, say) : undefined;
   say(`Kubernetes is up, ${hasRealPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
     target: cluster,
-    images: { postgres: images.postgres, redis: images.redis },
+    images: stores,
     kubeconfig: cluster.kubeconfig,
     kubectlCommand: 'kubectl',
-    exports: [`KUBECONFIG=${cluster.kubeconfig}`],
-    programs: [kubectlPath, ...clients].map((path) => dirname(path)),
+    exports: [`KUBECONFIG=${cluster.kubeconfig}`, ...(installed?.exports ?? [])],
+    programs: [...[kubectlPath, ...clients].map((path) => dirname(path)), ...(installed ? [installed.program] : [])],
     directory: cluster.runDir,
     realPods: hasRealPods,
     sampleImage: images.sample,
@@ -75,6 +79,7 @@ export async function embeddedDemoCluster(
         }),
     }),
     ...(kept && { backups: kept }),
+    ...(installed && { commands: installed.commands, startHub: installed.start }),
     ...((listener || tokens || kept) && {
       startHub: async () =>
         startPlatform(cluster, {

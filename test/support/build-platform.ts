@@ -92,7 +92,7 @@ export async function startPlatformThatBuilds(
   { images, stores, tenants, pollSeconds = 3, values, progress }: BuildPlatformOptions,
   gitea?: Gitea,
 ): Promise<PlatformThatBuilds> {
-  const host = await registryAddress(cluster);
+  const host = await fixedAddress(cluster, 9);
   const apiPort = await freePort(cluster.hostAddress);
   const key = await prepareSecrets(cluster, host);
   const tokens = await startTlsFront(cluster.hostAddress, apiPort);
@@ -165,9 +165,9 @@ export async function startPlatformThatBuilds(
 }
 
 /** An address of the lower part of the Services' range, from which the cluster chooses none itself. */
-async function registryAddress(cluster: Cluster): Promise<string> {
+export async function fixedAddress(cluster: Cluster, last: number): Promise<string> {
   const get = ['get', 'service', 'kubernetes', '-n', 'default', '-o', 'jsonpath={.spec.clusterIP}'];
-  return (await cluster.kubectl(get)).trim().replace(/\d+$/, '9');
+  return (await cluster.kubectl(get)).trim().replace(/\d+$/, String(last));
 }
 
 /**
