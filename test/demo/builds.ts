@@ -104,7 +104,7 @@ function configuration(): object {
 }
 
 /** What the record names the upload by. */
-async function upload(stage: BuildingStage, { id }: Deployment, folder: string): Promise<string> {
+export async function upload(stage: BuildingStage, { id }: Deployment, folder: string): Promise<string> {
   const archive = join(await mkdtemp(join(stage.cluster.directory, 'upload-')), 'source.tar.gz');
   await run('tar', ['-C', folder, '-czf', archive, '.']);
   const { upload_url, object_path, upload_headers } = await call<{
@@ -123,7 +123,7 @@ interface Revision {
   readonly status_message?: string | null;
 }
 
-async function untilDeployed(
+export async function untilDeployed(
   stage: BuildingStage,
   name: string,
   { id }: Deployment,

@@ -30,7 +30,7 @@ interface EmbeddedOptions {
 }
 
 /** What an ordinary langgraph.json is served by. MIT; it runs langgraph-api, which has the Elastic License 2.0. */
-const AGENT_SERVER = {
+export const AGENT_SERVER = {
   package: 'langhost==0.11.1.post1',
   command: 'env LANGGRAPH_RUNTIME_EDITION=pg langhost serve --host 0.0.0.0 --port $PORT',
 };
