@@ -142,6 +142,12 @@ export const needs = {
     { ...tool('kube-router', 120), pods: true },
     program('ipset', 5),
     { ...tool('versitygw', 120), pods: true },
+    ...(['registry', 'buildkit', 'rootlesskit', 'runc'] as const).map((module) => ({
+      ...tool(module, 60),
+      pods: true,
+    })),
+    { name: 'images of builds', seconds: 40, pods: true, make: ensureBuildImages },
+    { name: 'image of the builder', seconds: 40, pods: true, make: ensureBuilderImage },
     baseImages,
     davitImage,
   ],

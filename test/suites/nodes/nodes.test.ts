@@ -52,7 +52,7 @@ describe.skipIf(!machine.ok)('on three nodes', () => {
   const nodesOf = async (name: string, part: string): Promise<string[]> =>
     (await podsOf(name, part)).map(({ spec }) => spec.nodeName ?? 'none').toSorted();
 
-  async function create(name: string, namespace = 'team', more: object = {}): Promise<void> {
+  async function create(name: string, namespace = 'team', sizes: object = {}, more: object = {}): Promise<void> {
     await stage.apply({
       apiVersion: 'davit.dev/v1alpha1',
       kind: 'AppDeployment',
@@ -61,8 +61,9 @@ describe.skipIf(!machine.ok)('on three nodes', () => {
         source: 'external_docker',
         sourceRevisionConfig: { imageUri: stage.sample },
         sourceConfig: {
-          resourceSpec: { ...SMALLEST, cpu: 0.02, dbCpu: 0.04, redisCpu: 0.02, ...more },
+          resourceSpec: { ...SMALLEST, cpu: 0.02, dbCpu: 0.04, redisCpu: 0.02, ...sizes },
           database: { driver: 'pod', backup: {} },
+          ...more,
         },
       },
     });
@@ -143,6 +144,31 @@ describe.skipIf(!machine.ok)('on three nodes', () => {
       `pods on ${where.size} nodes; ${TENANTS.length ** 2} pairs of tenants: each reached its own PostgreSQL and Redis, and no other`,
     );
     for (const tenant of TENANTS) await stage.cluster.kubectl(['delete', 'namespace', tenant, '--wait=false']);
+  }, 1_200_000);
+
+  it('a server with access.from is reached from its own namespace and the listed ones alone', async () => {
+    const guests = ['listed', 'stranger'];
+    await Promise.all(guests.map((guest) => stage.makeTenant(guest)));
+    await create('private', 'team', {}, { access: { from: ['listed'] } });
+    await stage.says('Ready', 'True', 'Serving', 'private');
+    const reachers = async (pod: string): Promise<string[]> => {
+      const reached = await Promise.all(
+        ['team', ...guests].map(async (from) =>
+          (await reachedFrom(stage, from, pod, {}, ['private.team:80'])).map(() => from),
+        ),
+      );
+      return reached.flat();
+    };
+    expect(await reachers('first')).toEqual(['team', 'listed']);
+    await create('private', 'team', {}, { access: { from: [] } });
+    await eventually(async () => {
+      const policy = await kubectl('get', 'networkpolicy', 'private--server', '-o', 'json');
+      expect(policy).not.toContain('listed');
+    }, READY_MS);
+    expect(await reachers('second')).toEqual(['team']);
+    say('access.from: own and listed namespace reach the server, a stranger does not; with [] its own alone');
+    await kubectl('delete', 'appd', 'private');
+    for (const guest of guests) await stage.cluster.kubectl(['delete', 'namespace', guest, '--wait=false']);
   }, 1_200_000);
 
   it('spreads its pods, and loses no request while a node is drained and a rollout passes', async () => {
