@@ -10,56 +10,52 @@ import { dumpOf, endedBase, NOT_SCHEDULED, workDeleted } from './outcome.ts';
 import { ended, inPhase, type OperationStep, waits } from './steps.ts';
 
 /** What is known of the work of a backup that has begun. Undefined before that. */
-export function begunBackupStep(observed: ObservedOperation, now: Date): OperationStep | undefined {
+export function begunBackupStep(observed: ObservedOperation): OperationStep | undefined {
   const { status } = observed.operation;
-  if (observed.base) return makingBase(observed, observed.base, now);
-  if (observed.job) return makingDump(observed, observed.job, now);
-  if (status?.work === undefined) return undefined;
-  const { reason, message } = workDeleted(status.work);
-  return ended(observed, now, 'Failed', reason, message);
+  if (observed.base) return makingBase(observed, observed.base);
+  if (observed.job) return makingDump(observed, observed.job);
+  return status?.work === undefined ? undefined : ended(observed, 'Failed', workDeleted(status.work));
 }
 
 /** The step of a backup that is the first operation of its deployment. */
-export function nextBackupStep(observed: ObservedOperation, record: AppDeployment, now: Date): OperationStep {
+export function nextBackupStep(observed: ObservedOperation, record: AppDeployment): OperationStep {
   const { spec } = observed.operation;
   const decided = backupToMake(record, spec.backup?.archive === true);
-  if ('refused' in decided) return ended(observed, now, 'Failed', 'NotPossible', decided.refused);
+  if ('refused' in decided) return ended(observed, 'Failed', { reason: 'NotPossible', message: decided.refused });
   if (observed.otherBackup !== undefined)
-    return waits(
-      observed,
-      now,
-      'AnotherBackup',
-      `${observed.otherBackup} is already making a backup of this database.`,
-    );
-  const { reason, message } = NOT_SCHEDULED[decided.kind];
-  return observed.source[decided.kind] ? { act: 'start', kind: decided.kind } : waits(observed, now, reason, message);
+    return waits(observed, {
+      reason: 'AnotherBackup',
+      message: `${observed.otherBackup} is already making a backup of this database.`,
+    });
+  const { kind } = decided;
+  return observed.source[kind] ? { act: 'start', kind } : waits(observed, NOT_SCHEDULED[kind]);
 }
 
-function makingBase(observed: ObservedOperation, base: BaseBackup, now: Date): OperationStep {
+function makingBase(observed: ObservedOperation, base: BaseBackup): OperationStep {
   const { name } = base.metadata;
   const end = endedBase(base);
-  if (end === undefined) return runs(observed, now, name, 'CloudNativePG makes the base backup.');
-  if ('failed' in end) return ended(observed, now, 'Failed', 'BackupFailed', end.failed);
+  if (end === undefined) return runs(observed, name, 'CloudNativePG makes the base backup.');
+  if ('failed' in end) return ended(observed, 'Failed', { reason: 'BackupFailed', message: end.failed });
   const { lastBackupAt } = observed.record?.status?.databaseArchive ?? {};
-  return isReported(lastBackupAt, base.status?.startedAt, base.status?.stoppedAt, now)
-    ? ended(observed, now, 'Succeeded', 'BackupMade', 'The base backup is in the store.', end.backup)
-    : runs(observed, now, name, 'The base backup is in the store.');
+  return isReported(lastBackupAt, base.status?.startedAt, base.status?.stoppedAt, observed.now)
+    ? ended(observed, 'Succeeded', { reason: 'BackupMade', message: 'The base backup is in the store.' }, end.backup)
+    : runs(observed, name, 'The base backup is in the store.');
 }
 
-function makingDump(observed: ObservedOperation, job: Job, now: Date): OperationStep {
+function makingDump(observed: ObservedOperation, job: Job): OperationStep {
   const { pods, record } = observed;
   const { name } = job.metadata;
   const dump = dumpOf(job, pods);
-  if (dump.is === 'failed') return ended(observed, now, 'Failed', dump.said.reason, dump.said.message);
-  if (dump.is === 'running') return runs(observed, now, name, dump.said.message, dump.said.reason);
+  if (dump.is === 'failed') return ended(observed, 'Failed', dump.said);
+  if (dump.is === 'running') return runs(observed, name, dump.said.message, dump.said.reason);
   const { backup } = dump;
   const message = backup
     ? `Backup ${backup.name} is in the store.`
     : 'The backup is in the store. Its pod no longer reports which one.';
   const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
-  return isReported(lastSuccessAt, backup?.takenAt, dump.at, now)
-    ? ended(observed, now, 'Succeeded', 'BackupMade', message, backup)
-    : runs(observed, now, name, message);
+  return isReported(lastSuccessAt, backup?.takenAt, dump.at, observed.now)
+    ? ended(observed, 'Succeeded', { reason: 'BackupMade', message }, backup)
+    : runs(observed, name, message);
 }
 
 /** So long the status of the record may take to list a backup, in milliseconds. */
@@ -76,13 +72,7 @@ function isReported(
   return isListed || !(now.getTime() - Date.parse(endedAt ?? '') < REPORTED_MS);
 }
 
-function runs(
-  observed: ObservedOperation,
-  now: Date,
-  work: string,
-  message: string,
-  reason = 'BackupRunning',
-): OperationStep {
-  const { startedAt = rfc3339(now) } = observed.operation.status ?? {};
-  return inPhase(observed, now, 'Running', { reason, message }, { startedAt, work });
+function runs(observed: ObservedOperation, work: string, message: string, reason = 'BackupRunning'): OperationStep {
+  const { startedAt = rfc3339(observed.now) } = observed.operation.status ?? {};
+  return inPhase(observed, 'Running', { reason, message }, { startedAt, work });
 }

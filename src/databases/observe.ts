@@ -37,7 +37,7 @@ export function observeOperation(
   operation: DatastoreOperation,
   operations: readonly DatastoreOperation[],
   { home, settings }: { readonly home: Cluster; readonly settings: Settings },
-): Omit<ObservedOperation, 'isItsTurn'> {
+): Omit<ObservedOperation, 'isItsTurn' | 'now'> {
   const { caches } = home;
   const { namespace = '' } = operation.metadata;
   const { deployment, restore, patch } = operation.spec;

@@ -11,6 +11,7 @@ import type { Settings } from '../kinds/settings.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 
 export interface ObservedOperation {
+  readonly now: Date;
   readonly operation: DatastoreOperation;
   /** Undefined where there is none of that name. */
   readonly record: AppDeployment | undefined;

@@ -56,6 +56,7 @@ function step({ phase, startedAt = ago(5), seen = phase, database, status, more,
     },
   );
   const observed: ObservedOperation = {
+    now: NOW,
     operation,
     record,
     unfinished: [operation],
@@ -69,7 +70,7 @@ function step({ phase, startedAt = ago(5), seen = phase, database, status, more,
     isItsTurn: true,
     ...more,
   };
-  const { status: next, act } = nextOperationStep(observed, NOW);
+  const { status: next, act } = nextOperationStep(observed);
   return [next?.phase, next?.conditions?.[0]?.reason, act].filter((one) => one !== undefined).join(' ');
 }
 

@@ -36,38 +36,32 @@ export function nextPatchStep(
   observed: ObservedOperation,
   record: AppDeployment,
   spec: DatastoreOperationSpec,
-  now: Date,
 ): OperationStep {
   const { patch, phase } = observed.operation.status ?? {};
-  if (!patch) return begin(observed, record, spec, now);
-  return phase === 'Returning' ? returning(observed, now) : patching(observed, patch, now);
+  if (!patch) return begin(observed, record, spec);
+  return phase === 'Returning' ? returning(observed) : patching(observed, patch);
 }
 
 /** What a deletion leads to while it can be taken back. Undefined where nothing is left to do. */
-export function cancelPatch(observed: ObservedOperation, now: Date): OperationStep | undefined {
+export function cancelPatch(observed: ObservedOperation): OperationStep | undefined {
   const { operation, record } = observed;
   const { patch, phase } = operation.status ?? {};
   if (!patch || record === undefined || record.metadata.deletionTimestamp !== undefined) return undefined;
-  if (phase !== 'Returning') return goesBack(observed, patch, now, CANCELLED);
+  if (phase !== 'Returning') return goesBack(observed, patch, CANCELLED);
   return isSeen(observed) ? { act: 'release' } : { requeueAfterMs: LOOK_AGAIN_MS };
 }
 
-function begin(
-  observed: ObservedOperation,
-  record: AppDeployment,
-  spec: DatastoreOperationSpec,
-  now: Date,
-): OperationStep {
-  const unseen = waitsForPass(observed, now);
+function begin(observed: ObservedOperation, record: AppDeployment, spec: DatastoreOperationSpec): OperationStep {
+  const unseen = waitsForPass(observed);
   if (unseen) return unseen;
-  const decided = decidePatch(record, spec, now);
-  if ('refused' in decided) return ended(observed, now, 'Failed', decided.reason, decided.refused);
+  const decided = decidePatch(record, spec, observed.now);
+  if ('refused' in decided) return ended(observed, 'Failed', { reason: decided.reason, message: decided.refused });
   const { patch } = decided;
   const busy = patch.datastore === 'postgres' ? busyWith(observed, record) : undefined;
-  if (busy) return waits(observed, now, busy.reason, busy.message);
-  if (!observed.isItsTurn) return waitsForTurn(observed, now);
+  if (busy) return waits(observed, busy);
+  if (!observed.isItsTurn) return waitsForTurn(observed);
   const message = `${STORE_NAMES[patch.datastore]} restarts with image ${patch.to}.`;
-  return inPhase(observed, now, 'Running', { reason: 'Patching', message }, { patch, startedAt: rfc3339(now) });
+  return inPhase(observed, 'Running', { reason: 'Patching', message }, { patch, startedAt: rfc3339(observed.now) });
 }
 
 /** What uses the database now and would fail with a restart. */
@@ -79,32 +73,26 @@ function busyWith({ otherBackup }: ObservedOperation, { status }: AppDeployment)
   return { reason: loaded.reason, message: `The database is still being loaded. ${loaded.message}` };
 }
 
-function patching(observed: ObservedOperation, patch: Patch, now: Date): OperationStep {
+function patching(observed: ObservedOperation, patch: Patch): OperationStep {
   const { record, serverImages, operation } = observed;
   const { datastore, from, to } = patch;
   const what = STORE_NAMES[datastore];
   const condition = conditionOf(record?.status?.conditions, STORE_CONDITIONS[datastore]);
-  if (!isSeen(observed)) return inPhase(observed, now, 'Running', said(observed));
+  if (!isSeen(observed)) return inPhase(observed, 'Running', said(observed));
   const isThere = serverImages.length > 0 && serverImages.every((image) => image === to);
   if (isThere && condition?.status === 'True') {
     const message = `${what} of ${operation.spec.deployment} has image ${to}. It had ${from} before.`;
-    return ended(observed, now, 'Succeeded', 'Patched', message);
+    return ended(observed, 'Succeeded', { reason: 'Patched', message });
   }
-  const trouble = troubleOf(observed, patch, condition, now);
-  if (trouble) return goesBack(observed, patch, now, trouble);
-  return inPhase(
-    observed,
-    now,
-    'Running',
-    condition?.status === 'False' ? { reason: condition.reason, message: condition.message } : said(observed),
-  );
+  const trouble = troubleOf(observed, patch, condition);
+  if (trouble) return goesBack(observed, patch, trouble);
+  return inPhase(observed, 'Running', condition?.status === 'False' ? condition : said(observed));
 }
 
 function troubleOf(
-  { operation: { status } }: ObservedOperation,
+  { operation: { status }, now }: ObservedOperation,
   { datastore, to }: Patch,
   condition: Condition | undefined,
-  now: Date,
 ): Said | undefined {
   const { reason = 'NotObserved', message = '', lastTransitionTime = '' } = condition ?? {};
   const isFailing = condition?.status === 'False' && isFailure(reason);
@@ -115,19 +103,11 @@ function troubleOf(
   return { reason: 'TimedOut', message: reason === 'Answering' || message === '' ? late : `${late} ${message}` };
 }
 
-function goesBack(
-  observed: ObservedOperation,
-  { datastore, from }: Patch,
-  now: Date,
-  { reason, message }: Said,
-): OperationStep {
+function goesBack(observed: ObservedOperation, { datastore, from }: Patch, { reason, message }: Said): OperationStep {
   const back = `${message} ${STORE_NAMES[datastore]} gets image ${from} again.`;
-  return inPhase(observed, now, 'Returning', { reason, message: back });
+  return inPhase(observed, 'Returning', { reason, message: back });
 }
 
-function returning(observed: ObservedOperation, now: Date): OperationStep {
-  const { reason, message } = said(observed);
-  return isSeen(observed)
-    ? ended(observed, now, 'Failed', reason, message)
-    : inPhase(observed, now, 'Returning', { reason, message });
+function returning(observed: ObservedOperation): OperationStep {
+  return isSeen(observed) ? ended(observed, 'Failed', said(observed)) : inPhase(observed, 'Returning', said(observed));
 }

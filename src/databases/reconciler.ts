@@ -65,9 +65,10 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const isOpen = !isBegun(operation) && !isEnded(operation);
     const observed = {
       ...seen,
+      now: now(),
       isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), { begun, atOnce, now: now() }),
     };
-    const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed, now());
+    const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed);
     if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
     else begun.delete(operation.metadata.uid ?? '');
     try {

@@ -17,37 +17,34 @@ import type { ObservedOperation } from './observed.ts';
 import { cancelPatch, nextPatchStep } from './patch-step.ts';
 import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
 
-export function nextOperationStep(observed: ObservedOperation, now: Date): OperationStep {
+export function nextOperationStep(observed: ObservedOperation): OperationStep {
   const { operation, record, unfinished, paused } = observed;
   const { metadata, spec } = operation;
   const { action } = spec;
   const isHeld = metadata.finalizers?.includes(OPERATION_FINALIZER) === true;
-  if (metadata.deletionTimestamp !== undefined) return isHeld ? cancelled(observed, now) : {};
+  if (metadata.deletionTimestamp !== undefined) return isHeld ? cancelled(observed) : {};
   if (isEnded(operation)) return {};
   if (record === undefined || record.metadata.deletionTimestamp !== undefined)
-    return ended(
-      observed,
-      now,
-      'Failed',
-      'DeploymentMissing',
-      `There is no deployment ${spec.deployment} in this namespace.`,
-    );
+    return ended(observed, 'Failed', {
+      reason: 'DeploymentMissing',
+      message: `There is no deployment ${spec.deployment} in this namespace.`,
+    });
   if (!isHeld) return { act: 'hold' };
-  const begun = action === 'Backup' ? begunBackupStep(observed, now) : undefined;
+  const begun = action === 'Backup' ? begunBackupStep(observed) : undefined;
   if (begun) return begun;
-  if (paused !== undefined && !isBegun(operation)) return waits(observed, now, 'Paused', paused);
+  if (paused !== undefined && !isBegun(operation)) return waits(observed, { reason: 'Paused', message: paused });
   const [first] = unfinished;
   if (first && first.metadata.uid !== metadata.uid)
-    return waits(observed, now, 'AnotherOperation', `${first.metadata.name} is carried out first.`);
-  if (isMove(action)) return nextMoveStep(observed, { ...spec, action }, now);
-  if (action === 'Patch') return nextPatchStep(observed, record, spec, now);
-  return action === 'Backup' ? nextBackupStep(observed, record, now) : nextDeleteStep(observed, record, now);
+    return waits(observed, { reason: 'AnotherOperation', message: `${first.metadata.name} is carried out first.` });
+  if (isMove(action)) return nextMoveStep(observed, { ...spec, action });
+  if (action === 'Patch') return nextPatchStep(observed, record, spec);
+  return action === 'Backup' ? nextBackupStep(observed, record) : nextDeleteStep(observed, record);
 }
 
-function cancelled(observed: ObservedOperation, now: Date): OperationStep {
+function cancelled(observed: ObservedOperation): OperationStep {
   const { operation, job, base } = observed;
   const isOver = isEnded(operation);
-  const back = isOver ? undefined : (cancelMove(observed, now) ?? cancelPatch(observed, now));
+  const back = isOver ? undefined : (cancelMove(observed) ?? cancelPatch(observed));
   if (back) return back;
   return !isOver && operation.spec.action === 'Backup' && (job || base)
     ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS }
@@ -55,17 +52,20 @@ function cancelled(observed: ObservedOperation, now: Date): OperationStep {
 }
 
 /** The step of an operation that is the first of its deployment. */
-function nextDeleteStep(observed: ObservedOperation, record: AppDeployment, now: Date): OperationStep {
+function nextDeleteStep(observed: ObservedOperation, record: AppDeployment): OperationStep {
   const { operation, revisions: own } = observed;
   const used = observed.databases.map(({ number }) => number);
   const { spec, status } = operation;
   const { number = -1 } = spec.deletePrevious ?? {};
   const isBegun = status?.phase === 'Running';
   if (isBegun && !used.includes(number))
-    return ended(observed, now, 'Succeeded', 'Deleted', `Database ${number} is deleted, with all of its data.`);
+    return ended(observed, 'Succeeded', {
+      reason: 'Deleted',
+      message: `Database ${number} is deleted, with all of its data.`,
+    });
   const refused = whyNotDeleted({ record, own, used }, number);
-  if (refused !== undefined) return ended(observed, now, 'Failed', 'NotPossible', refused);
+  if (refused !== undefined) return ended(observed, 'Failed', { reason: 'NotPossible', message: refused });
   if (isBegun) return { deletes: number, requeueAfterMs: LOOK_AGAIN_MS };
   const message = `Database ${number} is being deleted.`;
-  return inPhase(observed, now, 'Running', { reason: 'Deleting', message }, { startedAt: rfc3339(now) });
+  return inPhase(observed, 'Running', { reason: 'Deleting', message }, { startedAt: rfc3339(observed.now) });
 }

@@ -27,24 +27,27 @@ export const LOOK_AGAIN_MS = 2000;
 /** A source that is missing comes with the next pass of the record. */
 const WAITS_MS = 5000;
 
-export function waits(observed: ObservedOperation, now: Date, reason: string, message: string): OperationStep {
-  return { status: statusOf(observed, now, 'Pending', reason, message), requeueAfterMs: WAITS_MS };
+export function waits(observed: ObservedOperation, why: Said): OperationStep {
+  return { status: statusOf(observed, 'Pending', why), requeueAfterMs: WAITS_MS };
 }
 
 /** For an operation that has not begun: it is decided by a status that is as new as the record. Undefined where it is. */
-export function waitsForPass(observed: ObservedOperation, now: Date): OperationStep | undefined {
+export function waitsForPass(observed: ObservedOperation): OperationStep | undefined {
   const { metadata, status } = observed.record ?? {};
   if ((status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0)) return undefined;
-  return waits(observed, now, 'NotObserved', 'Davit has not observed the latest change of the deployment yet.');
+  return waits(observed, {
+    reason: 'NotObserved',
+    message: 'Davit has not observed the latest change of the deployment yet.',
+  });
 }
 
 /** Reason of an operation that waits for its turn on the platform. */
 export const AT_ONCE = 'AtOnce';
 
-export function waitsForTurn(observed: ObservedOperation, now: Date): OperationStep {
+export function waitsForTurn(observed: ObservedOperation): OperationStep {
   const message =
     'As many operations work at once as settings.datastores.atOnce allows. This one begins when an earlier one has ended.';
-  return waits(observed, now, AT_ONCE, message);
+  return waits(observed, { reason: AT_ONCE, message });
 }
 
 export const CANCELLED: Said = { reason: 'Cancelled', message: 'The operation was deleted.' };
@@ -57,18 +60,16 @@ export function isSeen({ operation, record }: ObservedOperation): boolean {
 
 export function ended(
   observed: ObservedOperation,
-  now: Date,
   phase: Extract<OperationPhase, 'Succeeded' | 'Failed'>,
-  reason: string,
-  message: string,
+  why: Said,
   backup?: DatastoreOperationStatus['backup'],
 ): OperationStep {
   const { conditions: _before, ...kept } = observed.operation.status ?? {};
   return {
     status: {
       ...kept,
-      ...statusOf(observed, now, phase, reason, message),
-      endedAt: rfc3339(now),
+      ...statusOf(observed, phase, why),
+      endedAt: rfc3339(observed.now),
       ...(backup && { backup }),
     },
   };
@@ -89,23 +90,20 @@ export function said({ operation: { status } }: ObservedOperation): Said {
 /** The operation is not over. `more`: what else of its status changes. */
 export function inPhase(
   observed: ObservedOperation,
-  now: Date,
   phase: OperationPhase,
-  { reason, message }: Said,
+  why: Said,
   more: Partial<DatastoreOperationStatus> = {},
 ): OperationStep {
   const { conditions: _before, ...kept } = observed.operation.status ?? {};
-  const status = { ...kept, ...more, ...statusOf(observed, now, phase, reason, message) };
+  const status = { ...kept, ...more, ...statusOf(observed, phase, why) };
   return { status, requeueAfterMs: LOOK_AGAIN_MS };
 }
 
 /** Complete and Failed are as those of a Job, so that `kubectl wait --for=condition=Complete` works. */
 function statusOf(
-  { operation: { metadata, status } }: ObservedOperation,
-  now: Date,
+  { operation: { metadata, status }, now }: ObservedOperation,
   phase: OperationPhase,
-  reason: string,
-  message: string,
+  { reason, message }: Said,
 ): DatastoreOperationStatus {
   const is = (holds: boolean): 'True' | 'False' => (holds ? 'True' : 'False');
   const hasFailed = phase === 'Failed';
