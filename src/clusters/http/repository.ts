@@ -4,16 +4,16 @@
 import type { RequestContext } from '../../api/auth.ts';
 import type { Tenant } from '../../api/authorization.ts';
 import { synced } from '../../api/caches.ts';
+import { changeObject, removeObject } from '../../api/change-object.ts';
 import type { FacadeContext } from '../../api/collection.ts';
-import { removeObject } from '../../api/remove-object.ts';
 import { undefinedIfHidden } from '../../api/undefined-if-hidden.ts';
 import { namesListener } from '../../deploy/record/listener-assignment.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { LISTENERS, type Listener } from '../../kinds/listener.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
-import { AlreadyExists, Conflict, NotFound } from '../../runtime/errors.ts';
+import { AlreadyExists } from '../../runtime/errors.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../../runtime/http/merge-patch.ts';
+import { patchTo } from '../../runtime/http/merge-patch.ts';
 import type { CreateListener, PatchListener } from './payloads.ts';
 
 export interface Listeners {
@@ -34,7 +34,7 @@ const NAMED = 5;
 type Needs = Pick<FacadeContext, 'caches' | 'remember' | 'forget' | 'freshList' | 'settings'>;
 
 export function makeListeners(needs: Needs): Listeners {
-  const { remember, forget, freshList } = needs;
+  const { remember, freshList } = needs;
   const { listeners, records } = needs.caches;
 
   async function find({ caller, tenant: { namespace } }: RequestContext, id: string): Promise<Listener> {
@@ -69,24 +69,15 @@ export function makeListeners(needs: Needs): Listeners {
       const findings = [...immutable(first, payload)];
       if (findings.length > 0) throw new HttpError(422, findings);
       const attempt = async (current: Listener): Promise<Listener> => {
-        // One of the same name that took its place meanwhile.
-        if (current.metadata.uid !== first.metadata.uid) throw notFound(id);
         const change = patchTo(current, patchedSpec(current.spec, payload));
         if (change.spec === undefined) return current;
         const written = await caller.kube.mergePatch<Listener>(LISTENERS, { namespace, name }, change, WRITING);
         remember(written);
         return written;
       };
-      try {
-        return await retryOnConflict(first, attempt, () => caller.kube.get<Listener>(LISTENERS, { namespace, name }));
-      } catch (error) {
-        if (error instanceof Conflict) throw changedMeanwhile(`Listener "${name}"`);
-        if (!(error instanceof NotFound)) throw error;
-        forget(first.metadata.uid ?? id);
-        throw notFound(id);
-      }
+      const concerning = { ...needs, missing: () => notFound(id) };
+      return changeObject(caller, [LISTENERS, `Listener "${name}"`], first, attempt, concerning);
     },
-
     async remove(admitted, id) {
       const listener = await find(admitted, id);
       const { namespace = '', name } = listener.metadata;

@@ -1,14 +1,15 @@
 // Deletes a record with the caller's token.
 
 import type { Caller } from '../../api/authorization.ts';
+import { changeObject } from '../../api/change-object.ts';
 import type { FacadeContext } from '../../api/collection.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
 import { Conflict, Invalid, NotFound } from '../../runtime/errors.ts';
-import { changedMeanwhile, retryOnConflict } from '../../runtime/http/merge-patch.ts';
+import type { HttpError } from '../../runtime/http/http-error.ts';
 import { etagOf, type Precondition } from '../../runtime/http/preconditions.ts';
 import { notFound } from './reading.ts';
-import { needUnchanged, reread } from './update.ts';
+import { needUnchanged } from './update.ts';
 
 export interface RemoveOptions extends Pick<FacadeContext, 'remember' | 'forget'> {
   readonly withTracingProject: boolean;
@@ -43,15 +44,23 @@ export async function removeRecord(
     if (left === undefined) forget(uid);
     else remember(left);
   };
+  const missing = (): HttpError => notFound(id);
   try {
     if (precondition === undefined) await removeOne(cached);
-    else await retryOnConflict(cached, removeOne, () => reread(caller, cached, remember));
+    else {
+      const concerning = { remember, forget, missing };
+      await changeObject(
+        caller,
+        [APP_DEPLOYMENTS, `Deployment "${cached.metadata.name}"`],
+        cached,
+        removeOne,
+        concerning,
+      );
+    }
   } catch (error) {
-    if (error instanceof Conflict && precondition !== undefined)
-      throw changedMeanwhile(`Deployment "${cached.metadata.name}"`);
     if (!isGoneOrAnother(error)) throw error;
     forget(cached.metadata.uid ?? id);
-    throw notFound(id);
+    throw missing();
   }
 }
 

@@ -3,25 +3,23 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../api/authorization.ts';
+import { changeObject } from '../../api/change-object.ts';
+import type { FacadeContext } from '../../api/collection.ts';
 import { refusal } from '../../api/errors.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
-import { Conflict, Forbidden, NotFound, Unavailable } from '../../runtime/errors.ts';
+import { Conflict, Unavailable } from '../../runtime/errors.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../../runtime/http/merge-patch.ts';
+import { patchTo } from '../../runtime/http/merge-patch.ts';
 import { type Precondition, preconditionFailed } from '../../runtime/http/preconditions.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import type { Logger } from '../../runtime/logger.ts';
 import { names } from '../record/names.ts';
 import { claimOfChange } from '../record/requester.ts';
 import type { Change } from './patch.ts';
+import { notFound } from './reading.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
-export interface ChangeOptions {
-  readonly remember: (object: KubeObject) => void;
-  readonly forget: (uid: string) => void;
-  readonly randomSuffix: () => string;
-  readonly log: Logger;
+export interface ChangeOptions extends Pick<FacadeContext, 'remember' | 'forget' | 'randomSuffix' | 'log'> {
   readonly precondition?: Precondition | undefined;
   /** Nothing is kept: the result is the record as it would be. */
   readonly isDryRun?: boolean;
@@ -98,15 +96,11 @@ export async function changeRecord(
   }
 
   try {
-    return await retryOnConflict(cached, attempt, () => reread(caller, cached, remember));
+    const concerning = { ...options, missing: () => notFound(cached.metadata.uid ?? '') };
+    return await changeObject(caller, [APP_DEPLOYMENTS, `Deployment "${name}"`], cached, attempt, concerning);
   } catch (error) {
     // Without an answer the record may have been written, and then needs its Secret.
     if (!(error instanceof Unavailable)) await takeBack();
-    if (error instanceof NotFound) {
-      options.forget(cached.metadata.uid ?? '');
-      throw new HttpError(404, `Deployment ID ${cached.metadata.uid} not found.`);
-    }
-    if (error instanceof Conflict) throw changedMeanwhile(`Deployment "${name}"`);
     throw error;
   }
 }
@@ -123,22 +117,4 @@ export function needUnchanged(record: AppDeployment, cached: AppDeployment, prec
 export function refuseChange({ metadata }: AppDeployment): void {
   if (metadata.deletionTimestamp === undefined) return;
   throw new HttpError(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
-}
-
-export async function reread(
-  caller: Caller,
-  { metadata }: AppDeployment,
-  remember: ChangeOptions['remember'],
-): Promise<AppDeployment> {
-  const { namespace = '', name, uid } = metadata;
-  try {
-    const record = await caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
-    if (record.metadata.uid !== uid) throw new NotFound(`get ${name}: another object has this name`);
-    remember(record);
-    return record;
-  } catch (error) {
-    // A caller who may write but not read cannot retry on the current record.
-    if (error instanceof Forbidden) throw changedMeanwhile(`Deployment "${name}"`);
-    throw error;
-  }
 }

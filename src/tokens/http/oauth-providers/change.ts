@@ -1,13 +1,13 @@
 // Changes a provider with the caller's token. After a conflict the change is computed again from the current provider.
 
 import type { Caller } from '../../../api/authorization.ts';
+import { changeObject } from '../../../api/change-object.ts';
 import type { FacadeContext } from '../../../api/collection.ts';
 import { FACADE_FIELD_MANAGER } from '../../../kinds/meta.ts';
 import { clientSecretFor, OAUTH_PROVIDERS, type OAuthProvider } from '../../../kinds/oauth-provider.ts';
 import { providerIdOf } from '../../../kinds/provider-id.ts';
-import { Conflict, Forbidden, NotFound } from '../../../runtime/errors.ts';
 import { HttpError } from '../../../runtime/http/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../../../runtime/http/merge-patch.ts';
+import { patchTo } from '../../../runtime/http/merge-patch.ts';
 import { clientSecretOf, isKept, keepClientSecret, newSecretName, readAsCaller } from './client-secret.ts';
 import { patchedSpec, patchFindings } from './patch.ts';
 import type { PatchProvider } from './payloads.ts';
@@ -21,21 +21,15 @@ export async function changeProvider(
   provider: OAuthProvider,
   payload: PatchProvider,
 ): Promise<OAuthProvider> {
-  const { name, uid = '' } = provider.metadata;
   const id = providerIdOf(provider);
-  const made = { secretName: newSecretName(name, writing.randomSuffix) };
-  try {
-    return await retryOnConflict(
-      provider,
-      (current) => attempt(writing, caller, current, payload, made),
-      () => reread(writing, caller, provider),
-    );
-  } catch (error) {
-    if (error instanceof Conflict) throw changedMeanwhile(`OAuth provider "${id}"`);
-    if (!(error instanceof NotFound)) throw error;
-    writing.forget(uid);
-    throw notFound(id);
-  }
+  const made = { secretName: newSecretName(provider.metadata.name, writing.randomSuffix) };
+  return changeObject(
+    caller,
+    [OAUTH_PROVIDERS, `OAuth provider "${id}"`],
+    provider,
+    (current) => attempt(writing, caller, current, payload, made),
+    { ...writing, missing: () => notFound(id) },
+  );
 }
 
 async function attempt(
@@ -86,23 +80,6 @@ const SECRET_NEEDED = {
   msg: 'is required with another auth_url, token_url, issuer or revocation_url, because you may not read the present client secret',
   type: 'value_error',
 };
-
-async function reread(
-  { secrets: { namespace }, remember }: Writing,
-  caller: Caller,
-  before: OAuthProvider,
-): Promise<OAuthProvider> {
-  try {
-    const { name } = before.metadata;
-    const provider = await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name });
-    remember(provider);
-    return provider;
-  } catch (error) {
-    // A caller who may write but not read cannot retry on the current provider.
-    if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${providerIdOf(before)}"`);
-    throw error;
-  }
-}
 
 export function notFound(id: string): HttpError {
   return new HttpError(404, `OAuth provider "${id}" not found.`);

@@ -4,8 +4,8 @@
 
 import type { Caller } from '../../../api/authorization.ts';
 import { synced } from '../../../api/caches.ts';
+import { removeObject } from '../../../api/change-object.ts';
 import type { FacadeContext } from '../../../api/collection.ts';
-import { removeObject } from '../../../api/remove-object.ts';
 import { undefinedIfHidden } from '../../../api/undefined-if-hidden.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../../kinds/meta.ts';
 import {
