@@ -5,9 +5,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import { type JsonSchema, simplify } from './json-schema.ts';
 
-const Problem = z
-  .object({ detail: z.string().describe('One sentence that says what to do.') })
-  .meta({ id: 'Problem', examples: [{ detail: 'A deployment named "shop" already exists.' }] });
+const Problem = z.object({ detail: z.string().describe('One sentence that says what to do.') }).meta({ id: 'Problem' });
 
 const Finding = z.object({
   loc: z.array(z.union([z.string(), z.int()])).describe('Location: path, query or body, then the field.'),
@@ -29,32 +27,10 @@ const Warned = z
   })
   .meta({
     id: 'Warned',
-    examples: [
-      {
-        warnings: [
-          {
-            loc: ['body', 'source_config', 'resource_spec', 'max_scal'],
-            msg: 'is not a known field: did you mean max_scale?',
-            type: 'extra_forbidden',
-          },
-        ],
-      },
-    ],
   });
 
 const ValidationProblem = z.object({ detail: z.array(Finding) }).meta({
   id: 'ValidationProblem',
-  examples: [
-    {
-      detail: [
-        {
-          loc: ['body', 'source_config', 'resource_spec', 'cpu'],
-          msg: 'must be at least 0.01',
-          type: 'greater_than_equal',
-        },
-      ],
-    },
-  ],
 });
 
 const MEANINGS = {
@@ -74,31 +50,12 @@ const MEANINGS = {
   503: 'The Kubernetes API server does not answer. See Retry-After.',
   504: "The code host, the OAuth server, the registry or the listener's cluster did not answer in time.",
 } as const;
-type Failure = Exclude<keyof typeof MEANINGS, 422>;
-
-/** Examples of `detail`. */
-const SENTENCES: Readonly<Record<Failure, string>> = {
-  400: 'The body is not valid JSON at line 3, column 12: the text ends too early.',
-  401: 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
-  403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use. If you have no role in its namespace, ask for davit-viewer or davit-editor there first.",
-  404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',
-  409: 'A deployment named "shop" already exists.',
-  412: 'Deployment "shop" is no longer the version that If-Match names. Read it and send its current ETag.',
-  413: 'The body is larger than 1 MiB.',
-  415: 'Send the body as JSON, with the header Content-Type: application/json.',
-  424: "The code host refused the integration's credentials.",
-  429: 'More than 600 requests in a minute. Try again in 12 s.',
-  500: "Internal error. Davit's log has the details under the x-request-id of this answer.",
-  502: 'The code host cannot be reached.',
-  503: 'The Kubernetes API server does not answer or is overloaded. Try again in 1 s.',
-  504: 'The code host did not answer in time.',
-};
 
 /** The answer to a caller that has the present version. */
 export const UNCHANGED = z.undefined().describe('The answer is the one whose ETag was sent. Without a body.');
 
 type Failures<Status extends keyof typeof MEANINGS> = {
-  [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
+  [Code in Status]: Code extends 422 ? typeof ValidationProblem : typeof Problem;
 };
 
 /** Errors that every route can answer with. */
@@ -190,7 +147,6 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
     part instanceof z.ZodType ? describe(part, io, named) : undefined;
   const isConditional = response !== undefined && '304' in (response as object);
   const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
-    const sentence = (SENTENCES as Readonly<Record<string, string>>)[status];
     const description = (MEANINGS as Readonly<Record<string, string>>)[status] ?? answer.description ?? 'Done.';
     if (answer instanceof z.ZodUndefined) return [status, { description, type: 'null' }] as const;
     return [
@@ -207,7 +163,6 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
               body instanceof z.ZodType && status.startsWith('2')
                 ? { allOf: [describe(answer, 'output', named), describe(Warned, 'output', named)] }
                 : describe(answer, 'output', named),
-            ...(sentence !== undefined && { example: { detail: sentence } }),
           },
         },
       },

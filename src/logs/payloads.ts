@@ -99,23 +99,6 @@ export const DeployLogs = z
   })
   .meta({
     id: 'DeployLogs',
-    examples: [
-      {
-        logs: [
-          {
-            id: 'MjAyNi0',
-            timestamp: '2026-01-01T00:00:00.5Z',
-            level: 'INFO',
-            message: 'Listening on 8000',
-            pod: 'shop-5f4d7c9b8-x2x7k',
-            container: 'server',
-          },
-        ],
-        next_offset: null,
-        position: 'v1~q83vEjRW.vqn5hy3a3r.0.',
-        truncated: false,
-      },
-    ],
   });
 export type DeployLogs = z.output<typeof DeployLogs>;
 

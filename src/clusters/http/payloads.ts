@@ -66,19 +66,6 @@ export const ListenerResponse = z
   })
   .meta({
     id: 'Listener',
-    examples: [
-      {
-        id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
-        compute_type: 'k8s',
-        compute_id: 'edge',
-        compute_config: { k8s_namespaces: ['shops'] },
-        created_at: '2026-01-01T00:00:00Z',
-        updated_at: '2026-01-02T00:00:00Z',
-        version: '0.1.0',
-        connected: true,
-        last_seen_at: '2026-01-02T10:00:00Z',
-      },
-    ],
   });
 export type ListenerResponse = z.output<typeof ListenerResponse>;
 

@@ -43,20 +43,6 @@ export const CreateOperation = z
   .meta({ id: 'CreateOperation', examples: [{ action: 'Backup' }] });
 export type CreateOperation = z.output<typeof CreateOperation>;
 
-const EXAMPLE = {
-  name: 'shop-x7k2p',
-  action: 'Backup',
-  phase: 'Succeeded',
-  reason: 'BackupMade',
-  message: 'Backup 20260701T010000Z-7f9a2a3e is in the store.',
-  requested_by: 'jane',
-  created_at: '2026-07-01T01:00:00Z',
-  started_at: '2026-07-01T01:00:01Z',
-  ended_at: '2026-07-01T01:00:09Z',
-  work: 'shop---backup-7f9a2a3e',
-  backup: { name: '20260701T010000Z-7f9a2a3e', taken_at: '2026-07-01T01:00:02Z', size_bytes: 4096 },
-} as const;
-
 const {
   startedAt: _started,
   endedAt: _ended,
@@ -87,7 +73,7 @@ export const OperationResponse = z
     ended_at: time.nullable().describe('When it ended.'),
     ...response(Shown).shape,
   })
-  .meta({ id: 'Operation', examples: [EXAMPLE] });
+  .meta({ id: 'Operation' });
 export type OperationResponse = z.output<typeof OperationResponse>;
 
 const Act = z
@@ -112,13 +98,6 @@ export const OperationList = z
   })
   .meta({
     id: 'OperationList',
-    examples: [
-      {
-        resources: [EXAMPLE],
-        database: { driver: 'pod', number: 0 },
-        acts: [{ request: { action: 'Backup' }, refused: null, loses: null }],
-      },
-    ],
   });
 export type OperationList = z.output<typeof OperationList>;
 

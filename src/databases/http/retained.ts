@@ -42,24 +42,6 @@ const RetainedList = z
   })
   .meta({
     id: 'RetainedDatabaseList',
-    examples: [
-      {
-        resources: [
-          {
-            id: '3d6f0a52-7f0e-4c1d-9a43-0c8f4f5f1c11',
-            deployment_name: 'shop',
-            deployment_id: '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11',
-            number: 0,
-            driver: 'pod',
-            claim: 'shop--postgres',
-            size_bytes: 10_737_418_240,
-            created_at: '2026-01-01T00:00:00Z',
-            wanted_by: null,
-          },
-        ],
-        hidden: [],
-      },
-    ],
   });
 export type RetainedList = z.output<typeof RetainedList>;
 

@@ -84,15 +84,5 @@ export const AppliedFile = z
   })
   .meta({
     id: 'AppliedFile',
-    examples: [
-      {
-        name: 'shop',
-        created: true,
-        changes: [],
-        missing_secrets: ['API_KEY'],
-        file: { name: 'shop', source: 'external_docker', image_uri: 'registry.example.com/team/shop:1.5.0' },
-        deployment: null,
-      },
-    ],
   });
 export type AppliedFile = z.output<typeof AppliedFile>;

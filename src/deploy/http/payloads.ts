@@ -395,93 +395,6 @@ export const SourceRevisionConfigResponse = z
   })
   .meta({ id: 'SourceRevisionConfig' });
 
-const EXAMPLE = {
-  id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',
-  tenant_id: '7d1f2c34-9a55-4c62-b5b1-2f8e7a90c4d3',
-  name: 'shop',
-  source: 'external_docker',
-  source_config: {
-    ...nothingOf(SourceConfigResponse.shape),
-    custom_url: 'https://shop-team.apps.example.com',
-    resource_spec: {
-      ...nothingOf(ResourceSpecResponse.shape),
-      min_scale: 1,
-      max_scale: 3,
-      cpu: 0.5,
-      cpu_limit: 1,
-      memory_mb: 1024,
-      memory_limit_mb: 2048,
-      redis_cpu: 0.25,
-      redis_cpu_limit: 0.5,
-      redis_memory_mb: 256,
-      redis_memory_limit_mb: 512,
-      db_cpu: 0.5,
-      db_cpu_limit: 1,
-      db_memory_mb: 1024,
-      db_memory_limit_mb: 2048,
-      db_storage_gi: 10,
-      db_max_connections: 100,
-      volumes: [],
-      volume_mounts: [],
-      init_containers: [],
-      sidecars: [],
-      image_pull_secrets: [],
-    },
-  },
-  source_revision_config: {
-    ...nothingOf(SourceRevisionConfigResponse.shape),
-    image_uri: 'registry.example.com/team/shop:1.4.2',
-  },
-  secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
-  secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
-  database_deletion_policy: 'Retain',
-  tracing_project_deletion_policy: 'Retain',
-  database_claim: 'shop--postgres',
-  databases_kept: [],
-  tag_value_ids: [],
-  display_name: 'The shop',
-  created_at: '2026-01-01T00:00:00Z',
-  updated_at: '2026-01-02T00:00:00Z',
-  changed_by: 'anna@example.com',
-  status: 'READY',
-  phase: 'DEPLOYED',
-  status_message: 'The latest revision is deployed and serving.',
-  next_act: null,
-  processed: true,
-  conditions: [
-    {
-      type: 'Ready',
-      status: 'True',
-      reason: 'Serving',
-      message: 'The latest revision is deployed and serving.',
-      last_transition_time: '2026-01-01T00:00:42Z',
-    },
-  ],
-  latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
-  active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
-  image_version: '1.4.2',
-  database_backup: null,
-  database_backups: null,
-  database_archive: null,
-  database_verification: null,
-  database_restore: null,
-  datastores: {
-    postgres: {
-      image: 'docker.io/library/postgres:17.6-trixie',
-      version: '17.6',
-      since: '2026-01-01T00:00:09Z',
-      available: null,
-    },
-    redis: null,
-  },
-  internal_url: 'http://shop.team.svc',
-} as const;
-
-/** Every field, with value null. */
-function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: null } {
-  return Object.fromEntries(Object.keys(shape).map((name) => [name, null])) as { [Key in keyof Shape]: null };
-}
-
 const Condition = z
   .object({
     type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
@@ -575,21 +488,13 @@ export const Deployment = z
         'URL of the Service, for pods of the same cluster. null while there is no Service, and for a deployment of a listener.',
       ),
   })
-  .meta({ id: 'Deployment', examples: [EXAMPLE] });
+  .meta({ id: 'Deployment' });
 export type Deployment = z.output<typeof Deployment>;
 
 export const DeploymentFileContent = z.record(z.string(), z.unknown()).meta({
   id: 'DeploymentFileContent',
   description:
     'What the deployment asks for, without defaults. Secrets are listed by name. /davit.schema.json describes the fields.',
-  examples: [
-    {
-      name: 'shop',
-      source: 'external_docker',
-      image_uri: 'registry.example.com/team/shop:1.4.2',
-      secrets: ['API_KEY'],
-    },
-  ],
 });
 export type DeploymentFileContent = z.output<typeof DeploymentFileContent>;
 

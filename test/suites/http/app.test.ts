@@ -7,12 +7,10 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { CreateDeploymentBody, Deployment, PatchDeploymentBody } from '../../../src/deploy/http/payloads.ts';
-import { Revision } from '../../../src/deploy/http/revisions/payloads.ts';
+import { CreateDeploymentBody, PatchDeploymentBody } from '../../../src/deploy/http/payloads.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { type Serving, serve } from '../../../src/main/server.ts';
 import { Unavailable } from '../../../src/runtime/errors.ts';
-import { OAuthProviderResponse } from '../../../src/tokens/http/oauth-providers/payloads.ts';
 import { aBody, type Facade, makeFacade, TOKEN } from './facade.ts';
 
 let facade: Facade;
@@ -145,8 +143,8 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
   });
 });
 
-it("the document's examples match their schemas", () => {
-  const shapes = [CreateDeploymentBody, PatchDeploymentBody, Deployment, Revision, OAuthProviderResponse];
+it("the document's examples of requests match their schemas", () => {
+  const shapes = [CreateDeploymentBody, PatchDeploymentBody];
   for (const shape of shapes) {
     const examples = (shape.meta()?.['examples'] ?? []) as readonly unknown[];
     expect(examples.length).toBeGreaterThan(0);

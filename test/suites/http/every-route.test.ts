@@ -21,7 +21,6 @@ interface Operation {
 }
 
 interface Content {
-  readonly example?: unknown;
   readonly schema?: { readonly type?: string; readonly $ref?: string };
 }
 
@@ -118,11 +117,6 @@ async function answerTo(
   return [answer.statusCode, answer.json<Answer>()];
 }
 
-/** What the document shows of a failure. */
-function exampleOf({ operation }: Route, status: unknown): unknown {
-  return operation.responses[String(status)]?.content['application/json'].example;
-}
-
 it('finds the routes', () => {
   expect(routes.length).toBeGreaterThan(10);
   expect(withBody.length).toBeGreaterThan(4);
@@ -149,11 +143,9 @@ describe.each(routes)('$name', (route) => {
     expect(await send(route, { headers })).toEqual(answer);
   });
 
-  it("the document's examples equal the answers", async () => {
+  it('the document has what every route can answer', () => {
     const { responses } = route.operation;
     expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']));
-    const [status, detail] = await send(route, { headers: { 'x-api-key': '' } });
-    expect(exampleOf(route, status)).toEqual({ detail });
   });
 });
 
@@ -298,7 +290,6 @@ describe.each(ofDeployments)('$name', (route) => {
     ['that is a path', '../team-b'],
   ])('a tenant %s', async (_name, tenant) => {
     expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NOT_THAT_TENANT]);
-    expect(exampleOf(route, 403)).toEqual({ detail: NO_TENANT });
   });
 });
 
@@ -382,7 +373,6 @@ describe.each(ofOne)('the id of $name', (route) => {
     const [status, words] = await send(route, { id: foreign, ...payload });
     const [missing, missingWords] = await send(route, { id: MISSING, ...payload });
     expect([status, missing]).toEqual([404, 404]);
-    expect(exampleOf(route, 404)).toEqual({ detail: missingWords });
     expect(String(words).replace(foreign, MISSING)).toBe(missingWords);
     expect(missingWords).toBe(`Deployment ID ${MISSING} not found.`);
   });

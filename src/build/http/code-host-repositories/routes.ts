@@ -70,16 +70,6 @@ const RepositoryResponse = z
   })
   .meta({
     id: 'Repository',
-    examples: [
-      {
-        host_integration_id: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10',
-        id: 4711,
-        name: 'shop',
-        owner: 'team',
-        url: 'https://git.example.com/team/shop',
-        default_branch: 'main',
-      },
-    ],
   });
 type RepositoryResponse = z.output<typeof RepositoryResponse>;
 
@@ -94,6 +84,5 @@ const IntegrationResponse = z
   })
   .meta({
     id: 'CodeHostIntegration',
-    examples: [{ id: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10', installation_id: null, name: 'gitea' }],
   });
 type IntegrationResponse = z.output<typeof IntegrationResponse>;

@@ -33,15 +33,6 @@ const PushToken = z
   })
   .meta({
     id: 'PushToken',
-    examples: [
-      {
-        token: 'davit-registry-1.eyJyIjoi….x4Zq',
-        username: REGISTRY_USER,
-        registry_url: 'registry.example.com/team-7d1f2c34',
-        repository_url: 'registry.example.com/team-7d1f2c34/shop',
-        expires_at: '2026-01-01T01:00:00.000Z',
-      },
-    ],
   });
 
 export function registerRegistry(app: App, { auth, deployments, platform, now, randomId }: BuildContext): void {

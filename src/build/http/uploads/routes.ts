@@ -42,16 +42,6 @@ const UploadUrl = z
   })
   .meta({
     id: 'UploadUrl',
-    examples: [
-      {
-        upload_url:
-          'https://davit.example.com/v1/uploads/c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10/0f1e2d3c4b5a69788796a5b4c3d2e1f0?expires=1767225900&signature=x4Zq…',
-        object_path: 'uploads/0f1e2d3c4b5a69788796a5b4c3d2e1f0',
-        upload_headers: { 'Content-Type': CONTENT_TYPE },
-        expires_at: '2026-01-01T00:05:00.000Z',
-        max_bytes: 200 * MEBIBYTE,
-      },
-    ],
   });
 
 export function registerUploads(app: App, context: BuildContext, prefix: string): void {

@@ -94,43 +94,5 @@ export const DeploymentEvents = z
   })
   .meta({
     id: 'DeploymentEvents',
-    examples: [
-      {
-        resources: [
-          {
-            type: 'Warning',
-            reason: 'BackOff',
-            message: 'Back-off restarting failed container server in pod shop-5f4d7c9b8-x2x7k',
-            object: 'Pod/shop-5f4d7c9b8-x2x7k',
-            count: 7,
-            last_at: '2026-07-01T12:05:00Z',
-            over: false,
-          },
-        ],
-        pods: [
-          {
-            name: 'shop-5f4d7c9b8-x2x7k',
-            part: 'server',
-            revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
-            started_for_revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
-            made_by: 'ReplicaSet/shop-5f4d7c9b8',
-            phase: 'Running',
-            ending: false,
-            ready: false,
-            restarts: 3,
-            problem: {
-              reason: 'ContainerCrashed',
-              message:
-                'Container server exited (Error, exit code 1): no licence. Read its log, and deploy a corrected revision.',
-            },
-            last_exit: { container: 'server', exit_code: 1, reason: 'Error', at: '2026-07-01T12:04:30Z' },
-            usage: { cpu: 0.012, memory_mb: 48 },
-            limits: { cpu: 0.5, memory_mb: 512 },
-            created_at: '2026-07-01T12:00:00Z',
-          },
-        ],
-        truncated: false,
-      },
-    ],
   });
 export type DeploymentEvents = z.output<typeof DeploymentEvents>;

@@ -94,33 +94,6 @@ export const Revision = z
   })
   .meta({
     id: 'Revision',
-    examples: [
-      {
-        id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
-        name: 'shop--1c8ac5f4',
-        created_at: '2026-01-01T00:00:00Z',
-        updated_at: '2026-01-01T00:00:42Z',
-        status: 'DEPLOYED',
-        status_message: 'The rollout of this revision has finished.',
-        requested_by: 'anna@example.com',
-        interrupted_by: null,
-        commit_author: null,
-        commit_message: null,
-        source: 'external_docker',
-        source_revision_config: {
-          repo_ref: null,
-          workflow_config_path: null,
-          image_uri: 'registry.example.com/team/shop:1.5.0',
-          source_tarball_path: null,
-          davit_file: null,
-          repo_commit_sha: null,
-        },
-        image: 'registry.example.com/team/shop:1.5.0',
-        rollback_to: null,
-        changes: null,
-        from_file: null,
-      },
-    ],
   });
 export type Revision = z.output<typeof Revision>;
 
@@ -141,16 +114,6 @@ export const RevisionDiff = z
   })
   .meta({
     id: 'RevisionDiff',
-    examples: [
-      {
-        from: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
-        to: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
-        changes: [
-          { field: 'resource_spec.cpu', kind: 'changed', from: '1', to: '0.5' },
-          { field: 'secrets.API_KEY', kind: 'changed', from: null, to: null },
-        ],
-      },
-    ],
   });
 export type RevisionDiff = z.output<typeof RevisionDiff>;
 

@@ -13,22 +13,9 @@ export const TaskPath = DeploymentPath.extend({
   task_name: Task.shape.name.describe('Name of a task of the active revision.'),
 });
 
-const EXAMPLE = {
-  job: 'shop--clean-29701620',
-  state: 'Failed',
-  revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
-  started_at: '2026-07-01T01:00:00Z',
-  finished_at: '2026-07-01T01:00:09Z',
-  exit_code: 3,
-  reason: 'ContainerCrashed',
-  message:
-    'The command failed (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
-};
-
 export const TaskRunResponse = response(TaskRun).meta({
   id: 'TaskRun',
   description: 'A run of a task. null: not known, or not yet.',
-  examples: [EXAMPLE],
 });
 export type TaskRunResponse = z.output<typeof TaskRunResponse>;
 
@@ -41,7 +28,6 @@ export const RunResponse = TaskRunResponse.extend({
 }).meta({
   id: 'Run',
   description: 'A run of a command or a task.',
-  examples: [{ ...EXAMPLE, pod: 'shop--clean-29701620-x2x7k' }],
 });
 export type RunResponse = z.output<typeof RunResponse>;
 
@@ -78,21 +64,6 @@ export const TaskStatusList = z
   })
   .meta({
     id: 'TaskStatusList',
-    examples: [
-      {
-        resources: [
-          {
-            name: 'clean',
-            state: 'Scheduled',
-            message: null,
-            schedule: '0 3 * * *',
-            time_zone: 'Europe/Berlin',
-            next_run_at: '2026-07-02T01:00:00Z',
-            runs: [EXAMPLE],
-          },
-        ],
-      },
-    ],
   });
 export type TaskStatusList = z.output<typeof TaskStatusList>;
 

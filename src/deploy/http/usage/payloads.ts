@@ -77,19 +77,5 @@ export const Usage = z
   })
   .meta({
     id: 'DeploymentUsage',
-    examples: [
-      {
-        source: 'prometheus',
-        since: '2026-07-01T11:00:15Z',
-        missing: null,
-        start: '2026-07-01T11:00:15Z',
-        end: '2026-07-01T12:00:00Z',
-        step_seconds: 15,
-        parts: [],
-        revisions: [{ id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11', at: '2026-07-01T11:20:00Z' }],
-        crashes: [],
-        operations: [],
-      },
-    ],
   });
 export type Usage = z.output<typeof Usage>;

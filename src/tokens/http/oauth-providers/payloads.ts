@@ -140,30 +140,9 @@ export const OAuthProviderResponse = z
   })
   .meta({
     id: 'OAuthProvider',
-    examples: [
-      {
-        id: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10',
-        organization_id: '7d1f2c34-9a55-4c62-b5b1-2f8e7a90c4d3',
-        provider_id: 'issue-tracker',
-        name: 'Issue tracker',
-        client_id: 'a1b2c3',
-        auth_url: 'https://tracker.example.com/oauth/authorize',
-        token_url: 'https://tracker.example.com/oauth/token',
-        issuer: 'https://tracker.example.com',
-        uses_pkce: true,
-        code_challenge_method: 'S256',
-        created_at: '2026-01-01T00:00:00Z',
-        updated_at: '2026-01-02T00:00:00Z',
-        provider_type: null,
-        mcp_server_url: null,
-        token_endpoint_auth_method: 'client_secret_post',
-        is_dynamic_client: false,
-      },
-    ],
   });
 export type OAuthProviderResponse = z.output<typeof OAuthProviderResponse>;
 
 export const ProviderDeleted = z.object({ message: z.string() }).meta({
   id: 'Message',
-  examples: [{ message: 'OAuth provider "issue-tracker" was deleted.' }],
 });

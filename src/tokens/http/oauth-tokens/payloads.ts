@@ -59,17 +59,6 @@ export const Authenticated = z
   })
   .meta({
     id: 'Authenticated',
-    examples: [
-      {
-        status: 'completed',
-        url: null,
-        auth_id: null,
-        token: 'gho_16C7e42F292c6912E7710c838347Ae178B4a',
-        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
-        user_id: 'ada',
-        metadata: {},
-      },
-    ],
   });
 export type Authenticated = z.output<typeof Authenticated>;
 
@@ -84,7 +73,7 @@ export const Waited = z
     ),
     token: text('Access token, if completed.'),
   })
-  .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });
+  .meta({ id: 'Waited' });
 
 export const Confirm = z
   .object({
@@ -112,13 +101,6 @@ export const Confirmed = z
   })
   .meta({
     id: 'PersonConfirmed',
-    examples: [
-      {
-        status: 'confirmed',
-        url: 'https://davit.example.com/v2/auth/confirmed/6a1f0c9e-5b1d-8e77-a3c4-2d1e0f9a8b7c.q0Q7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4a5s',
-        message: 'Open url in this browser.',
-      },
-    ],
   });
 
 export const OwnerQuery = z.object({ user_id: userId.optional() });
@@ -150,21 +132,6 @@ export const TokenInfo = z
   .meta({
     id: 'OAuthToken',
     description: 'A token without its value.',
-    examples: [
-      {
-        id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
-        provider_id: 'issue-tracker',
-        user_id: 'ada',
-        agent_id: null,
-        scopes: ['issues:read'],
-        is_default: true,
-        metadata: {},
-        created_at: '2026-01-01T00:00:00Z',
-        updated_at: '2026-01-01T00:00:00Z',
-        expires_at: null,
-        last_used_at: '2026-01-01T12:00:00Z',
-      },
-    ],
   });
 export type TokenInfo = z.output<typeof TokenInfo>;
 
@@ -181,26 +148,12 @@ export const TokenEvents = z.array(
     id: 'TokenEvent',
     description:
       'Something that became of a token. A tenant keeps the last 200; of given and refreshed, the last of each token and caller.',
-    examples: [
-      {
-        event: 'given',
-        at: '2026-01-01T12:00:00Z',
-        provider_id: 'issue-tracker',
-        user_id: 'ada',
-        agent_id: 'triage',
-        account: 'system:serviceaccount:team:agent',
-        deployment_id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',
-        deployment: 'shop',
-        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
-      },
-    ],
   }),
 );
 
-export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken', examples: [{ has_token: true }] });
+export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken' });
 export const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).meta({
   id: 'TokensDeleted',
-  examples: [{ message: '1 token of "ada" was deleted.', provider_id: 'issue-tracker' }],
 });
 
 const LARGEST_METADATA = 4096;
@@ -231,16 +184,6 @@ export const Connection = z
   })
   .meta({
     id: 'AgentConnection',
-    examples: [
-      {
-        id: '9b1de0a4-11aa-8f03-a2c5-0e9d7c5b6a21',
-        agent_id: 'triage',
-        oauth_token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
-        provider_id: 'issue-tracker',
-        user_id: 'ada',
-        created_at: '2026-01-01T00:00:00Z',
-      },
-    ],
   });
 export type Connection = z.output<typeof Connection>;
 export const Connections = z.object({ data: z.array(Connection) }).meta({ id: 'AgentConnections' });
