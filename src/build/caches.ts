@@ -3,9 +3,9 @@
 import type { Job } from '../deploy/assess/jobs.ts';
 import type { Pod } from '../deploy/assess/observed.ts';
 import { BUILD_LABEL } from '../kinds/meta.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/controller/reflector.ts';
+import { cacheMaker } from '../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../runtime/controller/reflector.ts';
 import { JOBS, PODS } from '../runtime/kube/api-resources.ts';
-import type { KubeObject } from '../runtime/kube/client.ts';
 
 export interface BuildCaches {
   readonly namespace: string;
@@ -13,13 +13,8 @@ export interface BuildCaches {
   readonly pods: Reflector<Pod>;
 }
 
-export type BuildCacheOptions = Pick<ReflectorOptions<KubeObject>, 'client' | 'log' | 'metrics' | 'onRewound'>;
-
-export function makeBuildCaches(options: BuildCacheOptions, namespace: string): BuildCaches {
-  const details = { ...options, namespace, labelSelector: BUILD_LABEL, indexedLabels: [BUILD_LABEL] };
-  return {
-    namespace,
-    jobs: makeReflector<Job>({ ...details, resource: JOBS }),
-    pods: makeReflector<Pod>({ ...details, resource: PODS }),
-  };
+export function makeBuildCaches(watching: Watching, namespace: string): BuildCaches {
+  const details = { namespace, labelSelector: BUILD_LABEL, indexedLabels: [BUILD_LABEL] };
+  const cache = cacheMaker(watching);
+  return { namespace, jobs: cache<Job>(JOBS, details), pods: cache<Pod>(PODS, details) };
 }

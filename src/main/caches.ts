@@ -2,13 +2,14 @@
 
 import { type BuildCaches, makeBuildCaches } from '../build/caches.ts';
 import { type ListenerCaches, makeListenerCaches } from '../clusters/hub/caches.ts';
-import { type CacheOptions, type Caches, makeCaches } from '../deploy/cluster/caches.ts';
+import { type Caches, makeCaches } from '../deploy/cluster/caches.ts';
 import { canBuild } from '../deploy/record/build-source.ts';
-import type { Notifier } from '../kinds/notifier.ts';
+import { NOTIFIERS, type Notifier } from '../kinds/notifier.ts';
 import type { Settings } from '../kinds/settings.ts';
-import type { Reflector } from '../runtime/controller/reflector.ts';
+import { cacheMaker } from '../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../runtime/controller/reflector.ts';
+import { present } from '../runtime/json-value.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
-import { makeNotifierCache } from './notices/caches.ts';
 
 export interface ControllerCaches extends Caches {
   /** Undefined if builds are not configured. */
@@ -18,25 +19,14 @@ export interface ControllerCaches extends Caches {
   readonly listening: ListenerCaches | undefined;
 }
 
-export interface ControllerCacheOptions extends Pick<CacheOptions, 'client' | 'log' | 'metrics' | 'onRewound'> {
-  readonly settings: Settings;
-}
-
 /** Those that the settings ask for. None runs yet. */
-export function makeControllerCaches(options: ControllerCacheOptions): ControllerCaches {
+export function makeControllerCaches(options: Watching & { readonly settings: Settings }): ControllerCaches {
   const { client, log, metrics, onRewound, settings } = options;
-  const whole = { client, log, metrics, ...(onRewound && { onRewound }) };
-  const caches = makeCaches({
-    ...whole,
-    namespaces: settings.namespaces,
-    organizationNamespace: settings.organizationNamespace,
-    addressKind: settings.address.kind,
-    keda: settings.keda.enabled,
-    cloudNativePg: settings.database.cloudNativePg.enabled,
-  });
-  const builds = canBuild(settings) ? makeBuildCaches(whole, settings.builds.namespace) : undefined;
-  const listening = settings.listeners.enabled ? makeListenerCaches(whole) : undefined;
-  const notifiers = makeNotifierCache(whole, settings.namespaces);
+  const watching = { client, log, ...present({ metrics, onRewound }) };
+  const caches = makeCaches(watching, settings);
+  const builds = canBuild(settings) ? makeBuildCaches(watching, settings.builds.namespace) : undefined;
+  const listening = settings.listeners.enabled ? makeListenerCaches(watching) : undefined;
+  const notifiers = cacheMaker(watching, settings.namespaces)<Notifier>(NOTIFIERS);
   const all = [
     ...caches.all,
     notifiers,

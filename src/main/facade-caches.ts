@@ -11,8 +11,8 @@ import { DEPLOYMENT_LABEL } from '../kinds/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../kinds/oauth-provider.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { slimManagedFields } from '../runtime/controller/managed-fields.ts';
-import { reflectNamespaces } from '../runtime/controller/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/controller/reflector.ts';
+import { cacheMaker } from '../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../runtime/controller/reflector.ts';
 import { NAMESPACES } from '../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 
@@ -22,43 +22,17 @@ interface RunnableCaches extends Pick<FacadeContext, 'remember' | 'forget'> {
   readonly all: readonly Reflector<KubeObject>[];
 }
 
-export function makeFacadeCaches(
-  { namespaces, organizationNamespace }: Settings,
-  watching: Pick<ReflectorOptions<KubeObject>, 'client' | 'log' | 'metrics' | 'onRewound'>,
-): RunnableCaches {
-  const records = reflectNamespaces<AppDeployment>(namespaces, {
-    ...watching,
-    resource: APP_DEPLOYMENTS,
-    transform: slimManagedFields,
-  });
-  const revisions = reflectNamespaces<AppRevision>(namespaces, {
-    ...watching,
-    resource: APP_REVISIONS,
-    indexedLabels: [DEPLOYMENT_LABEL],
-  });
-  const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
-  const listeners = reflectNamespaces<Listener>(namespaces, {
-    ...watching,
-    resource: LISTENERS,
-    transform: slimManagedFields,
-  });
-  const integrations = makeReflector<CodeHostIntegration>({
-    ...watching,
-    resource: CODE_HOST_INTEGRATIONS,
-    namespace: organizationNamespace,
-  });
-  const providers = makeReflector<OAuthProvider>({
-    ...watching,
-    resource: OAUTH_PROVIDERS,
-    namespace: organizationNamespace,
-    transform: slimManagedFields,
-  });
-  const templates = makeReflector<AppTemplate>({
-    ...watching,
-    resource: APP_TEMPLATES,
-    namespace: organizationNamespace,
-    transform: slimManagedFields,
-  });
+export function makeFacadeCaches({ namespaces, organizationNamespace }: Settings, watching: Watching): RunnableCaches {
+  const cache = cacheMaker(watching, namespaces);
+  const slim = { transform: slimManagedFields };
+  const ofOrganization = { namespace: organizationNamespace };
+  const records = cache<AppDeployment>(APP_DEPLOYMENTS, slim);
+  const revisions = cache<AppRevision>(APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
+  const tenants = cache(NAMESPACES, { metadataOnly: true });
+  const listeners = cache<Listener>(LISTENERS, slim);
+  const integrations = cache<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, ofOrganization);
+  const providers = cache<OAuthProvider>(OAUTH_PROVIDERS, { ...ofOrganization, ...slim });
+  const templates = cache<AppTemplate>(APP_TEMPLATES, { ...ofOrganization, ...slim });
   const all = [
     records,
     revisions,

@@ -4,7 +4,8 @@ import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../kinds/code-
 import { PROVIDER_LABEL } from '../kinds/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../kinds/oauth-provider.ts';
 import type { CacheSet } from '../runtime/controller/cluster.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/controller/reflector.ts';
+import { cacheMaker } from '../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../runtime/controller/reflector.ts';
 import { SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 
@@ -19,35 +20,22 @@ export interface OrganizationCaches extends CacheSet {
   readonly clientSecrets: Reflector<KubeObject>;
 }
 
-export type OrganizationCacheOptions = Pick<ReflectorOptions<KubeObject>, 'client' | 'log' | 'metrics' | 'onRewound'>;
-
 /** `secrets`: a cache that covers the Secrets of `namespace`; without one, they are watched too. */
 export function makeOrganizationCaches(
-  options: OrganizationCacheOptions,
+  watching: Watching,
   namespace: string,
   secrets: Reflector<KubeObject> | undefined,
 ): OrganizationCaches {
-  const providers = makeReflector<OAuthProvider>({
-    ...options,
-    resource: OAUTH_PROVIDERS,
+  const cache = cacheMaker(watching);
+  const providers = cache<OAuthProvider>(OAUTH_PROVIDERS, {
     namespace,
     indexes: { [SECRETS_NAMED]: ({ spec }) => (spec.clientSecretRef ? [spec.clientSecretRef.name] : []) },
   });
-  const integrations = makeReflector<CodeHostIntegration>({
-    ...options,
-    resource: CODE_HOST_INTEGRATIONS,
+  const integrations = cache<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, {
     namespace,
     indexes: { [SECRETS_NAMED]: ({ spec }) => [spec.credentialsRef.name] },
   });
-  const clientSecrets =
-    secrets ??
-    makeReflector<KubeObject>({
-      ...options,
-      resource: SECRETS,
-      namespace,
-      metadataOnly: true,
-      indexedLabels: [PROVIDER_LABEL],
-    });
+  const clientSecrets = secrets ?? cache(SECRETS, { namespace, metadataOnly: true, indexedLabels: [PROVIDER_LABEL] });
   const all = [providers, integrations, ...(secrets ? [] : [clientSecrets])] as unknown as Reflector<KubeObject>[];
   return { organizationNamespace: namespace, providers, integrations, clientSecrets, all };
 }

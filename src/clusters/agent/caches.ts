@@ -4,12 +4,10 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.
 import { APP_REVISIONS, type AppRevision } from '../../kinds/app-revision.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../kinds/listener-work.ts';
 import { DEPLOYMENT_LABEL, LISTENER_COPY_LABEL, LISTENER_LABEL } from '../../kinds/meta.ts';
-import type { RuntimeMetrics } from '../../runtime/controller/metrics.ts';
-import { reflectNamespaces } from '../../runtime/controller/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector } from '../../runtime/controller/reflector.ts';
+import { cacheMaker } from '../../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../../runtime/controller/reflector.ts';
 import { NAMESPACES, SECRETS } from '../../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../runtime/kube/client.ts';
-import type { Logger } from '../../runtime/logger.ts';
 
 export interface AgentCaches {
   /** The works in the hub's namespace of the Listener. */
@@ -23,7 +21,7 @@ export interface AgentCaches {
   readonly all: readonly Reflector<KubeObject>[];
 }
 
-export interface AgentCacheOptions {
+export interface AgentCacheOptions extends Omit<Watching, 'client'> {
   readonly hub: KubeClient;
   readonly local: KubeClient;
   /** The hub's namespace of the Listener. */
@@ -32,9 +30,6 @@ export interface AgentCacheOptions {
   readonly served: readonly string[];
   /** uid of the Listener. */
   readonly listenerId: string;
-  readonly log: Logger;
-  readonly metrics: RuntimeMetrics;
-  readonly onRewound?: (what: string) => void;
 }
 
 /** On the way to the hub a connection may be lost without notice: changes of the hub then arrive after at most this time. */
@@ -42,32 +37,16 @@ export const HUB_IDLE_MS = 30_000;
 
 export function makeAgentCaches(options: AgentCacheOptions): AgentCaches {
   const { hub, local, namespace, served, listenerId, ...rest } = options;
-  const works = makeReflector<ListenerWork>({
-    ...rest,
-    client: hub,
-    resource: LISTENER_WORKS,
-    namespace,
-    idleMs: HUB_IDLE_MS,
-  });
-  const here = { ...rest, client: local };
-  const copies = reflectNamespaces<AppDeployment>(served, {
-    ...here,
-    resource: APP_DEPLOYMENTS,
-    labelSelector: `${LISTENER_LABEL}=${listenerId}`,
-  });
-  const revisions = reflectNamespaces<AppRevision>(served, {
-    ...here,
-    resource: APP_REVISIONS,
-    indexedLabels: [DEPLOYMENT_LABEL],
-  });
-  const secrets = reflectNamespaces<KubeObject>(served, {
-    ...here,
-    resource: SECRETS,
+  const here = cacheMaker({ ...rest, client: local }, served);
+  const works = cacheMaker({ ...rest, client: hub })<ListenerWork>(LISTENER_WORKS, { namespace, idleMs: HUB_IDLE_MS });
+  const copies = here<AppDeployment>(APP_DEPLOYMENTS, { labelSelector: `${LISTENER_LABEL}=${listenerId}` });
+  const revisions = here<AppRevision>(APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
+  const secrets = here(SECRETS, {
     metadataOnly: true,
     labelSelector: LISTENER_COPY_LABEL,
     indexedLabels: [LISTENER_COPY_LABEL],
   });
-  const namespaces = makeReflector<KubeObject>({ ...here, resource: NAMESPACES, metadataOnly: true });
+  const namespaces = here(NAMESPACES, { metadataOnly: true });
   const all = [works, copies, revisions, secrets, namespaces] as unknown as Reflector<KubeObject>[];
   return { works, copies, revisions, secrets, namespaces, all };
 }

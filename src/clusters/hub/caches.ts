@@ -2,9 +2,9 @@
 
 import { LISTENER_AGENT } from '../../kinds/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../kinds/listener-work.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/controller/reflector.ts';
+import { cacheMaker } from '../../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../../runtime/controller/reflector.ts';
 import { LEASES } from '../../runtime/kube/api-resources.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
 import type { Lease } from './contact.ts';
 
 export interface ListenerCaches {
@@ -12,13 +12,12 @@ export interface ListenerCaches {
   readonly leases: Reflector<Lease>;
 }
 
-export type ListenerCacheOptions = Pick<ReflectorOptions<KubeObject>, 'client' | 'log' | 'metrics' | 'onRewound'>;
-
-export function makeListenerCaches(options: ListenerCacheOptions): ListenerCaches {
+export function makeListenerCaches(watching: Watching): ListenerCaches {
+  const cache = cacheMaker(watching);
   return {
-    works: makeReflector<ListenerWork>({ ...options, resource: LISTENER_WORKS, transform: boundedWork }),
+    works: cache<ListenerWork>(LISTENER_WORKS, { transform: boundedWork }),
     // The name is all that the controller may read Leases by.
-    leases: makeReflector<Lease>({ ...options, resource: LEASES, fieldSelector: `metadata.name=${LISTENER_AGENT}` }),
+    leases: cache<Lease>(LEASES, { fieldSelector: `metadata.name=${LISTENER_AGENT}` }),
   };
 }
 

@@ -9,12 +9,11 @@ import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../kinds/datas
 import { LISTENERS, type Listener } from '../../kinds/listener.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../kinds/meta.ts';
 import { imagesOf } from '../../kinds/registry-images.ts';
-import type { AddressSettings } from '../../kinds/settings.ts';
+import type { Settings } from '../../kinds/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../kinds/tracing-project.ts';
 import { slimManagedFields } from '../../runtime/controller/managed-fields.ts';
-import type { RuntimeMetrics } from '../../runtime/controller/metrics.ts';
-import { reflectNamespaces } from '../../runtime/controller/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/controller/reflector.ts';
+import { cacheMaker } from '../../runtime/controller/multi-namespace-reflector.ts';
+import type { Reflector, Watching } from '../../runtime/controller/reflector.ts';
 import {
   BASE_BACKUPS,
   CRON_JOBS,
@@ -37,8 +36,7 @@ import {
   STATEFUL_SETS,
   TRIGGER_AUTHENTICATIONS,
 } from '../../runtime/kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../../runtime/kube/client.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import type { KubeObject } from '../../runtime/kube/client.ts';
 import { makeOrganizationCaches, type OrganizationCaches, SECRETS_NAMED } from '../../tokens/caches.ts';
 import type { BaseBackup } from '../assess/base-backups.ts';
 import type { Pod } from '../assess/observed.ts';
@@ -114,38 +112,12 @@ export interface Caches extends OrganizationCaches {
   readonly listeners: Reflector<Listener>;
 }
 
-export interface CacheOptions {
-  readonly client: KubeClient;
-  /** Tenant namespaces to watch. If empty, the whole cluster is watched. */
-  readonly namespaces: readonly string[];
-  readonly organizationNamespace: string;
-  readonly addressKind: AddressSettings['kind'];
-  /** Whether queue workers may follow the depth of their queue. */
-  readonly keda: boolean;
-  /** Whether records may have driver cloudnative-pg. */
-  readonly cloudNativePg: boolean;
-  readonly log: Logger;
-  readonly metrics: RuntimeMetrics;
-  readonly onRewound?: (what: string) => void;
-}
-
 const LABELLED = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
 
-/** By kind. */
-function childCaches(options: CacheOptions): Map<string, Reflector<KubeObject>> {
-  const ofLogs = { ...LABELLED, metadataOnly: true, transform: slimSecret };
-  return new Map<string, Reflector<KubeObject>>([
-    ...CHILD_RESOURCES.map((resource): [string, Reflector<KubeObject>] => {
-      const transform = SLIM[resource.kind];
-      const details = { ...LABELLED, ...(transform && { transform }) };
-      return [resource.kind, perNamespace<KubeObject>(options, resource, details)];
-    }),
-    [APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, ofLogs)],
-  ]);
-}
-
-export function makeCaches(options: CacheOptions): Caches {
-  const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, {
+export function makeCaches(watching: Watching, settings: Settings): Caches {
+  const { namespaces: listed, organizationNamespace } = settings;
+  const cache = cacheMaker(watching, listed);
+  const records = cache<AppDeployment>(APP_DEPLOYMENTS, {
     transform: slimManagedFields,
     indexes: {
       [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec),
@@ -153,7 +125,7 @@ export function makeCaches(options: CacheOptions): Caches {
       [IMAGE_NAMED]: ({ spec }) => withoutTags(Array.from(imagesOf(spec), ({ image }) => image)),
     },
   });
-  const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
+  const revisions = cache<AppRevision>(APP_REVISIONS, {
     indexedLabels: [DEPLOYMENT_LABEL],
     indexes: {
       [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName),
@@ -162,45 +134,74 @@ export function makeCaches(options: CacheOptions): Caches {
       [IMAGE_NAMED]: (revision) => withoutTags(imagesOfRevision(revision)),
     },
   });
-  const operations = perNamespace<DatastoreOperation>(options, DATASTORE_OPERATIONS, {
+  const operations = cache<DatastoreOperation>(DATASTORE_OPERATIONS, {
     transform: slimOperation,
     indexes: { [DEPLOYMENT_NAMED]: ({ spec }) => [spec.deployment] },
   });
-  const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, { transform: slimTracingProject });
-  const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
-  const pods = perNamespace<Pod>(options, PODS, { ...LABELLED, transform: slimPod });
-  const secrets = perNamespace<KubeObject>(options, SECRETS, {
+  const tracingProjects = cache<TracingProject>(TRACING_PROJECTS, { transform: slimTracingProject });
+  const namespaces = cache(NAMESPACES);
+  const pods = cache<Pod>(PODS, { ...LABELLED, transform: slimPod });
+  const secrets = cache(SECRETS, {
     metadataOnly: true,
     transform: slimSecret,
     indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
   });
-  const children = childCaches(options).set(SECRETS.kind, secrets);
-  const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
-  const listeners = perNamespace<Listener>(options, LISTENERS, {});
-  const templates = makeReflector<AppTemplate>({
-    ...ofOrganization,
-    resource: APP_TEMPLATES,
-    namespace: organizationNamespace,
-  });
+  const children = new Map<string, Reflector>(
+    CHILD_RESOURCES.map((resource) => {
+      const transform = SLIM[resource.kind];
+      return [resource.kind, cache(resource, { ...LABELLED, ...(transform && { transform }) })];
+    }),
+  );
+  children.set(APP_LOGS.kind, cache(APP_LOGS, { ...LABELLED, metadataOnly: true, transform: slimSecret }));
+  children.set(SECRETS.kind, secrets);
+  const listeners = cache<Listener>(LISTENERS);
+  const templates = cache<AppTemplate>(APP_TEMPLATES, { namespace: organizationNamespace });
   const coversOrganization = listed.length === 0 || listed.includes(organizationNamespace);
   const organization = makeOrganizationCaches(
-    ofOrganization,
+    watching,
     organizationNamespace,
     coversOrganization ? secrets : undefined,
   );
-  const addresses = addressesFor(options);
+  // Kinds that may be installed later than Davit, as those of the Gateway API, KEDA and CloudNativePG.
+  const optional = { ...LABELLED, optional: true };
+  const { kind } = settings.address;
+  const addresses =
+    kind === 'none' ? undefined : kind === 'ingress' ? cache(INGRESSES, LABELLED) : cache(HTTP_ROUTES, optional);
   if (addresses) children.set(addresses.resource.kind, addresses);
-  const ofOthers = cachesOfOthers(options);
-  for (const cache of ofOthers.all) children.set(cache.resource.kind, cache);
+  const kedaKinds = settings.keda.enabled ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : [];
+  const keda = kedaKinds.map((resource) => cache(resource, optional));
+  const hasClusters = settings.database.cloudNativePg.enabled;
+  const ofPostgres = (hasClusters ? [POSTGRES_CLUSTERS, OBJECT_STORES, SCHEDULED_BACKUPS] : []).map((resource) =>
+    cache(resource, optional),
+  );
+  const [postgresClusters, objectStores] = ofPostgres;
+  const baseBackups = hasClusters
+    ? cache<BaseBackup>(BASE_BACKUPS, {
+        transform: slimBaseBackup,
+        indexes: { [CLUSTER_NAMED]: ({ spec }) => (spec?.cluster?.name === undefined ? [] : [spec.cluster.name]) },
+        optional: true,
+      })
+    : undefined;
+  for (const one of [...keda, ...ofPostgres]) children.set(one.resource.kind, one);
   const own = { records, revisions, operations, tracingProjects, namespaces, pods, templates, listeners };
-  const { baseBackups } = ofOthers.caches;
   const all = [
     ...Object.values(own),
     ...children.values(),
     ...(baseBackups ? [baseBackups] : []),
     ...organization.all,
   ] as unknown as Reflector<KubeObject>[];
-  return { ...organization, ...own, secrets, addresses, ...ofOthers.caches, children, all };
+  return {
+    ...organization,
+    ...own,
+    secrets,
+    addresses,
+    keda,
+    postgresClusters,
+    objectStores: objectStores as Reflector<ObjectStoreSeen> | undefined,
+    baseBackups,
+    children,
+    all,
+  };
 }
 
 /**
@@ -215,48 +216,6 @@ function secretsNamed(spec: AppDeployment['spec']): string[] {
 function listenerNamed({ spec }: AppDeployment): string[] {
   const { listenerId } = spec.sourceConfig;
   return listenerId === undefined ? [] : [listenerId.toLowerCase()];
-}
-
-/** HTTPRoutes are optional because the Gateway API's CRDs may be installed later than Davit. */
-function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined {
-  const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
-  if (options.addressKind === 'ingress') return perNamespace<KubeObject>(options, INGRESSES, details);
-  if (options.addressKind === 'gateway')
-    return perNamespace<KubeObject>(options, HTTP_ROUTES, { ...details, optional: true });
-  return undefined;
-}
-
-/** Kinds of software that may be installed later than Davit. `all`: those of children. */
-function cachesOfOthers(options: CacheOptions): {
-  readonly caches: Pick<Caches, 'keda' | 'postgresClusters' | 'objectStores' | 'baseBackups'>;
-  readonly all: readonly Reflector<KubeObject>[];
-} {
-  const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL], optional: true };
-  const of = (resource: Resource): Reflector<KubeObject> => perNamespace<KubeObject>(options, resource, details);
-  const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map(of);
-  if (!options.cloudNativePg)
-    return {
-      caches: { keda, postgresClusters: undefined, objectStores: undefined, baseBackups: undefined },
-      all: keda,
-    };
-  const [postgresClusters, objectStores] = [of(POSTGRES_CLUSTERS), of(OBJECT_STORES)];
-  const baseBackups = perNamespace<BaseBackup>(options, BASE_BACKUPS, {
-    transform: slimBaseBackup,
-    indexes: { [CLUSTER_NAMED]: ({ spec }) => (spec?.cluster?.name === undefined ? [] : [spec.cluster.name]) },
-    optional: true,
-  });
-  return {
-    caches: { keda, postgresClusters, objectStores: objectStores as Reflector<ObjectStoreSeen>, baseBackups },
-    all: [...keda, postgresClusters, objectStores, of(SCHEDULED_BACKUPS)],
-  };
-}
-
-function perNamespace<T extends KubeObject>(
-  { namespaces, ...options }: CacheOptions,
-  resource: Resource,
-  details: Partial<ReflectorOptions<T>>,
-): Reflector<T> {
-  return reflectNamespaces<T>(namespaces, { ...options, resource, ...details });
 }
 
 /**

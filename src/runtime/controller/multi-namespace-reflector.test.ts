@@ -5,7 +5,7 @@ import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { combineReflectors, reflectNamespaces } from './multi-namespace-reflector.ts';
+import { cacheMaker, combineReflectors } from './multi-namespace-reflector.ts';
 import type { Reflector } from './reflector.ts';
 
 const stopping = new AbortController();
@@ -18,8 +18,8 @@ function aConfigMap(namespace: string): KubeObject {
 it('are one store, in which other namespaces have nothing', async () => {
   const kube = makeFakeKube();
   const clock = makeFakeClock();
-  const options = { client: kube, resource: CONFIG_MAPS, log: pino({ level: 'silent' }), clock };
-  const both: Reflector = reflectNamespaces(['t1', 't2'], options);
+  const watching = { client: kube, log: pino({ level: 'silent' }) };
+  const both: Reflector = cacheMaker(watching, ['t1', 't2'])(CONFIG_MAPS, { clock });
   const told: string[] = [];
   both.onChange(({ type, object }) => told.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
   for (const namespace of ['t1', 't2', 't3']) kube.seed(CONFIG_MAPS, aConfigMap(namespace));

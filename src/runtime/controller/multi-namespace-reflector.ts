@@ -1,18 +1,27 @@
 // If Davit has rights only in some namespaces: one reflector per namespace behind one store.
 
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject, Resource } from '../kube/client.ts';
 import { versionOf } from './object-cache.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from './reflector.ts';
+import { makeReflector, type Reflector, type ReflectorOptions, type Watching } from './reflector.ts';
 
-/** One reflector of the whole cluster or, if namespaces are listed, one per namespace behind one store. */
-export function reflectNamespaces<T extends KubeObject>(
-  namespaces: readonly string[],
-  options: Omit<ReflectorOptions<T>, 'namespace'>,
-): Reflector<T> {
-  if (namespaces.length === 0) return makeReflector<T>(options);
-  return combineReflectors<T>(
-    new Map(namespaces.map((namespace) => [namespace, makeReflector<T>({ ...options, namespace })])),
-  );
+type MakeCache = <T extends KubeObject = KubeObject>(
+  resource: Resource,
+  details?: Partial<ReflectorOptions<T>>,
+) => Reflector<T>;
+
+/**
+ * Makes watch caches: of the whole cluster or, if namespaces are listed, one per namespace behind one store. Of a cluster-scoped kind, and
+ * where the details name a namespace, it is one.
+ */
+export function cacheMaker(watching: Watching, namespaces: readonly string[] = []): MakeCache {
+  return <T extends KubeObject>(resource: Resource, details: Partial<ReflectorOptions<T>> = {}) => {
+    const options = { ...watching, resource, ...details };
+    if (namespaces.length === 0 || !resource.namespaced || details.namespace !== undefined)
+      return makeReflector<T>(options);
+    return combineReflectors<T>(
+      new Map(namespaces.map((namespace) => [namespace, makeReflector<T>({ ...options, namespace })])),
+    );
+  };
 }
 
 /**

@@ -46,6 +46,9 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly onRewound?: (what: string) => void;
 }
 
+/** What all watch caches of a process have in common. */
+export type Watching = Pick<ReflectorOptions<KubeObject>, 'client' | 'log' | 'metrics' | 'onRewound'>;
+
 export interface ReflectorStatus {
   readonly synced: boolean;
   /** Start of the current series of failures, and the last failure. */

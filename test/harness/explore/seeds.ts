@@ -136,7 +136,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a cancelled operation is carried out': bug(
     'moves',
     'src/databases/move-step.ts',
-    "if (phase === 'Loading') return goesBack(observed, move, now, CANCELLED);",
+    "if (phase === 'Loading') return goesBack(observed, move, CANCELLED);",
     "if (phase === 'Loading') return undefined;",
   ),
   'an operation that failed is carried out': bug(
