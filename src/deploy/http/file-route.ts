@@ -1,31 +1,21 @@
 // POST /v2/deployments/file: creates or changes the deployment that a davit.yaml describes, with what a file does not have.
 
 import type { FastifyRequest } from 'fastify';
-import type { Auth } from '../../api/auth.ts';
-import type { Tenant } from '../../api/authorization.ts';
 import { refusedFor } from '../../api/errors.ts';
 import { failures } from '../../api/openapi.ts';
 import type { App } from '../../api/validation.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
-import type { Settings } from '../../kinds/settings.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { ifMatch } from '../../runtime/http/preconditions.ts';
 import { AppliedFile, ApplyFile, ApplyFileQuery } from './file-payloads.ts';
 import { asksOf, changesOfAnswers, type FileAsks } from './file-request.ts';
 import type { Deployment, PatchDeployment } from './payloads.ts';
-import type { Deployments } from './repository.ts';
-import type { PresentChanged } from './secret-routes.ts';
+import type { RouteNeeds } from './route-needs.ts';
 
-export interface FileRouteOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly settings: Pick<Settings, 'builds'>;
-  readonly present: (record: AppDeployment, tenant: Tenant) => Deployment;
-  readonly presentChanged: PresentChanged;
-}
-
-export function registerApplyFile(app: App, options: FileRouteOptions): void {
-  const { auth, deployments, settings, present, presentChanged } = options;
+export function registerApplyFile(
+  app: App,
+  { auth, deployments, settings, present, presentChanged }: RouteNeeds,
+): void {
   const [mayCreate, mayPatch] = [auth.as('create'), auth.as('patch')];
   app.post('/v2/deployments/file', {
     // A request that can only create needs no right to change what is there.

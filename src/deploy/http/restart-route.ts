@@ -1,6 +1,5 @@
 // POST /v2/deployments/{id}/restart: pods of the same content in place of those that run.
 
-import type { Auth } from '../../api/auth.ts';
 import { failures } from '../../api/openapi.ts';
 import type { App } from '../../api/validation.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
@@ -13,19 +12,11 @@ import { keepsCommit, restartNote } from '../record/restart.ts';
 import { askingToRebuild, isUnseen } from '../record/revision-request.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
-import type { Deployments } from './repository.ts';
 import { NoFields } from './revisions/payloads.ts';
-import type { PresentChanged } from './secret-routes.ts';
+import type { RouteNeeds } from './route-needs.ts';
 import { refuseChange } from './update.ts';
 
-export interface RestartRouteOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly presentChanged: PresentChanged;
-  readonly now: () => Date;
-}
-
-export function registerRestart(app: App, { auth, deployments, presentChanged, now }: RestartRouteOptions): void {
+export function registerRestart(app: App, { auth, deployments, presentChanged, now }: RouteNeeds): void {
   const ownOf = (record: AppDeployment): AppRevision[] => revisionsOf(record, deployments.revisionsOf(record));
   app.post('/v2/deployments/:deployment_id/restart', {
     onRequest: auth.as('patch'),

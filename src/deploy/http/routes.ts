@@ -2,9 +2,7 @@
 
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { Auth } from '../../api/auth.ts';
 import type { Tenant } from '../../api/authorization.ts';
-import type { FacadeContext } from '../../api/collection.ts';
 import { addWarnings } from '../../api/field-validation.ts';
 import { failures, UNCHANGED } from '../../api/openapi.ts';
 import { noteHeld } from '../../api/request-log.ts';
@@ -33,31 +31,24 @@ import {
   ShownSecrets,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
-import type { Deployments } from './repository.ts';
 import { registerRestart } from './restart-route.ts';
 import { registerRevisions } from './revisions/routes.ts';
-import { type PresentChanged, registerSecrets } from './secret-routes.ts';
+import type { DeploymentNeeds, RouteNeeds } from './route-needs.ts';
+import { registerSecrets } from './secret-routes.ts';
 import { registerRuns, registerTaskRuns } from './task-runs/routes.ts';
 import { registerUsage } from './usage/routes.ts';
-
-export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'now' | 'caches'> {
-  readonly deployments: Deployments;
-}
 
 /** Bytes of a page with more than one record. A record has a megabyte at most, and commonly a few kilobytes. */
 const MOST_BYTES_OF_PAGE = 8 * 1024 * 1024;
 const TAGS = ['deployments'];
 
-/** What every route needs. */
-interface Routes extends DeploymentNeeds {
-  readonly present: (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>) => Deployment;
+interface Routes extends RouteNeeds {
   /** As JSON, without values. */
   readonly listedText: (record: AppDeployment, tenant: Tenant) => ListedText;
-  readonly presentChanged: PresentChanged;
 }
 
 export function registerDeployments(app: App, needs: DeploymentNeeds): void {
-  const { auth, deployments, settings, now, caches } = needs;
+  const { auth, deployments, settings, caches } = needs;
   app.addHook('preSerialization', answerInWords(caches.records.byUid));
   const present: Routes['present'] = (record, tenant, values) =>
     presentDeployment(record, {
@@ -67,7 +58,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
       ...(values && { values }),
     });
   const listedText = makeListedTexts({ revisionsOf: deployments.revisionsOf, present });
-  const presentChanged: PresentChanged = async (request, reply, { record, values, warnings }) => {
+  const presentChanged: RouteNeeds['presentChanged'] = async (request, reply, { record, values, warnings }) => {
     const { caller, tenant } = auth.admitted(request);
     reply.header('etag', etagOf(record));
     addWarnings(request, warnings);
@@ -83,14 +74,14 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerApplyFile(app, routes);
   registerPatch(app, routes);
   registerDelete(app, routes);
-  registerClone(app, { auth, deployments, presentChanged });
-  registerRestart(app, { auth, deployments, presentChanged, now });
-  registerSecrets(app, { auth, deployments, presentChanged });
-  registerRevisions(app, { auth, deployments, presentChanged });
-  registerEvents(app, { auth, deployments });
-  registerUsage(app, { auth, deployments, now });
-  registerTaskRuns(app, { auth, deployments, now });
-  registerRuns(app, { auth, deployments });
+  registerClone(app, routes);
+  registerRestart(app, routes);
+  registerSecrets(app, routes);
+  registerRevisions(app, routes);
+  registerEvents(app, routes);
+  registerUsage(app, routes);
+  registerTaskRuns(app, routes);
+  registerRuns(app, routes);
 }
 
 function registerList(app: App, { auth, deployments, listedText }: Routes): void {
@@ -270,13 +261,7 @@ const CloneDeployment = withRules(
   [(draft) => Array.from(restoreBreaches(draft), ({ at: loc, message: msg }) => ({ loc, msg, type: 'value_error' }))],
 );
 
-interface CloneRouteOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly presentChanged: PresentChanged;
-}
-
-function registerClone(app: App, { auth, deployments, presentChanged }: CloneRouteOptions): void {
+function registerClone(app: App, { auth, deployments, presentChanged }: RouteNeeds): void {
   app.post('/v2/deployments/:deployment_id/clone', {
     onRequest: auth.as('create'),
     schema: {

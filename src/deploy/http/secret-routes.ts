@@ -1,31 +1,15 @@
 // The routes of /v2/deployments/{id}/secrets: one variable at a time. A PATCH of the deployment changes several.
 
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Auth } from '../../api/auth.ts';
 import { refusedFor } from '../../api/errors.ts';
 import { failures } from '../../api/openapi.ts';
 import type { App } from '../../api/validation.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { ifMatch } from '../../runtime/http/preconditions.ts';
 import { Deployment, SecretPath, SecretValue, ShownSecrets } from './payloads.ts';
-import type { Deployments } from './repository.ts';
+import type { RouteNeeds } from './route-needs.ts';
 import { variableRules } from './rules.ts';
-import type { Changed } from './update.ts';
 
-/** Presents a changed deployment to its caller, with its ETag and warnings. */
-export type PresentChanged = (
-  request: FastifyRequest<{ Querystring: ShownSecrets }>,
-  reply: FastifyReply,
-  changed: Changed,
-) => Promise<Deployment>;
-
-export interface SecretRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly presentChanged: PresentChanged;
-}
-
-export function registerSecrets(app: App, { auth, deployments, presentChanged }: SecretRoutesOptions): void {
+export function registerSecrets(app: App, { auth, deployments, presentChanged }: RouteNeeds): void {
   const path = '/v2/deployments/:deployment_id/secrets/:secret_name';
   const tags = ['deployments'];
 

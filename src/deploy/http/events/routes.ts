@@ -1,6 +1,5 @@
 // GET /v2/deployments/{id}/events: read from the API server with the caller's token.
 
-import type { Auth } from '../../../api/auth.ts';
 import { failures } from '../../../api/openapi.ts';
 import type { App } from '../../../api/validation.ts';
 import type { AppDeployment } from '../../../kinds/app-deployment.ts';
@@ -20,7 +19,7 @@ import { revisionsOf } from '../../record/revisions.ts';
 import { revisionIdOnPods } from '../../record/shared-pods.ts';
 import { exitsOf, listMetrics, listPods, presentAmounts, restartsOf } from '../own-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
-import type { Deployments } from '../repository.ts';
+import type { DeploymentNeeds } from '../route-needs.ts';
 import { isOver } from './event-over.ts';
 import {
   type DeploymentEvent,
@@ -35,7 +34,7 @@ import {
 const MOST_READ = 2000;
 const PAGE = 500;
 
-export function registerEvents(app: App, { auth, deployments }: { auth: Auth; deployments: Deployments }): void {
+export function registerEvents(app: App, { auth, deployments }: DeploymentNeeds): void {
   app.get('/v2/deployments/:deployment_id/events', {
     onRequest: auth.as('get'),
     schema: {

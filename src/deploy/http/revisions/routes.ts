@@ -1,6 +1,5 @@
 // The routes of /v2/deployments/{id}/revisions.
 
-import type { Auth } from '../../../api/auth.ts';
 import { addWarnings } from '../../../api/field-validation.ts';
 import { failures, UNCHANGED } from '../../../api/openapi.ts';
 import { type App, JsonText } from '../../../api/validation.ts';
@@ -17,19 +16,12 @@ import { revisionsOf } from '../../record/revisions.ts';
 import { rollbackTarget } from '../../record/rollback-target.ts';
 import { readAliases } from '../aliases.ts';
 import { Deployment, DeploymentPath, PatchDeploymentBody, ShownSecrets } from '../payloads.ts';
-import type { Deployments } from '../repository.ts';
-import type { PresentChanged } from '../secret-routes.ts';
+import type { RouteNeeds } from '../route-needs.ts';
 import type { Decide } from '../update.ts';
 import { DiffQuery, ListRevisions, NoFields, Revision, RevisionDiff, RevisionList, RevisionPath } from './payloads.ts';
 import { presentDiff, presentRevisions, withChanges } from './presenter.ts';
 
-export interface RevisionRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly presentChanged: PresentChanged;
-}
-
-interface Routes extends RevisionRoutesOptions {
+interface Routes extends RouteNeeds {
   /** Throws HttpError 404 if the record has no revision of this id. */
   readonly one: (record: AppDeployment, id: string) => Revision;
   /** The stored revision. Throws HttpError 409 with `lacks` if the controller never created it, and 404 as above. */
@@ -39,7 +31,7 @@ interface Routes extends RevisionRoutesOptions {
 const TAGS = ['revisions'];
 const PATH = '/v2/deployments/:deployment_id/revisions';
 
-export function registerRevisions(app: App, options: RevisionRoutesOptions): void {
+export function registerRevisions(app: App, options: RouteNeeds): void {
   const { deployments } = options;
   const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));
   const one = (record: AppDeployment, id: string): Revision => {
@@ -66,7 +58,7 @@ export function registerRevisions(app: App, options: RevisionRoutesOptions): voi
 
 function registerRevisionList(
   app: App,
-  { auth, deployments }: RevisionRoutesOptions,
+  { auth, deployments }: RouteNeeds,
   shown: (record: AppDeployment) => readonly Revision[],
 ): void {
   function page(record: AppDeployment, { limit, offset, status, changes }: ListRevisions): RevisionList {

@@ -1,13 +1,12 @@
 // /v2/deployments/{id}/tasks and /runs: what the record's status says of its tasks, and runs of tasks and commands now.
 
-import type { Auth } from '../../../api/auth.ts';
 import { failures } from '../../../api/openapi.ts';
 import { NoParameters } from '../../../api/payload-fields.ts';
 import { requestKey } from '../../../api/request-key.ts';
 import type { App } from '../../../api/validation.ts';
 import { JOBS } from '../../../runtime/kube/api-resources.ts';
 import { DeploymentPath } from '../payloads.ts';
-import type { Deployments } from '../repository.ts';
+import type { DeploymentNeeds } from '../route-needs.ts';
 import {
   presentTaskRun,
   presentTaskRuns,
@@ -21,13 +20,7 @@ import {
 } from './payloads.ts';
 import { readRun } from './read.ts';
 
-export interface TaskRunRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly now: () => Date;
-}
-
-export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRoutesOptions): void {
+export function registerTaskRuns(app: App, { auth, deployments, now }: DeploymentNeeds): void {
   app.get('/v2/deployments/:deployment_id/tasks', {
     onRequest: auth.as('get'),
     schema: {
@@ -69,7 +62,7 @@ export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRo
   });
 }
 
-export function registerRuns(app: App, { auth, deployments }: Omit<TaskRunRoutesOptions, 'now'>): void {
+export function registerRuns(app: App, { auth, deployments }: DeploymentNeeds): void {
   app.post('/v2/deployments/:deployment_id/runs', {
     onRequest: auth.as('create', JOBS),
     schema: {

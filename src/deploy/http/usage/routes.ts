@@ -1,7 +1,6 @@
 // GET /v2/deployments/{id}/usage: nothing is asked before the caller may get the deployment. Pods, their metrics and operations are read with
 // the caller's token.
 
-import type { Auth } from '../../../api/auth.ts';
 import { failures } from '../../../api/openapi.ts';
 import type { App } from '../../../api/validation.ts';
 import type { AppDeployment } from '../../../kinds/app-deployment.ts';
@@ -18,19 +17,13 @@ import { partsOf, sizeOf } from '../../record/parts.ts';
 import { revisionsOf, runsNothing } from '../../record/revisions.ts';
 import { exitsOf, listMetrics, listPods, presentAmounts, restartsOf } from '../own-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
-import type { Deployments } from '../repository.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
+import type { DeploymentNeeds } from '../route-needs.ts';
 import type { Sample } from './history.ts';
 import { MOST_MARKS, type PartUsage, Usage, UsageQuery } from './payloads.ts';
 
 import { type Measured, podsOfParts, type Steps, stepsOf, type Window } from './queries.ts';
 import type { UsageSources } from './sources.ts';
-
-interface UsageNeeds {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly now: () => Date;
-}
 
 /** What the API server says of the deployment now. */
 interface Seen {
@@ -41,7 +34,7 @@ interface Seen {
   readonly parts: readonly string[];
 }
 
-export function registerUsage(app: App, { auth, deployments, now }: UsageNeeds): void {
+export function registerUsage(app: App, { auth, deployments, now }: DeploymentNeeds): void {
   app.get('/v2/deployments/:deployment_id/usage', {
     onRequest: auth.as('get'),
     schema: {
