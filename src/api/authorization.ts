@@ -2,7 +2,6 @@
 // SelfSubjectAccessReview with the caller's token. Its answer is cached for ten seconds.
 
 import { hash } from 'node:crypto';
-import { LruMap } from 'toad-cache';
 import { APP_DEPLOYMENTS } from '../kinds/app-deployment.ts';
 import { TENANT_LABEL } from '../kinds/meta.ts';
 import { OAUTH_PROVIDERS } from '../kinds/oauth-provider.ts';
@@ -12,6 +11,7 @@ import type { Store } from '../runtime/controller/store.ts';
 import { HttpError } from '../runtime/http/http-error.ts';
 import { PODS, SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS } from '../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../runtime/kube/client.ts';
+import { makeRemembered } from '../runtime/remembered.ts';
 import { synced } from './caches.ts';
 import { type Credentials, namespaceOfToken } from './credentials.ts';
 import { asOurs } from './organization-secrets.ts';
@@ -86,11 +86,6 @@ interface Place {
   readonly subresource?: string;
 }
 type Standing = 'may' | 'looks' | 'nobody';
-
-interface Review {
-  readonly at: number;
-  readonly allowed: Promise<boolean>;
-}
 
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
   const allowed = makeReviews(kube, now);
@@ -212,20 +207,10 @@ function makeReviews(
   kube: KubeClient,
   now: () => Date,
 ): (caller: Caller, verb: Verb, place: Place) => Promise<boolean> {
-  const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
-
-  return function allowed(caller: Caller, verb: Verb, place: Place): Promise<boolean> {
+  const remembered = makeRemembered<boolean>({ now, forMs: REMEMBERED_MS, most: REMEMBERED_REVIEWS });
+  return (caller, verb, place) => {
     const key = `${caller.hash} ${verb} ${place.namespace} ${place.resource.plural} ${place.name ?? ''} ${place.subresource ?? ''}`;
-    const at = now().getTime();
-    const known = reviews.get(key);
-    if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
-    const review = { at, allowed: reviewed(caller, verb, place, kube) };
-    reviews.set(key, review);
-    // A failed review is not cached.
-    review.allowed.catch(() => {
-      if (reviews.get(key) === review) reviews.delete(key);
-    });
-    return review.allowed;
+    return remembered(key, () => reviewed(caller, verb, place, kube));
   };
 }
 

@@ -5,6 +5,7 @@ import { readKey } from '../../runtime/controller/key-secret.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { readKeyRing } from '../../runtime/kube/key-ring-secret.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { makeRemembered } from '../../runtime/remembered.ts';
 import { PASSWORD_KEY } from './registry-grant.ts';
 import {
   KEY_RING_KEY,
@@ -54,18 +55,7 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
       parse: parseKeyRing,
     });
 
-  return { passwordKey: remembered(passwordKey, now), keyRing: remembered(keyRing, now) };
-}
-
-/** Caches the result of `ask` for REMEMBERED_MS, a failure for FAILED_MS. */
-function remembered<T>(ask: () => Promise<T>, now: () => Date): () => Promise<T> {
-  let known: { readonly at: number; forMs: number; readonly value: Promise<T> } | undefined;
-  return () => {
-    const at = now().getTime();
-    if (known !== undefined && at >= known.at && at - known.at < known.forMs) return known.value;
-    const asked = { at, forMs: REMEMBERED_MS, value: ask() };
-    known = asked;
-    asked.value.catch(() => (asked.forMs = FAILED_MS));
-    return asked.value;
-  };
+  const remembering = { now, forMs: REMEMBERED_MS, failedMs: FAILED_MS };
+  const [keys, rings] = [makeRemembered<Uint8Array>(remembering), makeRemembered<KeyRing>(remembering)];
+  return { passwordKey: () => keys('', passwordKey), keyRing: () => rings('', keyRing) };
 }

@@ -5,6 +5,7 @@ import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { readKeyRing } from '../../runtime/kube/key-ring-secret.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { makeRemembered } from '../../runtime/remembered.ts';
 import { type KeyRing, parseKeyRing, rotatedKeyRing } from './key-ring.ts';
 
 export const OAUTH_KEYS_SECRET = 'davit-oauth-keys';
@@ -24,7 +25,7 @@ export interface KeysOptions {
 const REMEMBERED_MS = 60_000;
 
 export function makeKeys({ kube, namespace, now, log }: KeysOptions): ReadKeys {
-  let known: { readonly at: number; readonly ring: Promise<KeyRing> } | undefined;
+  const remembered = makeRemembered<KeyRing>({ now, forMs: REMEMBERED_MS });
 
   const read = (): Promise<KeyRing> =>
     readKeyRing({
@@ -39,14 +40,5 @@ export function makeKeys({ kube, namespace, now, log }: KeysOptions): ReadKeys {
       writing: { fieldManager: FACADE_FIELD_MANAGER },
     });
 
-  return (fresh = false) => {
-    const at = now().getTime();
-    if (!fresh && known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.ring;
-    const reading = { at, ring: read() };
-    known = reading;
-    reading.ring.catch(() => {
-      if (known === reading) known = undefined;
-    });
-    return reading.ring;
-  };
+  return (fresh) => remembered('', read, fresh);
 }

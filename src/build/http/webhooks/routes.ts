@@ -4,7 +4,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { LruMap } from 'toad-cache';
 import type { FacadeContext } from '../../../api/collection.ts';
 import { textOf } from '../../../api/organization-secrets.ts';
 import { repositoryOfUrl } from '../../../deploy/record/code-host.ts';
@@ -20,6 +19,7 @@ import { stringAt } from '../../../runtime/http/json-scan.ts';
 import { retryOnConflict } from '../../../runtime/http/merge-patch.ts';
 import { type Turns, turns } from '../../../runtime/http/turns.ts';
 import type { KubeClient } from '../../../runtime/kube/client.ts';
+import { makeRemembered } from '../../../runtime/remembered.ts';
 
 /** GitHub sends at most 25 MB. A push of two thousand commits needs one or two. */
 const LARGEST_BODY = 10 * 1024 * 1024;
@@ -54,15 +54,9 @@ export function registerWebhooks(app: FastifyInstance, context: FacadeContext): 
   void app.register(async (scope) => registerPost(scope, context));
 }
 
-interface KnownSecret {
-  readonly at: number;
-  forMs: number;
-  readonly secret: Promise<string | undefined>;
-}
-
 function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count }: FacadeContext): void {
   const { integrations, records } = caches;
-  const known = new LruMap<KnownSecret>(1000);
+  const remembered = makeRemembered<string | undefined>({ now, forMs: REMEMBERED_MS, failedMs: FAILED_MS });
   const slots = makeFairLimiter(SLOTS);
   app.decorateRequest(SLOT, undefined);
   app.decorateRequest(SENDER, undefined);
@@ -71,15 +65,10 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
 
   function secretOf({ metadata, spec }: CodeHostIntegration): Promise<string | undefined> {
     const { name } = spec.credentialsRef;
-    const key = `${metadata.uid} ${name}`;
-    const at = now().getTime();
-    const before = known.get(key);
-    if (before !== undefined && at >= before.at && at - before.at < before.forMs) return before.secret;
-    const secret = secrets.read(name).then((found) => textOf(found, WEBHOOK_SECRET_KEY)?.trim() || undefined);
-    const asked: KnownSecret = { at, forMs: REMEMBERED_MS, secret };
-    known.set(key, asked);
-    secret.catch(() => (asked.forMs = FAILED_MS));
-    return secret;
+    return remembered(
+      `${metadata.uid} ${name}`,
+      async () => textOf(await secrets.read(name), WEBHOOK_SECRET_KEY)?.trim() || undefined,
+    );
   }
 
   /** The same error for every cause: it must not reveal which integrations exist, and which have a secret. */

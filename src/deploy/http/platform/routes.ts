@@ -8,8 +8,9 @@ import type { App } from '../../../api/validation.ts';
 import type { CodeHostIntegration } from '../../../kinds/code-host-integration.ts';
 import { Forbidden } from '../../../runtime/errors.ts';
 import { OBJECT_STORES, POSTGRES_CLUSTERS } from '../../../runtime/kube/api-resources.ts';
-import type { KubeClient, Resource } from '../../../runtime/kube/client.ts';
+import type { Resource } from '../../../runtime/kube/client.ts';
 import { servedResources } from '../../../runtime/kube/discovery.ts';
+import { makeRemembered } from '../../../runtime/remembered.ts';
 import { Platform } from './payloads.ts';
 import { presentPlatform } from './presenter.ts';
 
@@ -21,7 +22,7 @@ export interface PlatformNeeds extends Pick<FacadeContext, 'auth' | 'settings' |
 export function registerPlatform(app: App, needs: PlatformNeeds): void {
   const { auth, settings, integrations, caches } = needs;
   const { tenants, listeners, templates } = caches;
-  const served = makeServedKinds(needs);
+  const serves = makeServes(needs);
   app.get('/v2/platform', {
     onRequest: auth.as('list'),
     schema: {
@@ -39,37 +40,22 @@ export function registerPlatform(app: App, needs: PlatformNeeds): void {
         integrations: integrations.list(tenant),
         listeners: settings.listeners.enabled ? synced(listeners, 'listeners').list(tenant.namespace) : [],
         templates: synced(templates, 'templates').list(),
-        cloudNativePg: await served.has(POSTGRES_CLUSTERS),
-        archives: await served.has(OBJECT_STORES),
+        cloudNativePg: await serves(POSTGRES_CLUSTERS),
+        archives: await serves(OBJECT_STORES),
       });
     },
   });
 }
 
-interface ServedKinds {
-  /** Throws Unavailable. */
-  has(resource: Resource): Promise<boolean>;
-}
-
 /** So long an answer is taken again, in milliseconds. */
 const KNOWN_MS = 30_000;
 
-function makeServedKinds({ kube, now }: { readonly kube: KubeClient; readonly now: () => Date }): ServedKinds {
-  const known = new Map<string, { readonly until: number; readonly plurals: Promise<ReadonlySet<string>> }>();
-  return {
-    async has(resource) {
-      const key = `${resource.group}/${resource.version}`;
-      const before = known.get(key);
-      const time = now().getTime();
-      const isFresh = before !== undefined && time < before.until;
-      const plurals = isFresh ? before.plurals : servedResources(kube, resource).catch(noneIfForbidden);
-      if (!isFresh) {
-        known.set(key, { until: time + KNOWN_MS, plurals });
-        // A failure is not remembered.
-        plurals.catch(() => known.delete(key));
-      }
-      return (await plurals).has(resource.plural);
-    },
+/** Whether the cluster serves a kind. Throws Unavailable. */
+function makeServes({ kube, now }: Pick<FacadeContext, 'kube' | 'now'>): (resource: Resource) => Promise<boolean> {
+  const remembered = makeRemembered<ReadonlySet<string>>({ now, forMs: KNOWN_MS });
+  return async (resource) => {
+    const ask = (): Promise<ReadonlySet<string>> => servedResources(kube, resource).catch(noneIfForbidden);
+    return (await remembered(`${resource.group}/${resource.version}`, ask)).has(resource.plural);
   };
 }
 
