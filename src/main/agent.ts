@@ -14,7 +14,7 @@ import { readTargetLogs } from '../logs/kept-lines.ts';
 import { makePage } from '../logs/lines.ts';
 import { DeployLogsQuery } from '../logs/payloads.ts';
 import { leaderOnly } from '../runtime/controller/clients/leader-only.ts';
-import { systemClock } from '../runtime/controller/clock.ts';
+import { systemClock, untilAborted } from '../runtime/controller/clock.ts';
 import { type ControllerDefinition, runControllers } from '../runtime/controller/definition.ts';
 import type { Checks } from '../runtime/controller/health.ts';
 import { type Led, leadAgainAndAgain } from '../runtime/controller/leading.ts';
@@ -132,10 +132,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     const controllers = runControllers([works, logAnswers({ ...clusters, requests })], () => undefined, options);
     const asleep = controllers.wake();
     log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
-    await new Promise<void>((resolve) => {
-      if (ends.aborted) resolve();
-      else ends.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await untilAborted(ends);
     asleep();
     controllers.abort();
     await controllers.stop();

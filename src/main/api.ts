@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { makeCodeHosts } from '../build/codehost/code-hosts.ts';
 import { makePlatformRegistry } from '../build/registry/platform-registry.ts';
 import { publishKeys } from '../build/registry/publish-keys.ts';
-import { systemClock } from '../runtime/controller/clock.ts';
+import { systemClock, untilAborted } from '../runtime/controller/clock.ts';
 import { makeFairLimiter } from '../runtime/controller/fair-limiter.ts';
 import type { Checks } from '../runtime/controller/health.ts';
 import type { RuntimeMetrics } from '../runtime/controller/metrics.ts';
@@ -91,8 +91,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
     ...(tls && { tls: await watchCertificate(tls, log, metrics.servesUntil) }),
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
-  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  const done = stopped
+  const done = untilAborted(signal)
     .then(() => server.close())
     .then(() => Promise.all([...watches, codeHosts.close(), registry?.close(), oauth?.close()]))
     .then(() => undefined);

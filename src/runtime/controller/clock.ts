@@ -22,6 +22,12 @@ export const systemClock: Clock = {
   },
 };
 
+/** Resolves when `signal` aborts, or at once if it has. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
 /** Milliseconds since 1970 as Kubernetes writes a MicroTime. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
 import { apiVersionOf, LEASES } from '../kube/api-resources.ts';
 import type { KubeClient, Read } from '../kube/client.ts';
-import { type Clock, microTime, sleep, systemClock } from './clock.ts';
+import { type Clock, microTime, sleep, systemClock, untilAborted } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
 export interface LeaderElectionOptions {
@@ -131,7 +131,7 @@ async function lead(
   metrics.leading(name, false);
   log.info({ lost }, 'No longer leading');
   const stopped = stopQuietly(options, log);
-  if (!lost) await Promise.race([stopped, aborted(leading.signal)]);
+  if (!lost) await Promise.race([stopped, untilAborted(leading.signal)]);
   const inTime = !lost && !leading.signal.aborted;
   lose();
   if (inTime) await lease.release();
@@ -237,11 +237,4 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
       }
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<'aborted'> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve('aborted');
-    else signal.addEventListener('abort', () => resolve('aborted'), { once: true });
-  });
 }

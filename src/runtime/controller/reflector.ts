@@ -4,11 +4,10 @@
 import type { Logger } from 'pino';
 import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
-import { type Clock, sleep, systemClock } from './clock.ts';
+import { type Clock, sleep, systemClock, untilAborted } from './clock.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
 import type { Checks } from './health.ts';
 import type { Indexes } from './indexed-objects.ts';
-import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { makeObjectCache, versionOf } from './object-cache.ts';
@@ -120,7 +119,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     ...(options.fieldSelector !== undefined && { fieldSelector: options.fieldSelector }),
     ...(options.metadataOnly !== undefined && { metadataOnly: options.metadataOnly }),
   };
-  const synced = makeLatch();
+  /** Aborts with the first list. */
+  const synced = new AbortController();
   const past = makeRewindDetector(clock, options.onRewound);
   const installedListeners = new Set<() => void>();
   const contact = makeConnectionBackoff(clock, random);
@@ -157,7 +157,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
     contact.heard();
-    synced.open();
+    synced.abort();
     markInstalled(true);
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
     return version;
@@ -190,7 +190,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     cache.replace([], String(cache.observed));
     contact.heard();
     markInstalled(false);
-    synced.open();
+    synced.abort();
     await sleep(clock, NOT_INSTALLED_MS * (0.5 + random() / 2), signal);
   }
 
@@ -267,8 +267,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     resource,
     namespace: options.namespace,
     run,
-    hasSynced: synced.isOpen,
-    waitForSync: synced.wait,
+    hasSynced: () => synced.signal.aborted,
+    async waitForSync(signal) {
+      await untilAborted(signal ? AbortSignal.any([synced.signal, signal]) : synced.signal);
+      return synced.signal.aborted;
+    },
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -293,7 +296,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     },
     overlayDeleted: cache.overlayDeleted,
     observedResourceVersion: () => String(cache.observed),
-    status: () => ({ synced: synced.isOpen(), ...contact.status() }),
+    status: () => ({ synced: synced.signal.aborted, ...contact.status() }),
   };
 }
 

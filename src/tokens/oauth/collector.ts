@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../kinds/oauth-provider.ts';
 import { providerById, providerIdOf, providerNameFor } from '../../kinds/provider-id.ts';
-import { type Clock, systemClock } from '../../runtime/controller/clock.ts';
+import { type Clock, systemClock, untilAborted } from '../../runtime/controller/clock.ts';
 import { type Result, startController } from '../../runtime/controller/controller.ts';
 import { endAll, type WatchedStore } from '../../runtime/controller/store.ts';
 import { makeWorkQueue } from '../../runtime/controller/work-queue.ts';
@@ -131,10 +131,7 @@ export function makeCollector(options: CollectorOptions): Collector {
       const reconcile = async (): Promise<Result> => ({ requeueAfterMs: (await sweep()) ? AGAIN_MS : EVERY_MS });
       const controller = startController({ name: NAME, queue, reconcile, workers: 1, timeoutMs: EVERY_MS, clock, log });
       soon();
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await untilAborted(signal);
       unsubscribe();
       await controller.stop();
     },
