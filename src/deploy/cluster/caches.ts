@@ -12,7 +12,7 @@ import { imagesOf } from '../../kinds/registry-images.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../kinds/tracing-project.ts';
 import { slimManagedFields } from '../../runtime/controller/managed-fields.ts';
-import { cacheMaker } from '../../runtime/controller/multi-namespace-reflector.ts';
+import { cacheMaker, type MakeCache } from '../../runtime/controller/multi-namespace-reflector.ts';
 import type { Reflector, Watching } from '../../runtime/controller/reflector.ts';
 import {
   BASE_BACKUPS,
@@ -36,7 +36,7 @@ import {
   STATEFUL_SETS,
   TRIGGER_AUTHENTICATIONS,
 } from '../../runtime/kube/api-resources.ts';
-import type { KubeObject } from '../../runtime/kube/client.ts';
+import type { KubeObject, Resource } from '../../runtime/kube/client.ts';
 import { makeOrganizationCaches, type OrganizationCaches, SECRETS_NAMED } from '../../tokens/caches.ts';
 import type { BaseBackup } from '../assess/base-backups.ts';
 import type { Pod } from '../assess/observed.ts';
@@ -162,18 +162,34 @@ export function makeCaches(watching: Watching, settings: Settings): Caches {
     organizationNamespace,
     coversOrganization ? secrets : undefined,
   );
-  // Kinds that may be installed later than Davit, as those of the Gateway API, KEDA and CloudNativePG.
+  const others = cachesOfOthers(cache, settings);
+  for (const one of others.ofChildren) children.set(one.resource.kind, one);
+  const own = { records, revisions, operations, tracingProjects, namespaces, pods, templates, listeners };
+  const all = [
+    ...Object.values(own),
+    ...children.values(),
+    ...(others.caches.baseBackups ? [others.caches.baseBackups] : []),
+    ...organization.all,
+  ] as unknown as Reflector<KubeObject>[];
+  return { ...organization, ...own, secrets, ...others.caches, children, all };
+}
+
+/** Those of addresses, and of what may be installed later than Davit: the kinds of the Gateway API, KEDA and CloudNativePG. */
+function cachesOfOthers(
+  cache: MakeCache,
+  { address: { kind }, keda: { enabled: followsQueues }, database }: Settings,
+): {
+  readonly caches: Pick<Caches, 'addresses' | 'keda' | 'postgresClusters' | 'objectStores' | 'baseBackups'>;
+  readonly ofChildren: readonly Reflector[];
+} {
   const optional = { ...LABELLED, optional: true };
-  const { kind } = settings.address;
   const addresses =
     kind === 'none' ? undefined : kind === 'ingress' ? cache(INGRESSES, LABELLED) : cache(HTTP_ROUTES, optional);
-  if (addresses) children.set(addresses.resource.kind, addresses);
-  const kedaKinds = settings.keda.enabled ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : [];
-  const keda = kedaKinds.map((resource) => cache(resource, optional));
-  const hasClusters = settings.database.cloudNativePg.enabled;
-  const ofPostgres = (hasClusters ? [POSTGRES_CLUSTERS, OBJECT_STORES, SCHEDULED_BACKUPS] : []).map((resource) =>
-    cache(resource, optional),
-  );
+  const of = (isUsed: boolean, resources: readonly Resource[]): Reflector[] =>
+    isUsed ? resources.map((resource) => cache(resource, optional)) : [];
+  const hasClusters = database.cloudNativePg.enabled;
+  const keda = of(followsQueues, [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS]);
+  const ofPostgres = of(hasClusters, [POSTGRES_CLUSTERS, OBJECT_STORES, SCHEDULED_BACKUPS]);
   const [postgresClusters, objectStores] = ofPostgres;
   const baseBackups = hasClusters
     ? cache<BaseBackup>(BASE_BACKUPS, {
@@ -182,25 +198,15 @@ export function makeCaches(watching: Watching, settings: Settings): Caches {
         optional: true,
       })
     : undefined;
-  for (const one of [...keda, ...ofPostgres]) children.set(one.resource.kind, one);
-  const own = { records, revisions, operations, tracingProjects, namespaces, pods, templates, listeners };
-  const all = [
-    ...Object.values(own),
-    ...children.values(),
-    ...(baseBackups ? [baseBackups] : []),
-    ...organization.all,
-  ] as unknown as Reflector<KubeObject>[];
   return {
-    ...organization,
-    ...own,
-    secrets,
-    addresses,
-    keda,
-    postgresClusters,
-    objectStores: objectStores as Reflector<ObjectStoreSeen> | undefined,
-    baseBackups,
-    children,
-    all,
+    caches: {
+      addresses,
+      keda,
+      postgresClusters,
+      objectStores: objectStores as Reflector<ObjectStoreSeen> | undefined,
+      baseBackups,
+    },
+    ofChildren: [...(addresses ? [addresses] : []), ...keda, ...ofPostgres],
   };
 }
 

@@ -35,29 +35,27 @@ export function makeRecordMetrics(registry: Registry): RecordMetrics {
     'rollout_duration_seconds',
     'From a revision, or its image if it was built, to its first result',
     MINUTES_BUCKETS,
-    'result',
+    ['result'],
   );
   const buildSeconds = histogram(
     'build_duration_seconds',
     'Duration of a build, without its time in the queue',
     MINUTES_BUCKETS,
-    'result',
+    ['result'],
   );
   const buildQueueSeconds = histogram(
     'build_queue_duration_seconds',
     'Time that a build waited for its turn',
     MINUTES_BUCKETS,
   );
-  const buildFailures = counter('build_failure_total', 'Builds that failed, by reason', 'reason');
-  const restarts = counter(
-    'container_restarts_total',
-    'Containers of deployments that were started again, by part',
+  const buildFailures = counter('build_failure_total', 'Builds that failed, by reason', ['reason']);
+  const restarts = counter('container_restarts_total', 'Containers of deployments that were started again, by part', [
     'part',
-  );
+  ]);
   const restartsOfEach = counter(
     'deployment_restarts_total',
     'Containers of an AppDeployment that were started again',
-    ...['namespace', 'name'],
+    ['namespace', 'name'],
   );
   return {
     countRecords: shownGauges(registry, CENSUS_GAUGES),

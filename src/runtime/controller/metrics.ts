@@ -31,20 +31,18 @@ const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 /** Makes metrics in one registry. Their names are without the prefix. */
 interface MetricMaker {
-  counter(name: string, help: string, ...labelNames: readonly string[]): Counter;
-  gauge(name: string, help: string, ...labelNames: readonly string[]): Gauge;
-  histogram(name: string, help: string, buckets: readonly number[], ...labelNames: readonly string[]): Histogram;
+  counter(name: string, help: string, labelNames?: readonly string[]): Counter;
+  gauge(name: string, help: string, labelNames?: readonly string[]): Gauge;
+  histogram(name: string, help: string, buckets: readonly number[], labelNames?: readonly string[]): Histogram;
 }
 
 export function metricMaker(registry: Registry, prefix = 'davit_'): MetricMaker {
-  const named = (name: string, help: string, labelNames: readonly string[]) => {
-    return { name: `${prefix}${name}`, help, labelNames, registers: [registry] };
-  };
+  const registers = [registry];
   return {
-    counter: (name, help, ...labels) => new Counter(named(name, help, labels)),
-    gauge: (name, help, ...labels) => new Gauge(named(name, help, labels)),
-    histogram: (name, help, buckets, ...labels) =>
-      new Histogram({ ...named(name, help, labels), buckets: [...buckets] }),
+    counter: (name, help, labelNames = []) => new Counter({ name: prefix + name, help, labelNames, registers }),
+    gauge: (name, help, labelNames = []) => new Gauge({ name: prefix + name, help, labelNames, registers }),
+    histogram: (name, help, buckets, labelNames = []) =>
+      new Histogram({ name: prefix + name, help, buckets: [...buckets], labelNames, registers }),
   };
 }
 
@@ -96,41 +94,39 @@ export function shownGauges<Name extends string>(
 export function makeMetrics(prefix?: string): RuntimeMetrics {
   const registry = new Registry();
   const { counter, gauge, histogram } = metricMaker(registry, prefix);
-  const reconciles = counter('reconcile_total', 'Reconciles by controller and result', 'controller', 'result');
-  const reconcileSeconds = histogram(
-    'reconcile_duration_seconds',
-    'Duration of a reconcile',
-    SECONDS_BUCKETS,
-    ...['controller', 'result'],
-  );
-  const depth = gauge('work_queue_depth', 'Keys waiting for a worker', 'queue');
-  const relists = counter('relist_total', 'Full lists of a resource, including the first', 'resource');
-  const reconnects = counter('watch_reconnect_total', 'Watches resumed after they ended', 'resource');
-  const failures = counter('watch_failure_total', 'Lists and watches that failed, by error', 'resource', 'error');
-  const objects = gauge('cache_objects', 'Objects held in the watch cache', 'resource');
-  const leader = gauge('leader', '1 while this process holds the lease', 'lease');
+  const reconciles = counter('reconcile_total', 'Reconciles by controller and result', ['controller', 'result']);
+  const reconcileSeconds = histogram('reconcile_duration_seconds', 'Duration of a reconcile', SECONDS_BUCKETS, [
+    'controller',
+    'result',
+  ]);
+  const depth = gauge('work_queue_depth', 'Keys waiting for a worker', ['queue']);
+  const relists = counter('relist_total', 'Full lists of a resource, including the first', ['resource']);
+  const reconnects = counter('watch_reconnect_total', 'Watches resumed after they ended', ['resource']);
+  const failures = counter('watch_failure_total', 'Lists and watches that failed, by error', ['resource', 'error']);
+  const objects = gauge('cache_objects', 'Objects held in the watch cache', ['resource']);
+  const leader = gauge('leader', '1 while this process holds the lease', ['lease']);
   const requestSeconds = histogram(
     'kube_request_duration_seconds',
     'Requests to the API server, retries included',
     SECONDS_BUCKETS,
-    ...['verb', 'resource', 'result'],
+    ['verb', 'resource', 'result'],
   );
   const codeHostSeconds = histogram(
     'code_host_request_duration_seconds',
     'Requests to code hosts, counting each attempt',
     SECONDS_BUCKETS,
-    ...['kind', 'result'],
+    ['kind', 'result'],
   );
-  const answers = counter(
-    'http_requests_total',
-    'Requests to the HTTP API by route and status code',
-    ...['method', 'route', 'code'],
-  );
+  const answers = counter('http_requests_total', 'Requests to the HTTP API by route and status code', [
+    'method',
+    'route',
+    'code',
+  ]);
   const answerSeconds = histogram(
     'http_request_duration_seconds',
     'Duration of requests to the HTTP API',
     SECONDS_BUCKETS,
-    ...['method', 'route'],
+    ['method', 'route'],
   );
   const certificate = gauge('certificate_expiration_timestamp_seconds', 'When the certificate that is served expires');
   // Without a certificate there is no series: 0 would be one that expired in 1970.

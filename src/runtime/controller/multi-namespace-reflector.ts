@@ -4,7 +4,7 @@ import type { KubeObject, Resource } from '../kube/client.ts';
 import { versionOf } from './object-cache.ts';
 import { makeReflector, type Reflector, type ReflectorOptions, type Watching } from './reflector.ts';
 
-type MakeCache = <T extends KubeObject = KubeObject>(
+export type MakeCache = <T extends KubeObject = KubeObject>(
   resource: Resource,
   details?: Partial<ReflectorOptions<T>>,
 ) => Reflector<T>;
