@@ -27,7 +27,23 @@ describe('a body', () => {
     [
       'brackets without end',
       '['.repeat(500_000),
-      'The body is not valid JSON at line 1, column 1002: it is nested more than 1000 deep.',
+      // Found before the text is parsed: parsing it delays everybody else.
+      'The body is nested more than 64 deep.',
+    ],
+    [
+      'a string without end',
+      '{"a":"b',
+      'The body is not valid JSON at line 1, column 6: the string that begins here has no closing quote.',
+    ],
+    [
+      'a key without end',
+      '{"a\\',
+      'The body is not valid JSON at line 1, column 2: the string that begins here has no closing quote.',
+    ],
+    [
+      'a key that is no string',
+      '{"\\x":1}',
+      'The body is not valid JSON at line 1, column 2: the string that begins here has an invalid escape, \\x.',
     ],
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8.'],
     ['a key twice', '{"name":"a","name":"b"}', 'The body has the key "name" twice in one object.'],

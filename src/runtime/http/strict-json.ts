@@ -11,12 +11,13 @@ const MAX_KEYS = 20_000;
 /** In all lists together. Validating an item costs far more than the two bytes that it needs in the body. */
 const MAX_ITEMS = 10_000;
 
-/** Throws HttpError 400. Reads the text once in addition to JSON.parse. */
+/**
+ * Throws HttpError 400. Reads the text once before JSON.parse, which takes six times as long for a megabyte of `[` as for one of a string.
+ */
 export function parseBody(body: Buffer): unknown {
   const text = decoded(body);
-  const value = parsed(text);
   refuseBurdens(text);
-  return value;
+  return parsed(text);
 }
 
 function decoded(body: Buffer): string {
@@ -36,7 +37,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** `text` must be valid JSON: a string in an object that does not follow a colon is then a key. */
+/** A string in an object that does not follow a colon is a key. In text that is not JSON it may be none, and JSON.parse refuses that. */
 function refuseBurdens(text: string): void {
   /** The keys of each object that is open. Undefined for a list. */
   const open: (Set<string> | undefined)[] = [];
@@ -72,12 +73,17 @@ function refuseBurdens(text: string): void {
 
 function endOfString(text: string, start: number): number {
   let at = start + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
   return at;
 }
 
 function keyIn(quoted: string): string {
-  return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+  if (!quoted.includes('\\')) return quoted.slice(1, -1);
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return quoted;
+  }
 }
 
 function refuseKey(key: string, seen: Set<string>): void {
