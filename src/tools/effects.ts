@@ -153,16 +153,28 @@ function differencesOfLists(before: readonly Plain[], after: readonly Plain[], a
   ];
 }
 
-/** The fields as a table; `nameOf` gives a field's name in the API. Objects follow that of the server, and a value that is the example is not repeated. */
+/**
+ * A table of fields. `nameOf` gives a field's name in the API. Effects on the server come before those on other objects, and a value
+ * that equals the example is not repeated. A field that becomes the pod's field of the same name is left out.
+ */
 export function effectsTable(fields: readonly Field[], nameOf: (field: string) => string): string {
-  const lines = fields.map(({ field, example, effects }) => {
-    const becomes = effects.map(({ object, at, is }, index) => {
-      const where = (effects[index - 1]?.object ?? 'Deployment shop') === object ? '' : `${object}: `;
-      return `${where}${at === '' ? '' : `\`${at.replace(/^spec\.template\.spec\./, '')}\` `}${shown(at, is, example)}`;
+  const lines = fields
+    .filter((field) => !isPassedOn(field))
+    .map(({ field, example, effects }) => {
+      const becomes = effects.map(({ object, at, is }, index) => {
+        const where = (effects[index - 1]?.object ?? 'Deployment shop') === object ? '' : `${object}: `;
+        return `${where}${at === '' ? '' : `\`${at.replace(/^spec\.template\.spec\./, '')}\` `}${shown(at, is, example)}`;
+      });
+      return `| \`${nameOf(field)}\` | ${cell(example)} | ${becomes.map((one) => one.trim()).join('; ') || 'none'} |\n`;
     });
-    return `| \`${nameOf(field)}\` | ${cell(example)} | ${becomes.map((one) => one.trim()).join('; ') || 'none'} |\n`;
-  });
   return `| Field | Example | Becomes |\n|---|---|---|\n${lines.join('')}`;
+}
+
+function isPassedOn({ field, example, effects }: Field): boolean {
+  const [effect, ...others] = effects;
+  if (effect === undefined || others.length > 0 || !isDeepStrictEqual(effect.is, example)) return false;
+  const path = effect.at.replace(/^spec\.template\.spec\./, '').replaceAll(/\[[^[\]]*\]/g, '[]');
+  return path.includes('[]') && `.${field}`.endsWith(`.${path}`);
 }
 
 function shown(at: string, is: unknown, example: unknown): string {
@@ -174,5 +186,5 @@ function shown(at: string, is: unknown, example: unknown): string {
 /** Scripts are shown by their beginnings. */
 function cell(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return `\`${(text.length > 80 ? `${text.slice(0, 77)}...` : text).replaceAll('|', '\\|')}\``;
+  return `\`${(text.length > 60 ? `${text.slice(0, 57)}...` : text).replaceAll('|', '\\|')}\``;
 }
