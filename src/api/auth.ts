@@ -214,7 +214,7 @@ function senderIn(request: FastifyRequest): Credentials {
   const sender = sentBy(request);
   if (sender === undefined) throw unauthenticated(HOW);
   // Node's server accepts characters that its client rejects.
-  if (!/^[\x21-\x7e]+$/.test(sender.token)) throw unauthenticated(`That is not a token. ${HOW}`);
+  if (!/^[\x21-\x7e]+$/.test(sender.token)) throw unauthenticated(`The credentials are not a token. ${HOW}`);
   return sender;
 }
 

@@ -37,7 +37,7 @@ export interface AuthenticationOptions {
 
 /** How long a user name is cached. The access reviews, which expire after ten seconds, reveal a token that has expired. */
 const GOOD_MS = 600_000;
-/** The same for a pod's token, whose access reviews the facade sends with its own account: as long as the API server caches it. */
+/** Milliseconds for which a pod's token counts as valid after a review, as long as the API server caches it. */
 const GOOD_POD_MS = 10_000;
 const WRONG_MS = 10_000;
 const REMEMBERED = 10_000;

@@ -50,7 +50,7 @@ it.each<[string, Invalid['causes'][number], object]>([
   [
     'a text that is a duplicate',
     cause('spec.sourceConfig.runtime.without[1]', 'Duplicate value: "PORT"', 'FieldValueDuplicate'),
-    { loc: ['body', 'source_config', 'runtime', 'without', 1], msg: 'this name was given before' },
+    { loc: ['body', 'source_config', 'runtime', 'without', 1], msg: 'this name appears twice' },
   ],
   [
     'a field of a worker, whose name is the own',

@@ -41,10 +41,10 @@ export function registerNotFound(app: FastifyInstance): void {
     if (methods.size === 0 || methods.has(request.method))
       return new HttpError(
         404,
-        `Not Found: there is no ${request.method} ${path}. /docs and /openapi.json list all endpoints.`,
+        `Not Found: ${request.method} ${path} does not exist. /docs and /openapi.json list all endpoints.`,
       );
     const allow = [...methods].toSorted().join(', ');
-    return new HttpError(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
+    return new HttpError(405, `${path} accepts ${allow}, not ${request.method}.`, { allow });
   }
 }
 
@@ -83,7 +83,9 @@ function fromServer(error: ServerError): HttpError {
   const words =
     error.serverMessage?.replace(POLICY, '') ?? 'The Kubernetes API server rejected the request without a message.';
   if (error instanceof Unauthorized)
-    return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
+    return unauthenticated(
+      'The Kubernetes API server does not accept this token, or it has expired. Send another one.',
+    );
   if (error instanceof Forbidden) return new HttpError(403, words);
   if (error instanceof NotFound) return new HttpError(404, words);
   if (error instanceof AlreadyExists || error instanceof Conflict) return new HttpError(409, words);
@@ -169,7 +171,7 @@ const INTRODUCTION =
 function duplicate(loc: FieldError['loc'], message: string): Pick<FieldError, 'loc' | 'msg'> {
   const [, key] = /^Duplicate value: \{"(\w+)":/.exec(message) ?? [];
   return key === undefined
-    ? { loc, msg: 'this name was given before' }
+    ? { loc, msg: 'this name appears twice' }
     : { loc: [...loc, key], msg: `this ${key} is a duplicate` };
 }
 

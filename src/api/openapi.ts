@@ -5,7 +5,9 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import { type JsonSchema, simplify } from './json-schema.ts';
 
-const Problem = z.object({ detail: z.string().describe('One sentence that says what to do.') }).meta({ id: 'Problem' });
+const Problem = z
+  .object({ detail: z.string().describe('One sentence with the cause and what to do.') })
+  .meta({ id: 'Problem' });
 
 const Finding = z.object({
   loc: z.array(z.union([z.string(), z.int()])).describe('Location: path, query or body, then the field.'),
@@ -52,7 +54,9 @@ const MEANINGS = {
 } as const;
 
 /** The answer to a caller that has the present version. */
-export const UNCHANGED = z.undefined().describe('The answer is the one whose ETag was sent. Without a body.');
+export const UNCHANGED = z
+  .undefined()
+  .describe('The answer has not changed since the ETag that was sent. It has no body.');
 
 type Failures<Status extends keyof typeof MEANINGS> = {
   [Code in Status]: Code extends 422 ? typeof ValidationProblem : typeof Problem;
@@ -125,7 +129,7 @@ const IDEMPOTENCY_KEY = {
   minLength: 1,
   maxLength: 255,
   description:
-    'A unique key of this request, such as a UUID. A repeated request with the same key answers with what the first one created.',
+    'A unique key of this request, such as a UUID. A repeated request with the same key returns the object that the first one created.',
 };
 const IF_NONE_MATCH = {
   type: 'string',
@@ -135,7 +139,7 @@ const ETAG = { type: 'string', description: 'Version of the answer, for If-None-
 const DEPLOYMENT_ETAG = {
   type: 'string',
   description:
-    'Version of the deployment, for If-Match. Of a GET without values of secrets, also for If-None-Match: then it changes with the status, too, which If-Match ignores.',
+    'Version of the deployment, for If-Match. For a GET without values of secrets, also for If-None-Match: it then changes with the status too, which If-Match ignores.',
 };
 const RETRY_AFTER = { type: 'integer', description: 'Seconds until the next attempt.' };
 const RETRIED: readonly string[] = ['429', '503'];

@@ -58,5 +58,5 @@ export function textOf(secret: SecretObject | undefined, key: string): string | 
 /** A Forbidden of the facade's own account must not be answered as the caller's. */
 export function asOurs(error: unknown): unknown {
   if (!(error instanceof Forbidden)) return error;
-  return new Error("use the facade's own account: the chart's rights are missing", { cause: error });
+  return new Error("use the facade's own account: rights from the chart are missing", { cause: error });
 }

@@ -59,7 +59,7 @@ export function makePodReview(kube: KubeClient, records: Store): (sender: Creden
       if (metadata.uid !== uid) throw new Unauthorized('review the token of a pod: another pod has its name');
       return metadata.labels?.[DEPLOYMENT_UID_LABEL];
     } catch (error) {
-      if (error instanceof NotFound) throw new Unauthorized('review the token of a pod: the pod is gone');
+      if (error instanceof NotFound) throw new Unauthorized('review the token of a pod: the pod no longer exists');
       throw error instanceof Unauthorized ? error : asOurs(error);
     }
   }
@@ -71,11 +71,11 @@ export function makePodReview(kube: KubeClient, records: Store): (sender: Creden
     if (status?.authenticated !== true || status.audiences?.includes(API_TOKEN_AUDIENCE) !== true || !namespace)
       throw new Unauthorized('review the token of a pod: it is not valid');
     const [pod, podUid] = [extra?.[POD_NAME]?.[0], extra?.[POD_UID]?.[0]];
-    if (pod === undefined || podUid === undefined) throw ofNoDeployment('It is bound to no pod');
+    if (pod === undefined || podUid === undefined) throw ofNoDeployment('It is not bound to a pod');
     const uid = await deploymentOf(namespace, pod, podUid);
     const record = uid === undefined ? undefined : synced(records, 'deployments').byUid(uid);
     if (uid === undefined || record?.metadata.namespace !== namespace)
-      throw ofNoDeployment(`Pod ${pod} is of no deployment that exists`);
+      throw ofNoDeployment(`Pod ${pod} does not belong to an existing deployment`);
     const account = { username, ...others, ...(extra && { extra }) };
     return { account, namespace, deployment: { name: record.metadata.name, uid } };
   };

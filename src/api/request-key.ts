@@ -29,6 +29,6 @@ export function keyDigits(key: string, count: number): string {
 
 /** Throws HttpError 422: the key was used for something else, which is named. */
 export function usedFor(other: string): never {
-  const msg = `was used for another request, which ${other}. Send a new key with a new request`;
+  const msg = `was used for another request, which ${other}. Use a new key for a new request`;
   throw new HttpError(422, [{ loc: LOC, msg, type: 'value_error' }]);
 }

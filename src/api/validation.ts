@@ -123,7 +123,7 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Fiel
     if (!isText(value))
       findings.push({
         loc,
-        msg: 'must be text without NUL characters and broken surrogate pairs',
+        msg: 'must be text without NUL characters or broken surrogate pairs',
         type: 'string_unicode',
       });
     return;
@@ -142,7 +142,7 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Fiel
     else if (!isText(key))
       findings.push({
         loc,
-        msg: 'must not have a key with NUL characters or broken surrogate pairs',
+        msg: 'must not have keys with NUL characters or broken surrogate pairs',
         type: 'string_unicode',
       });
     else clean(object[key], [...loc, key], findings);

@@ -88,7 +88,7 @@ describe('a file', () => {
     ['a wrong type', 'resource_spec:\n  cpu: many\n', spec(), 'davit.yaml:2:8: resource_spec.cpu '],
     ['an unknown key', 'env: []\nenvironment: 7\n', spec(), 'davit.yaml:2:1: environment '],
     ['no YAML', 'a: [', spec(), 'davit.yaml:1:'],
-    ['an alias', 'a: &a 1\nb: *a\n', spec(), 'Aliases such as *a are not read.'],
+    ['an alias', 'a: &a 1\nb: *a\n', spec(), 'Aliases such as *a are not supported.'],
     ['values of secrets', 'secrets: [{name: A, value: x}]', spec(), 'the values of secrets do not belong in this file'],
     [
       'a secret that is not there',
@@ -137,7 +137,7 @@ describe('a file', () => {
     expect(judgeCodeFile(spec(), { path: 'x.yaml', commit: { commit: COMMIT }, content }, SETTINGS).failure).toEqual({
       reason: 'FileInvalid',
       message:
-        'x.yaml, which davit_file names, is missing at commit aaaaaaaaaaaa. Add or correct it and push, or remove davit_file.',
+        'x.yaml, the file in davit_file, is missing at commit aaaaaaaaaaaa. Add or correct it and push, or remove davit_file.',
     });
   });
 });

@@ -31,7 +31,7 @@ export function judgeCodeFile(
   };
   if ('problem' in content)
     return failed(
-      `${path}, which davit_file names, ${content.problem}. Add or correct it and push, or remove davit_file.`,
+      `${path}, the file in davit_file, ${content.problem}. Add or correct it and push, or remove davit_file.`,
     );
   const judged = judgeFile(content.text, { by: 'push', spec, settings });
   if (judged.findings.length > 0 || !('file' in judged)) {

@@ -252,21 +252,21 @@ describe('buildFailure', () => {
   });
 
   const warning =
-    "Line 3 of the Dockerfile does not use the platform's package index: its stage does not declare it. Add a line ARG PIP_INDEX_URL after FROM.";
+    "Line 3 of the Dockerfile does not use the platform's package index, because its stage does not declare it. Add a line ARG PIP_INDEX_URL after FROM.";
   it("says that a Dockerfile does not declare the platform's package index, where packages were installed", () => {
     const { message } = buildFailure({ exitCode: 1, message: step('0.1 ERROR: No matching distribution') }, warning);
     expect(message).toMatch(/^No matching distribution\. Line 3 /);
-    expect(message).toContain('Add a line ARG PIP_INDEX_URL after FROM. Correct it;');
+    expect(message).toContain('Add a line ARG PIP_INDEX_URL after FROM. Correct it. kubectl');
     const other = step('0.1 no').replaceAll('pip install x', 'make');
     expect(buildFailure({ exitCode: 1, message: other }, warning).message).not.toContain('PIP_INDEX_URL');
   });
 
   it('says that pip ignores an index of plain http, and the line that is missing', () => {
     const plain =
-      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.";
+      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it, because its stage does not declare the host as trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.";
     const words = '0.1 ERROR: No matching distribution found for x';
     const { message } = buildFailure({ exitCode: 1, message: step(words) }, plain);
-    expect(message).toContain('Add a line ARG PIP_TRUSTED_HOST after FROM. Correct it;');
+    expect(message).toContain('Add a line ARG PIP_TRUSTED_HOST after FROM. Correct it. kubectl');
   });
 
   it('limits the length of the message', () => {

@@ -91,12 +91,12 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'OutOfMemory',
     sign: /did not complete successfully: exit code: 137|did not complete successfully: signal: killed/i,
-    todo: 'It was killed, most likely because the build exceeded its memory limit. Use less memory, or ask the platform team to raise settings.builds.resources.memoryLimitMb.',
+    todo: 'The command was killed, most likely because the build exceeded its memory limit. Use less memory, or ask the platform team to raise settings.builds.resources.memoryLimitMb.',
   },
   {
     reason: 'StepFailed',
     sign: /did not complete successfully|failed to compute cache key|failed to calculate checksum|": not found/i,
-    todo: 'Correct it; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows all that it printed.',
+    todo: 'Correct it. kubectl davit logs NAME --build, or build_logs of the HTTP API, shows its complete output.',
   },
 ];
 
@@ -232,7 +232,7 @@ const BASE_IMAGE_ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
   [/^(?:50[0-4]|429) |toomanyrequests/, 'Try again later, or ask the platform team to mirror the image.'],
 ];
 const BASE_IMAGE_REACH =
-  'Name an image that builds can reach, such as one that kubectl davit platform prints, or ask the platform team to mirror it or to allow builds to reach this host (settings.builds.egress, settings.proxy). Then create a new revision.';
+  'Use an image that builds can reach, such as one listed by kubectl davit platform, or ask the platform team to mirror it or to allow builds to reach this host (settings.builds.egress, settings.proxy). Then create a new revision.';
 
 /** The sentences of a failure with the sign of an unreachable base image. `error`: BuildKit's, of one line. */
 function unreachableBaseImage(error: string): string {

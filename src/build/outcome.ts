@@ -38,7 +38,7 @@ export function outcomeOf(job: Job, pod: Pod | undefined, before: BuildStatus, n
   // A build that runs cannot wait for its pod again: its pod or its Job was deleted, and the other's end is observed soon.
   const isPodGone = before.phase === 'Building' && progress.phase === 'AwaitingBuild';
   return {
-    ...(isPodGone ? buildOutcome('Building', 'Running', 'The build pod is gone.') : progress),
+    ...(isPodGone ? buildOutcome('Building', 'Running', 'The build pod no longer exists.') : progress),
     ...(commit !== undefined && { commit }),
   };
 }
@@ -55,7 +55,7 @@ function progressOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Da
     if (digest === undefined)
       return failed({
         reason: 'BuilderFailed',
-        message: 'The builder did not say which image it pushed. Create a new revision.',
+        message: 'The builder did not report which image it pushed. Create a new revision.',
       });
     return { ...buildOutcome('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
   }
@@ -70,7 +70,7 @@ function progressOf(job: Job, pod: Pod | undefined, before: BuildStatus, now: Da
   if (failure && !isCatchingUp(job, now))
     return failed({
       reason: 'BuilderGone',
-      message: `The build pod is gone: ${quoted(failure.message)}. Create a new revision to build again.`,
+      message: `The build pod no longer exists: ${quoted(failure.message)}. Create a new revision to build again.`,
     });
   if (pod === undefined) return withoutPod(job, before, now);
   const stuck = hindrance(pod, [fetch, plan, build], before, now);
@@ -124,11 +124,11 @@ function evicted(pod: Pod | undefined): BuildFailure | undefined {
   if (/ephemeral|emptydir|local storage/i.test(message ?? ''))
     return {
       reason: 'OutOfDisk',
-      message: `The build was ended: ${quoted(message)}. Use less disk, or ask the platform team to raise settings.builds.resources.storageGi.`,
+      message: `The build was stopped: ${quoted(message)}. Use less disk, or ask the platform team to raise settings.builds.resources.storageGi.`,
     };
   return {
     reason: 'BuilderGone',
-    message: `The build pod was ended: ${quoted(message ?? reason)}. Create a new revision to build again.`,
+    message: `The build pod was stopped: ${quoted(message ?? reason)}. Create a new revision to build again.`,
   };
 }
 

@@ -79,7 +79,7 @@ export function makeSourceAccess(options: {
     if (problem || !integration)
       return {
         reason: 'IntegrationNotFound',
-        message: `${sourceConfig.integrationId} is no code host integration that lists namespace ${record.metadata.namespace} and whose host has ${sourceConfig.repoUrl}. Ask the platform team to list the namespace, then create a new revision.`,
+        message: `${sourceConfig.integrationId} does not exist, does not list namespace ${record.metadata.namespace}, or has another host than ${sourceConfig.repoUrl}. Ask the platform team to list the namespace, then create a new revision.`,
         retry: false,
       };
     try {
@@ -131,7 +131,7 @@ function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFaile
       return missing === 'ref'
         ? {
             reason: 'RefNotFound',
-            message: `${message} Set repo_ref to one that it has.`,
+            message: `${message} Set repo_ref to an existing one.`,
             retry: true,
             retryAfterMs: 5000,
             retryForMs: REF_APPEARS_MS,
@@ -150,7 +150,7 @@ function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFaile
     case 'malformed':
       return {
         reason: 'CodeHostUnreachable',
-        message: `${message} The build tries again automatically.`,
+        message: `${message} Davit retries automatically.`,
         retry: true,
         ...(retryAfterSeconds !== undefined && { retryAfterMs: retryAfterSeconds * 1000 }),
       };

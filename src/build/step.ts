@@ -93,16 +93,23 @@ function isUnwanted({ revision, siblings, settings, record }: ObservedBuild, { p
 
 function cancelled(build: BuildStatus, job: Job | undefined, now: Date): BuildStep {
   return {
-    status: ended(build, 'Skipped', 'Superseded', 'A newer revision took its place, so the build was cancelled.', now),
+    status: ended(
+      build,
+      'Skipped',
+      'Superseded',
+      'A newer revision replaced this one, so the build was cancelled.',
+      now,
+    ),
     ...(job && { act: 'removeJob' }),
   };
 }
 
 /** What a queued build says that nothing hinders. */
 export const WAITING = {
-  WaitingForTurn: 'The build waits for its turn: it begins when another one ends.',
-  ReadingCommit: 'Davit asks the code host for the commit of the ref.',
-  Paused: 'No build begins while the deployment or Davit is paused. Ready of the deployment says how to continue.',
+  WaitingForTurn: 'The build waits for its turn: it starts when another build ends.',
+  ReadingCommit: 'Davit is reading the commit of the ref from the code host.',
+  Paused:
+    'No build starts while the deployment or Davit is paused. See condition Ready of the deployment for how to continue.',
 } as const satisfies Partial<Record<BuildReason, string>>;
 
 function queued(
@@ -113,7 +120,13 @@ function queued(
   const newest = siblings[0];
   if (newest && newest.spec.id !== revision.spec.id)
     return {
-      status: ended(build, 'Skipped', 'Superseded', 'A newer revision took its place before the build began.', now),
+      status: ended(
+        build,
+        'Skipped',
+        'Superseded',
+        'A newer revision replaced this one before the build started.',
+        now,
+      ),
     };
   if (lacksCommit(record, revision)) return { act: 'resolve' };
   const same = siblings.filter((other) => other.spec.id !== revision.spec.id && sameBuild(other, revision));

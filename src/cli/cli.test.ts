@@ -213,7 +213,7 @@ describe('the command', { timeout: 240_000 }, () => {
     it('says what it has created before', async () => {
       expect(await interrupted('Uploading', { isNew: true })).toEqual([
         130,
-        'Nothing was deployed. Deployment shop was created and stays, without a revision.\n',
+        'Nothing was deployed. Deployment shop was created without a revision, and stays.\n',
       ]);
     });
   });
@@ -225,7 +225,7 @@ describe('the command', { timeout: 240_000 }, () => {
       /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME, or --file FILE that names an image_uri\n/,
     ],
     ['two folders', ['deploy', 'a', 'b'], /^Name only one folder\. Unexpected: "b"\.\n/],
-    ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
+    ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is for pods, not for --build\.\n/],
   ])('refuses %s', async (_name, args, message) => {
     expect(await davit(args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
   });
@@ -262,7 +262,7 @@ describe('the command', { timeout: 240_000 }, () => {
     expect(await davit(['open', 'shop', '--port', `${port}`])).toEqual({
       code: 1,
       out: '',
-      err: `Port ${port} of 127.0.0.1 cannot be used: another program listens on it. Choose another with --port, or leave --port out, which takes any free one.\n`,
+      err: `Port ${port} of 127.0.0.1 cannot be used: another program listens on it. Choose another with --port, or leave out --port to use any free one.\n`,
     });
     server.close();
   });

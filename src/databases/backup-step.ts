@@ -51,7 +51,7 @@ function makingDump(observed: ObservedOperation, job: Job): OperationStep {
   const { backup } = dump;
   const message = backup
     ? `Backup ${backup.name} is in the store.`
-    : 'The backup is in the store. Its pod no longer reports which one.';
+    : 'The backup is in the store, but its pod no longer reports the name.';
   const { lastSuccessAt } = record?.status?.databaseBackup ?? {};
   return isReported(lastSuccessAt, backup?.takenAt, dump.at, observed.now)
     ? ended(observed, 'Succeeded', { reason: 'BackupMade', message }, backup)

@@ -109,13 +109,8 @@ describe('what is refused', () => {
   const LISTENER = { sourceConfig: { database: { backup: {} }, listenerId: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10' } };
   it.each<[string, MoveAction, World, RegExp]>([
     ['a deletion', 'Move', { metadata: { deletionTimestamp: '2026-02-01T00:00:00Z' } }, /is being deleted/],
-    ['a listener', 'Restore', { spec: LISTENER }, /create the operation there, with the kubeconfig of that cluster/],
-    [
-      'an external database',
-      'Upgrade',
-      { resolved: { postgres: undefined } as never },
-      /has no PostgreSQL that Davit made/,
-    ],
+    ['a listener', 'Restore', { spec: LISTENER }, /Create the operation with the kubeconfig of that cluster/],
+    ['an external database', 'Upgrade', { resolved: { postgres: undefined } as never }, /has no PostgreSQL of Davit/],
     [
       'no backups',
       'Restore',
@@ -138,27 +133,27 @@ describe('what is refused', () => {
       'a backup of a newer version',
       'Restore',
       { status: { databaseBackups: listing(BACKUP, { postgresVersion: 19 }) } },
-      /is of PostgreSQL 19, and the new database would have version 18/,
+      /was made by PostgreSQL 19, but the new database would have the older version 18/,
     ],
     [
       'a backup of an earlier deployment of the name',
       'Restore',
       { status: { databaseBackups: listing(BACKUP, { earlier: true }) } },
-      /is of an earlier deployment shop\. .* --from shop/,
+      /belongs to an earlier deployment shop\. .* --from shop/,
     ],
-    ['a move down', 'Move', inCluster, /has driver cloudnative-pg already\. A Cluster is not moved to a pod/],
+    ['a move down', 'Move', inCluster, /already has driver cloudnative-pg\. A Cluster cannot be moved to a pod/],
     ['no driver', 'Move', { status: { databaseDrivers: [{ driver: 'pod' }] } }, /This platform has no CloudNativePG/],
     [
       'an older version',
       'Move',
       { status: { databaseDrivers: [{ driver: 'cloudnative-pg', postgresVersion: 16 }] } },
-      /It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16/,
+      /It is PostgreSQL 17, but with driver cloudnative-pg this platform has PostgreSQL 16/,
     ],
     [
       'further databases and roles',
       'Move',
       { status: { databaseBackups: listing(BACKUP, { number: 0, databases: 3, roles: 2 }) } },
-      /its server has 2 further databases and 1 further role, and a Cluster gets the database of the application alone/,
+      /its server has 2 further databases and 1 further role, but a Cluster gets only the database of the application/,
     ],
     ['no data', 'Move', { status: { databaseVolumeUid: undefined } as never }, /has no data yet/],
     ['a rollout', 'Upgrade', { status: { activeRevisionId: 'another' } }, /newest revision of shop is not deployed/],
@@ -172,13 +167,13 @@ describe('what is refused', () => {
       'backups that fail',
       'Upgrade',
       { status: { conditions: [condition('BackupReady', 'False', 'BackupFailing')] } },
-      /has no good one: BackupFailing\..* kubectl davit backup shop/,
+      /has no usable backup: BackupFailing\..* kubectl davit backup shop/,
     ],
     [
       'the same version',
       'Upgrade',
       { resolved: { postgres: { ...POSTGRES, image: IMAGES.postgres } } },
-      /is PostgreSQL 18 already, as this platform has it \(settings\.images\.postgres\)/,
+      /already is PostgreSQL 18, the version of this platform \(settings\.images\.postgres\)/,
     ],
     [
       'a tag without a version',
@@ -186,7 +181,7 @@ describe('what is refused', () => {
       { resolved: { postgres: { ...POSTGRES, image: 'postgres:latest' } } },
       /does not begin with the major version/,
     ],
-    ['no database before', 'Return', {}, /keeps no database that it used before/],
+    ['no database before', 'Return', {}, /has no previous database to return to/],
     [
       'a database that was never loaded',
       'Return',
@@ -214,7 +209,7 @@ describe('a database is deleted', () => {
   });
 
   it.each<[string, World, number, RegExp]>([
-    ['the one in use', kept, 0, /Database 0 is the one that shop uses/],
+    ['the one in use', kept, 0, /shop is using database 0/],
     ['one that is not there', kept, 9, /has no database 9\. It keeps: pod\/1\./],
     [
       'of a deployment that does not serve',

@@ -72,7 +72,7 @@ export function decideMove(known: Known, spec: DatastoreOperationSpec & { readon
   const now = own[0] && databaseOf(own[0]);
   if (!now)
     return {
-      refused: `${name} has no PostgreSQL that Davit made. An external database is restored, moved and upgraded where it runs.`,
+      refused: `${name} has no PostgreSQL of Davit. Restore, move or upgrade an external database where it runs.`,
     };
   return DECISIONS[spec.action](known, now, spec);
 }
@@ -83,8 +83,7 @@ export function whyNotDeleted({ record, own, used }: Known, number: number): str
   const refused = whyNoDatabase(record);
   if (refused !== undefined) return refused;
   const [newest] = own;
-  if (newest && databaseNumberOf(newest) === number)
-    return `Database ${number} is the one that ${name} uses. Nothing was deleted.`;
+  if (newest && databaseNumberOf(newest) === number) return `${name} is using database ${number}. Nothing was deleted.`;
   if (!used.includes(number)) return `${name} has no database ${number}. ${keptWords(record)}`;
   const ready = conditionOf(record.status?.conditions, 'Ready');
   return ready?.status === 'True' && ready.reason !== 'ScaledToZero'
@@ -103,7 +102,7 @@ export function whyNoDatabase(record: AppDeployment): string | undefined {
   if (deletionTimestamp !== undefined) return `${name} is being deleted.`;
   return runsHere(record)
     ? undefined
-    : `${name} runs in the cluster of a listener, and so does its database: create the operation there, with the kubeconfig of that cluster.`;
+    : `${name} runs in the cluster of a listener, and so does its database. Create the operation with the kubeconfig of that cluster.`;
 }
 
 function restored(known: Known, from: Now, { restore }: DatastoreOperationSpec): Decided {
@@ -131,7 +130,7 @@ function movedUp(known: Known, from: Now): Decided {
   const { record, own } = known;
   const { name } = record.metadata;
   const driver = 'cloudnative-pg';
-  if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already. ${ONLY_UP}` };
+  if (from.driver === driver) return { refused: `The database of ${name} already has driver ${driver}. ${ONLY_UP}` };
   const trouble =
     dataTrouble(known) ??
     offerTrouble(record, driver, postgresVersionOf(own[0])) ??
@@ -165,12 +164,14 @@ function upgraded(known: Known, from: Now): Decided {
   const setting = `settings.images.${IMAGE_OF[driver]}`;
   if (offer && (has === undefined || next === undefined))
     return {
-      refused: `Davit cannot tell which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version. The platform team sets one that does, such as postgres:17; a digest may follow the tag.`,
+      refused: `Davit cannot tell which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version. Ask the platform team for a tag that does, such as postgres:17. A digest may follow the tag.`,
     };
   const trouble = dataTrouble(known) ?? offerTrouble(record, driver, has);
   if (trouble !== undefined) return { refused: trouble };
   if (has === next && known.images !== undefined && !isOutdated(own[0], known.images[IMAGE_OF[driver]]))
-    return { refused: `The database of ${name} is PostgreSQL ${has} already, as this platform has it (${setting}).` };
+    return {
+      refused: `The database of ${name} already is PostgreSQL ${has}, the version of this platform (${setting}).`,
+    };
   const backups = backupTrouble(record);
   if (backups !== undefined) return { refused: backups };
   return { move: { from, to: { driver, number: nextNumber(known) } } };
@@ -190,7 +191,7 @@ function returned(known: Known, from: Now): Decided {
   const kept = record.status?.databasesKept?.filter(({ number }) => number !== from.number) ?? [];
   const before = own.map(databaseNumberOf).find((number) => kept.some((one) => one.number === number));
   const to = before === undefined ? kept.at(-1) : kept.find(({ number }) => number === before);
-  if (!to) return { refused: `${name} keeps no database that it used before, so it cannot return to one.` };
+  if (!to) return { refused: `${name} has no previous database to return to.` };
   return wasNeverLoaded(own, to.number) ? { refused: neverLoadedWords(name, to) } : { move: { from, to } };
 }
 
@@ -205,7 +206,7 @@ function dataTrouble({ record, own }: Known): string | undefined {
   const { status } = record;
   if (status?.databaseVolumeUid === undefined) return `The database of ${name} has no data yet.`;
   if (status.activeRevisionId !== own[0]?.spec.id)
-    return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
+    return `The newest revision of ${name} is not deployed. Before you move the database, wait for the revision, or roll back.`;
   const loaded = conditionOf(status.conditions, 'DatabaseRestored');
   return loaded === undefined || loaded.status === 'True'
     ? undefined
@@ -224,12 +225,12 @@ function offerTrouble(
 /** What keeps a backup from being made and loaded. */
 function backupTrouble(record: AppDeployment): string | undefined {
   const { name } = record.metadata;
-  const trouble = storeTrouble(record, 'The next database begins with a backup of the present one');
+  const trouble = storeTrouble(record, 'The next database begins with a backup of the current one');
   if (trouble !== undefined) return trouble;
   const ready = conditionOf(record.status?.conditions, 'BackupReady');
   return ready?.status === 'True'
     ? undefined
-    : `The next database begins with a backup of the present one, and ${name} has no good one: ${ready?.message ?? 'none was made yet.'} The first one shows that the store works: kubectl davit backup ${name}`;
+    : `The next database begins with a backup of the current one, but ${name} has no usable backup: ${ready?.message ?? 'none was made yet.'} To make the first one, which shows that the store works: kubectl davit backup ${name}`;
 }
 
 /** `needs`: what for, as the beginning of a sentence. */
@@ -237,7 +238,7 @@ function storeTrouble(record: AppDeployment, needs: string): string | undefined 
   const { metadata, status } = record;
   const { name } = metadata;
   if (!isBackedUp(record))
-    return `${needs}, and backups of ${name} are off. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
+    return `${needs}, but backups of ${name} are off. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
   const ready = conditionOf(status?.conditions, 'BackupReady');
   return ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing'
     ? `${needs}. ${ready.message}`

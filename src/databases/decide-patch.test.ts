@@ -50,15 +50,18 @@ it.each<[what: string, status: AppDeploymentStatus, verified: boolean]>([
 
 it.each<[Parameters<typeof decided>, RegExp]>([
   [[{ patch: { datastore: 'redis' } }], /loses its queue\. .* --datastore redis --accept QueueLost$/],
-  [[{}, { databaseVerification: {} }], /younger than 24 hours\. .* --datastore postgres --accept NoBackup$/],
-  [[{}, { datastores: {} }], /^shop has no PostgreSQL that Davit made\./],
+  [
+    [{}, { databaseVerification: {} }],
+    /was verified in the last 24 hours\. .* --datastore postgres --accept NoBackup$/,
+  ],
+  [[{}, { datastores: {} }], /^shop has no PostgreSQL of Davit\./],
   [
     [{}, { datastores: { postgres: { image: 'postgres:17.6' } } }],
     /^PostgreSQL of shop has image postgres:17\.6\..* kubectl davit database upgrade shop$/,
   ],
   [
     [{ patch: { datastore: 'redis' } }, { datastores: { redis: { image: 'valkey:9.0' } } }],
-    /^Redis of shop has image valkey:9\.0\..* comes with the next revision\.$/,
+    /^Redis of shop has image valkey:9\.0\..* The next revision brings another major version or base\.$/,
   ],
 ])('%j is refused with what to do', (args, words) => {
   expect(decided(...args)).toMatchObject({ refused: expect.stringMatching(words) as string });

@@ -30,17 +30,17 @@ export function decidePatch(
   const refused = whyNoDatabase(record);
   if (refused !== undefined) return impossible(refused);
   const found = record.status?.datastores?.[datastore];
-  if (!found) return impossible(`${name} has no ${what} that Davit made. An external one is patched where it runs.`);
+  if (!found) return impossible(`${name} has no ${what} of Davit. Patch an external one where it runs.`);
   const { image: from, available: to } = found;
   if (to === undefined)
     return impossible(
-      `${what} of ${name} has image ${from}. The settings of the platform have no newer one of the same major version and base. ${otherImage(datastore, name)}`,
+      `${what} of ${name} has image ${from}. The settings of the platform have no newer image of the same major version and base. ${otherImage(datastore, name)}`,
     );
   const loss = datastore === 'redis' ? 'QueueLost' : hasRecentBackup(record, now) ? undefined : 'NoBackup';
   if (loss === undefined || accept.includes(loss)) return { patch: { datastore, from, to } };
   const accepted = `kubectl davit datastores patch ${name} --datastore ${datastore} --accept ${loss}`;
   const loses = LOSES[loss](name);
-  return { refused: `${loses} To patch it all the same: ${accepted}`, reason: 'NotAccepted', loss, loses };
+  return { refused: `${loses} To patch it anyway: ${accepted}`, reason: 'NotAccepted', loss, loses };
 }
 
 function impossible(refused: string): PatchDecided {
@@ -50,11 +50,11 @@ function impossible(refused: string): PatchDecided {
 function otherImage(datastore: StorePart, name: string): string {
   return datastore === 'postgres'
     ? `For another major version or base: kubectl davit database upgrade ${name}`
-    : 'Another major version or base comes with the next revision.';
+    : 'The next revision brings another major version or base.';
 }
 
 const LOSES: Readonly<Record<Loss, (name: string) => string>> = {
-  NoBackup: (name) => `No verified backup of ${name} is younger than 24 hours.`,
+  NoBackup: (name) => `No backup of ${name} was verified in the last 24 hours.`,
   QueueLost: (name) => `Redis of ${name} has no volume, so a restart loses its queue.`,
 };
 

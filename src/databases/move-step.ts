@@ -72,7 +72,7 @@ function begin(observed: ObservedOperation, spec: Action): OperationStep {
   if ('refused' in decided) return ended(observed, 'Failed', { reason: 'NotPossible', message: decided.refused });
   if (!observed.isItsTurn) return waitsForTurn(observed);
   const { move } = decided;
-  const message = `The pods of the deployment are being stopped. Database ${databaseText(move.to)} takes the place of ${databaseText(move.from)}.`;
+  const message = `The pods of the deployment are being stopped. Database ${databaseText(move.to)} will replace ${databaseText(move.from)}.`;
   return inPhase(observed, 'Stopping', { reason: 'Stopping', message }, { move, startedAt: rfc3339(observed.now) });
 }
 
@@ -103,7 +103,7 @@ function backingUp(observed: ObservedOperation, move: DatabaseMove): OperationSt
   return dump.backup?.name === undefined
     ? ended(observed, 'Failed', {
         reason: 'BackupFailed',
-        message: `Job ${job.metadata.name} has ended, and its pod does not say which backup it made.`,
+        message: `Job ${job.metadata.name} has ended, but its pod did not report which backup it made.`,
       })
     : loads(observed, { ...move, backup: dump.backup.name });
 }
@@ -163,14 +163,14 @@ function starting(observed: ObservedOperation, move: DatabaseMove): OperationSte
   if (conditionOf(conditions, 'Stalled')?.status === 'True')
     return ended(observed, 'Failed', {
       reason: 'NotServing',
-      message: `The deployment is on database ${databaseText(move.to)}, and does not serve. ${ready?.message ?? ''} ${back}`,
+      message: `The deployment is on database ${databaseText(move.to)}, but does not serve. ${ready?.message ?? ''} ${back}`,
     });
   if (ready?.status !== 'True')
     return inPhase(observed, 'Starting', { reason: ready?.reason ?? 'Starting', message: ready?.message ?? '' });
   // Pods that end serve no more.
   const { startedAt = '' } = operation.status ?? {};
   const downtimeSeconds = Math.max(0, Math.round((observed.now.getTime() - Date.parse(startedAt)) / 1000));
-  const message = `The deployment is on database ${databaseText(move.to)}. Nothing served for ${downtimeSeconds} s. Database ${databaseText(move.from)} is kept. ${back}`;
+  const message = `The deployment is on database ${databaseText(move.to)}. The deployment was down for ${downtimeSeconds} s. Database ${databaseText(move.from)} is kept. ${back}`;
   const end = ended(observed, 'Succeeded', { reason: DONE[operation.spec.action], message });
   return { ...end, status: { ...end.status, servingAt: rfc3339(observed.now), downtimeSeconds } };
 }
@@ -186,7 +186,7 @@ const DONE = {
 } as const satisfies Record<OperationAction, string>;
 
 function goesBack(observed: ObservedOperation, move: DatabaseMove, { reason, message }: Said): OperationStep {
-  const back = `${message} The deployment returns to database ${databaseText(move.from)}, which is as it was.`;
+  const back = `${message} The deployment returns to database ${databaseText(move.from)}, which has not changed.`;
   return inPhase(observed, 'Returning', { reason, message: back });
 }
 

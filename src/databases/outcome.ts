@@ -35,7 +35,7 @@ export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
   const failed = jobEnd(job, 'Failed');
   if (failed) {
     const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(failed.message);
-    const message = `The backup failed, and the store has no more than before. ${words}.`;
+    const message = `The backup failed, and nothing was added to the store. ${words}.`;
     return { is: 'failed', said: { reason: 'BackupFailed', message } };
   }
   const complete = jobEnd(job, 'Complete');
@@ -51,16 +51,16 @@ export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
 export const NOT_SCHEDULED: Readonly<Record<BackupKind, Said>> = {
   dump: {
     reason: 'NotScheduled',
-    message: 'Davit has not created the CronJob of backups yet. Condition BackupReady of the deployment says why.',
+    message: 'Davit has not created the CronJob of backups yet. See condition BackupReady of the deployment.',
   },
   base: {
     reason: 'NotScheduled',
-    message: 'CloudNativePG has no schedule of base backups yet. Condition ArchiveReady of the deployment says why.',
+    message: 'CloudNativePG has no schedule of base backups yet. See condition ArchiveReady of the deployment.',
   },
 };
 
 export function workDeleted(work: string): Said {
-  return { reason: 'WorkDeleted', message: `${work} was deleted before its end.` };
+  return { reason: 'WorkDeleted', message: `${work} was deleted before it ended.` };
 }
 
 /** Phases of a backup that has not ended. The last one waits until changes reach the archive again. */
@@ -81,6 +81,7 @@ export function isUnended({ status }: BaseBackup): boolean {
 export function endedBase(base: BaseBackup): { readonly backup: MadeBackup } | { readonly failed: string } | undefined {
   if (isUnended(base)) return undefined;
   const { phase, error, startedAt = '', stoppedAt = startedAt } = base.status ?? {};
-  if (phase !== 'completed') return { failed: `The base backup failed. CloudNativePG says: ${quoted(error ?? phase)}` };
+  if (phase !== 'completed')
+    return { failed: `The base backup failed. CloudNativePG reports: ${quoted(error ?? phase)}` };
   return { backup: { takenAt: stoppedAt } };
 }

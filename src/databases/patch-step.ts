@@ -28,7 +28,7 @@ import {
 
 /** A datastore that has not answered for so long, for a reason that is a failure, gets its image back. */
 const FAILING_MS = 60_000;
-/** The same for whatever reason. A server may have to recover first. */
+/** Milliseconds within which a patched server must answer. It may have to recover first. */
 const PATCHED_WITHIN_MS = 600_000;
 
 /** The next step of an operation that is the first of its deployment. */

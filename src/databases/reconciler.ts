@@ -256,7 +256,7 @@ async function removeWork({ job, base }: ObservedOperation, home: Cluster): Prom
   for (const object of [job, base]) if (object) await removeObject(object, home);
 }
 
-/** Those of deployments that are not there: each may name another one. */
+/** Operations in the namespace whose deployments do not exist. */
 function homeless({ operations, records }: Caches, namespace: string): readonly DatastoreOperation[] {
   return operations.list(namespace).filter(({ spec }) => !records.get({ namespace, name: spec.deployment }));
 }

@@ -27,7 +27,7 @@ export function nextOperationStep(observed: ObservedOperation): OperationStep {
   if (record === undefined || record.metadata.deletionTimestamp !== undefined)
     return ended(observed, 'Failed', {
       reason: 'DeploymentMissing',
-      message: `There is no deployment ${spec.deployment} in this namespace.`,
+      message: `Deployment ${spec.deployment} does not exist in this namespace.`,
     });
   if (!isHeld) return { act: 'hold' };
   const begun = action === 'Backup' ? begunBackupStep(observed) : undefined;
@@ -35,7 +35,10 @@ export function nextOperationStep(observed: ObservedOperation): OperationStep {
   if (paused !== undefined && !isBegun(operation)) return waits(observed, { reason: 'Paused', message: paused });
   const [first] = unfinished;
   if (first && first.metadata.uid !== metadata.uid)
-    return waits(observed, { reason: 'AnotherOperation', message: `${first.metadata.name} is carried out first.` });
+    return waits(observed, {
+      reason: 'AnotherOperation',
+      message: `Waiting for operation ${first.metadata.name}, which runs first.`,
+    });
   if (isMove(action)) return nextMoveStep(observed, { ...spec, action });
   if (action === 'Patch') return nextPatchStep(observed, record, spec);
   return action === 'Backup' ? nextBackupStep(observed, record) : nextDeleteStep(observed, record);

@@ -46,7 +46,7 @@ export const AT_ONCE = 'AtOnce';
 
 export function waitsForTurn(observed: ObservedOperation): OperationStep {
   const message =
-    'As many operations work at once as settings.datastores.atOnce allows. This one begins when an earlier one has ended.';
+    'The limit of running operations (settings.datastores.atOnce) is reached. This one starts when an earlier one has ended.';
   return waits(observed, { reason: AT_ONCE, message });
 }
 

@@ -15,7 +15,7 @@ import { failureOf } from './cluster/failures.ts';
 import { NO_KEPT_DATA, planAdoption } from './plan/adoption.ts';
 import { driverOf } from './record/database-driver.ts';
 
-/** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
+/** Failures if the volume of the deployment's own PostgreSQL cannot be used, or must not be replaced by an empty one. */
 export async function volumeRefusals(observed: ObservedChildren, home: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];

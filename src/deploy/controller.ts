@@ -111,7 +111,7 @@ export function makeDigestKey(client: KubeClient, namespace: string): () => Prom
     field: 'key',
     bytes: 32,
     what: 'the digest key',
-    replaced: 'A new key restarts no pods',
+    replaced: 'A new key does not restart pods',
   });
   return async () => digestKey(await read());
 }

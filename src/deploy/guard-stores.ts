@@ -35,7 +35,7 @@ export async function guardStores(
 }
 
 /**
- * What is lost of the own PostgreSQL if the pass did not guard it: the record is paused, refused, or waits, or only pods that are
+ * What is lost of the deployment's own PostgreSQL if the pass did not guard it: the record is paused, refused, or waits, or only pods that are
  * being replaced need it. It is reported in DatabaseReady, and Ready keeps its reason.
  */
 export async function unguardedDataLoss(

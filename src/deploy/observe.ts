@@ -148,7 +148,7 @@ interface Read {
 
 interface Reads {
   readonly secrets: SeenSecrets;
-  /** Those that a container gets as a whole although they have too many keys. */
+  /** Names of Secrets that a container gets as a whole although they have too many keys. */
   readonly tooLarge: readonly string[];
   readonly failures: readonly ActionFailure[];
 }

@@ -26,7 +26,7 @@ export function ensurePasswords(
   return settleFailures(stores.map((part) => ensurePassword(part, observed, postgres, home)));
 }
 
-/** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
+/** What a pass that changes nothing can tell of the data of the deployment's own PostgreSQL: the caches are confirmed by live reads. */
 export async function lostPassword(observed: ObservedChildren, home: Cluster): Promise<ActionFailure[]> {
   if (passwordState('postgres', observed) !== 'lost') return [];
   const { namespace = '' } = observed.record.metadata;

@@ -56,6 +56,6 @@ function keptAsIs({ set, pod }: ResizeStep, error: Invalid | Forbidden | NotFoun
   const elsewhere = isTooLarge
     ? ` If another node is large enough, kubectl delete pod ${name} -n ${namespace} restarts it there.`
     : '';
-  const message = `The API server rejects the new sizes of Pod ${name}: ${quoted(words)}. The pod keeps the sizes that it has. Ask for smaller sizes, or correct the cause; the deployment then continues automatically.${elsewhere}`;
+  const message = `The API server rejects the new sizes of Pod ${name}: ${quoted(words)}. The pod keeps its current sizes. Set smaller sizes, or correct the cause; the deployment then continues automatically.${elsewhere}`;
   return [{ reason: 'PodsRefused', ref: refTo(set), message }];
 }

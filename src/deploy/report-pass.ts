@@ -24,7 +24,7 @@ import { readyEntry, statusOf } from './status.ts';
 export interface PassToReport {
   /** The record and its children as the pass found them. */
   readonly before: Observed;
-  /** The same as the pass left them. */
+  /** The observed objects after the pass. */
   readonly after: Observed;
   readonly preconditions: Preconditions;
   readonly pass: PassOutcome;

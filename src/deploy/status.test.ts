@@ -436,13 +436,13 @@ describe('statusOf', () => {
       expect(conditionOf(down.conditions, type)).toMatchObject({
         reason: 'PodsRefused',
         message: expect.stringContaining(
-          `Revision ${deployed.spec.id}, which should serve: The API server rejects the pods: exceeded quota: pods.`,
+          `Revision ${deployed.spec.id} should be serving: The API server rejects the pods: exceeded quota: pods.`,
         ) as string,
       });
     }
     const ready = conditionOf(down.conditions, 'Ready')?.message;
     expect(ready).toContain(message);
-    expect(ready).toContain('Nothing serves meanwhile.');
+    expect(ready).toContain('Nothing is serving meanwhile.');
     expect(ready).toContain('exceeded quota: pods');
 
     const up = see(1);
@@ -670,7 +670,7 @@ describe('messages', () => {
     },
     {
       ended: { exitCode: 137, reason: 'OOMKilled' },
-      says: 'The server was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or have it use less.',
+      says: 'The server was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or reduce its memory use.',
     },
   ])('quote the container, the exit code and its own last words, or what helps: $ended.reason', ({ ended, says }) => {
     const crashed = aPod('server', latest, {

@@ -336,11 +336,11 @@ function withDown(
 ): Entry | undefined {
   const isOfStore = entry === database || entry === redis;
   return entry && down && !isOfStore
-    ? { ...entry, message: `${entry.message} Nothing serves meanwhile. ${down.message}` }
+    ? { ...entry, message: `${entry.message} Nothing is serving meanwhile. ${down.message}` }
     : entry;
 }
 
-const ELSEWHERE = stalled('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
+const ELSEWHERE = stalled('ListenerSilent', "A listener's cluster runs this record, so this Davit ignores it.");
 
 function onlyStalled(entry: Entry): Entry | undefined {
   return entry.is === 'stalled' ? entry : undefined;

@@ -6,29 +6,31 @@ import type { StorePart } from './meta.ts';
 
 export const CONDITION_TYPES = {
   Ready:
-    'The latest revision is deployed and serving at this generation, or the record is scaled to zero and nothing is known to keep that revision from running.',
-  Available: 'The active revision is serving, and no store is known to fail what serves: the API says READY.',
+    'The latest revision is deployed and serving at this generation, or the record is scaled to zero and no known problem prevents that revision from running.',
+  Available:
+    'The active revision is serving, and no database or Redis that it uses is known to fail: its status in the API is READY.',
   Reconciling: 'The controller is applying the record to the cluster.',
-  Stalled: 'Nothing changes until a person acts.',
+  Stalled: 'The record does not change until a person acts.',
   DatabaseReady:
-    'The own PostgreSQL answers, and no new pod fails to connect to it; an external one answered the last pod that asked. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
-  RedisReady: 'The same for Redis.',
+    "The deployment's own PostgreSQL answers, and no new pod fails to connect to it; an external one answered the last pod that connected. While an earlier revision serves with its own PostgreSQL and the latest revision needs none, the condition is about that PostgreSQL.",
+  RedisReady: 'Redis answers, with the same rules as for DatabaseReady.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
-  TasksReady: "No task's last run failed. It exists while the active revision has tasks. Ready does not depend on it.",
+  TasksReady:
+    "No task's last run failed. The condition exists while the active revision has tasks. Ready does not depend on it.",
   ResourceSpecHonored:
     'Every field of resource_spec takes effect as written. If not, the message names the field and the cause. Ready does not depend on it.',
   AddressReady: 'The address is routed to the main service, or none is requested.',
   ReferencesResolved: 'Every Secret and key that the record names exists.',
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
   BackupReady:
-    'The last backup of the own PostgreSQL is in the store and is not too old. A record with an own PostgreSQL has it, unless it has an archive instead. Ready does not depend on it.',
+    "The last backup of the deployment's own PostgreSQL is in the store and is not too old. A record with its own PostgreSQL has this condition, unless it has an archive instead. Ready does not depend on it.",
   ArchiveReady:
-    'Every change of the own PostgreSQL goes to the archive, whose last base backup is not too old. Only a record that asks for an archive has it. Ready does not depend on it.',
+    "Every change of the deployment's own PostgreSQL goes to the archive, whose last base backup is not too old. Only a record with an archive has this condition. Ready does not depend on it.",
   BackupVerified:
-    'A backup of the own PostgreSQL was restored into a temporary server, not too long ago, and had every row. Only a record with verification has it. Ready does not depend on it.',
+    "A backup of the deployment's own PostgreSQL was restored into a temporary server, not too long ago, with every row. Only a record with verification has this condition. Ready does not depend on it.",
   DatabaseRestored:
-    'The backup that the own PostgreSQL begins with is loaded. Only a record that asks for one has it. Its pods and its migration wait for it.',
+    "The backup that the deployment's own PostgreSQL begins with is loaded. Only a record with source_config.database.restore has this condition. Its pods and its migration wait for the backup.",
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
 
@@ -45,7 +47,7 @@ interface ReasonMeaning {
 
 export const REASONS = {
   Serving: { meaning: 'All parts run.', todo: 'Nothing.' },
-  Progressing: { meaning: 'A rollout is in progress.', todo: 'Wait. The message says what it waits for.' },
+  Progressing: { meaning: 'A rollout is in progress.', todo: 'Wait. The message names what is missing.' },
   Settled: { meaning: 'Nothing is left to do.', todo: 'Nothing.' },
   Deleting: {
     meaning: 'The record is being deleted, one part after another.',
@@ -53,18 +55,18 @@ export const REASONS = {
   },
   Paused: {
     meaning:
-      'The record has the annotation davit.dev/paused, or Davit is paused: it creates, changes and deletes nothing.',
+      'The record has the annotation davit.dev/paused, or Davit is paused: Davit does not change the deployment.',
     todo: 'Remove the annotation or the setting to continue.',
   },
   ScaledToZero: { meaning: 'max_scale is 0, so no pod runs.', todo: 'Raise max_scale to run it again.' },
   FixedScale: { meaning: 'The number of pods is fixed.', todo: 'Nothing.' },
-  Autoscaled: { meaning: 'Autoscalers decide the number of pods.', todo: 'Nothing.' },
+  Autoscaled: { meaning: 'Autoscalers set the number of pods.', todo: 'Nothing.' },
   MetricsMissing: {
     meaning: 'An autoscaler has no CPU and memory metrics of the pods.',
     todo: 'Wait a minute after a start. Otherwise install metrics-server, or run kubectl describe hpa.',
   },
   FollowsQueue: {
-    meaning: 'The number of queue workers follows the depth of their queue (runtime.queue_depth), by KEDA.',
+    meaning: 'KEDA sets the number of queue workers from the depth of their queue (runtime.queue_depth).',
     todo: 'Nothing.',
   },
   KedaMissing: {
@@ -73,34 +75,34 @@ export const REASONS = {
     todo: 'Ask the platform team to install KEDA (settings.keda.enabled must not be false), or remove queue_depth.',
   },
   QueueDepthUnknown: {
-    meaning:
-      'KEDA or its autoscaler does not get the depth of the queue, so the number of queue workers does not change.',
+    meaning: 'KEDA or its autoscaler does not receive the queue depth, so the number of queue workers does not change.',
     todo: 'Check the query of runtime.queue_depth and that KEDA runs with its metrics server, and run kubectl describe scaledobject.',
   },
   CloudNativePgMissing: {
     meaning:
-      'The own PostgreSQL has driver cloudnative-pg, and this platform has no CloudNativePG. Nothing of the database is made or changed.',
+      "The deployment's own PostgreSQL has driver cloudnative-pg, but this platform has no CloudNativePG. Davit does not create or change the database.",
     todo: 'Ask the platform team to install CloudNativePG (settings.database.cloudNativePg.enabled must not be false); the deployment then continues automatically. A new database can use driver pod instead.',
   },
   InstancesMissing: {
-    meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
-    todo: 'Wait. Otherwise run kubectl describe clusters.postgresql.cnpg.io NAME--postgres, and look at the pods of its instances.',
+    meaning: 'PostgreSQL answers, but fewer of its instances are ready than source_config.database.instances.',
+    todo: 'Wait. If it persists, run kubectl describe clusters.postgresql.cnpg.io NAME--postgres, and check the pods of its instances.',
   },
   DatabaseDriverFixed: {
-    meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
-    todo: 'Set source_config.database.driver back, or move as the message says (docs/databases.md).',
+    meaning:
+      'source_config.database.driver has changed, but the database has data. Davit does not change the database.',
+    todo: 'Restore source_config.database.driver, or move the database as the message says (docs/databases.md).',
   },
   DatabaseDriverUnknown: {
     meaning:
-      'The database was made with a driver that this version of Davit does not have. Nothing of the deployment is changed.',
-    todo: 'Reference the database as an external one, as the message says.',
+      'The database was created with a driver that this version of Davit does not have. Davit does not change the deployment.',
+    todo: 'Use the database as an external one, as the message says.',
   },
   OperationRunning: {
     meaning: 'An operation on the database has stopped the deployment: a restore, a move, an upgrade or a return.',
-    todo: 'Wait. kubectl get dsop shows how far it is; its deletion cancels it.',
+    todo: 'Wait. kubectl get dsop shows its progress. To cancel the operation, delete it.',
   },
   DatabaseDriverInUse: {
-    meaning: 'An operation has moved the database, and the record asks for the driver that it had before.',
+    meaning: 'An operation has moved the database, but source_config.database.driver still names the previous driver.',
     todo: 'Read the message. Set source_config.database.driver to the driver in use.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
@@ -116,49 +118,50 @@ export const REASONS = {
     meaning: 'resource_spec has sizes of a database or Redis that the record does without.',
     todo: 'Remove the fields that the message names from resource_spec.',
   },
-  BackedUp: { meaning: 'The last run put a backup into the store, and it is not too old.', todo: 'Nothing.' },
+  BackedUp: { meaning: 'The store has a backup that is not too old, and no run has failed since.', todo: 'Nothing.' },
   NotConfigured: {
-    meaning: 'The own PostgreSQL has neither backups nor an archive: if its volume is lost, its data is lost.',
+    meaning:
+      "The deployment's own PostgreSQL has neither backups nor an archive: if its volume is lost, its data is lost.",
     todo: 'Ask the platform team to set settings.backups.store, or turn backups on as the message says.',
   },
   BackupPending: { meaning: 'No backup has been made yet.', todo: 'Wait for the schedule.' },
   BackupFailing: {
-    meaning: 'The last backup failed, or its pod cannot begin. Backups that are in the store stay.',
-    todo: 'Read the message, which has its last words. Correct the cause, then run the command that it names.',
+    meaning: 'The last backup failed, or its pod cannot start. Existing backups stay in the store.',
+    todo: 'Read the message, which quotes the last output. Correct the cause, then run the command in the message.',
   },
   BackupsHeld: {
     meaning:
-      'The database began empty after its data was given up, and the store has backups of the database before. No schedule runs, so that retention does not delete them.',
-    todo: 'Run one of the two commands in the message: the first restores the newest backup, the second backs up the present database.',
+      'The database began empty after the loss of its data was accepted, and the store has backups of the previous database. No backup runs on schedule, so that retention does not delete them.',
+    todo: 'Run one of the two commands in the message: the first restores the newest backup, the second backs up the current database.',
   },
   BackupStale: {
     meaning: 'The last backup is older than source_config.database.backup.stale_after_hours.',
     todo: 'Check the schedule, and the events of CronJob NAME---backup.',
   },
   BackupStoreMissing: {
-    meaning: 'The record asks for backups or an archive, or begins with one, and this platform has no store for them.',
-    todo: 'Set settings.backups.store, or remove the field of source_config.database that the message names.',
+    meaning: 'The record needs a backup store for backups, an archive or a restore, and this platform has none.',
+    todo: 'Ask the platform team to set settings.backups.store, or remove the field of source_config.database that the message names.',
   },
   BackupCredentialsMissing: {
     meaning: "The namespace does not have the Secret with the store's credentials.",
     todo: 'Create the Secret that the message names (docs/backup.md).',
   },
   BackupNotPossible: {
-    meaning: 'The record asks for backups, and its database is not its own.',
+    meaning: 'The record has backups turned on, but its database is external.',
     todo: 'Remove source_config.database.backup, and back up the external database where it runs.',
   },
   Archived: {
-    meaning: 'The database can be restored to any point in time from the one that the message names.',
+    meaning: 'The database can be restored to any point in time since the one in the message.',
     todo: 'Nothing.',
   },
   ArchivePending: {
-    meaning: 'The archive has no base backup yet, or has not said so.',
+    meaning: 'The archive has no base backup yet, or has not reported one.',
     todo: 'Wait. The first one is made as soon as PostgreSQL answers.',
   },
   ArchiveFailing: {
     meaning:
-      'Changes do not reach the archive, or the last base backup failed. PostgreSQL keeps what is not archived, until its volume is full.',
-    todo: 'Read the message, which has the words of CloudNativePG. Check the store, its keys and its space; archiving then resumes automatically.',
+      'Changes do not reach the archive, or the last base backup failed. PostgreSQL keeps unarchived changes until its volume is full.',
+    todo: 'Read the message, which quotes CloudNativePG. Check the store, its keys and its space; archiving then resumes automatically.',
   },
   ArchiveStale: {
     meaning: 'The last base backup is older than source_config.database.archive.stale_after_hours.',
@@ -166,16 +169,16 @@ export const REASONS = {
   },
   ArchivePluginMissing: {
     meaning:
-      'The record asks for an archive, or begins with one, and the platform has no Barman Cloud plugin of CloudNativePG.',
-    todo: 'Install the plugin (docs/backup.md). The deployment then continues automatically.',
+      "The record has an archive or begins with one, but the platform does not have CloudNativePG's Barman Cloud plugin.",
+    todo: 'Ask the platform team to install the plugin (docs/backup.md). The deployment then continues automatically.',
   },
   ArchiveNotPossible: {
-    meaning: 'The record asks for an archive, and its database is not a Cluster of CloudNativePG.',
+    meaning: 'The record has an archive turned on, but its database is not a Cluster of CloudNativePG.',
     todo: 'Remove source_config.database.archive, or move the database to driver cloudnative-pg.',
   },
   ArchiveMissing: {
-    meaning: 'The record is to begin with an archive, and the namespace knows none that has this point in time.',
-    todo: 'Correct source_config.database.restore. The message has what there is.',
+    meaning: 'The record begins with an archive, but the namespace has no archive with this point in time.',
+    todo: 'Correct source_config.database.restore. The message lists the points in time that exist.',
   },
   Verified: {
     meaning:
@@ -187,12 +190,12 @@ export const REASONS = {
     todo: 'Wait for the schedule, or read the message.',
   },
   VerificationWithoutCounts: {
-    meaning: 'The newest backup could be restored, but it has no counts to compare with.',
-    todo: 'Wait for the next backup, or read the message: counts are written from the first backup on that is made while verification is on.',
+    meaning: 'The newest backup was restored, but it has no counts to compare with.',
+    todo: 'Wait for the next backup, or read the message. A backup has counts if verification is on when it is made.',
   },
   VerificationFailing: {
-    meaning: 'The newest backup could not be restored, or it differs from what its database had.',
-    todo: 'Read the message, which has the last words. Make a backup now, then run the command that the message names.',
+    meaning: 'The newest backup could not be restored, or it differs from its database.',
+    todo: 'Read the message, which quotes the last output. Make a backup now, then run the command in the message.',
   },
   VerificationStale: {
     meaning: 'The last verification is older than source_config.database.backup.verify_stale_after_hours.',
@@ -204,22 +207,22 @@ export const REASONS = {
     todo: 'Wait.',
   },
   RestoreFailed: {
-    meaning: 'The backup that the database is to begin with was not loaded. Nothing of it is in the database.',
-    todo: 'Read the message. Correct the cause, then delete Job NAME---restore, and Davit makes it again; or correct or remove source_config.database.restore.',
+    meaning: 'The backup that the database begins with was not loaded. The database is empty.',
+    todo: 'Read the message. Correct the cause, then delete Job NAME---restore, which Davit creates again; or correct or remove source_config.database.restore.',
   },
   RestoreNotPossible: {
-    meaning: 'The record asks for a backup that cannot be loaded into its database.',
-    todo: 'Read the message: consent of another namespace is missing, the driver differs, or the database is not its own.',
+    meaning: 'The backup in source_config.database.restore cannot be loaded into the database.',
+    todo: 'Read the message: another namespace does not allow it, the driver differs, or the database is external.',
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
-    meaning: 'The source has to be built, and no builder is configured.',
+    meaning: 'The source has to be built, but no builder is configured.',
     todo: 'Use an image, or ask the platform team to configure a registry and a builder (settings.builds). The deployment then continues automatically.',
   },
   FileUnread: {
     meaning:
-      'The next revision is made when davit_file has been read from the code host. The running revision keeps serving.',
-    todo: 'Wait; if it lasts, check the integration, and settings.codeHosts. The message says what the code host answered.',
+      'The next revision is created when davit_file has been read from the code host. The running revision keeps serving.',
+    todo: "Wait. If it persists, check the integration and settings.codeHosts. The message quotes the code host's answer.",
   },
   BuildQueued: {
     meaning: 'The build of the latest revision waits for its turn.',
@@ -227,41 +230,41 @@ export const REASONS = {
   },
   Building: {
     meaning: 'The latest revision is being built.',
-    todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
+    todo: 'Wait. kubectl davit logs NAME --build, or build_logs of the HTTP API, shows its progress.',
   },
   BuildFailed: {
     meaning: 'The latest revision could not be built. The running revision keeps serving.',
-    todo: 'Do what the message says; the reason is in status.build of the revision ("Builds" below).',
+    todo: 'Follow the message; the reason is in status.build of the revision ("Builds" below).',
   },
   BuildInterrupted: {
-    meaning: 'Somebody has interrupted the build of the latest revision. The running revision keeps serving.',
+    meaning: 'The build of the latest revision was interrupted. The running revision keeps serving.',
     todo: 'Create a new revision to build again.',
   },
   Migrating: {
-    meaning: 'The migration of a revision has to run before its rollout. The running revision keeps serving.',
-    todo: 'Wait; the message has the command that shows its log.',
+    meaning: 'The migration of a revision runs before its rollout. The running revision keeps serving.',
+    todo: 'Wait. The message has the command that shows its log.',
   },
   MigrationFailed: {
     meaning: 'The migration of the latest revision failed. The running revision keeps serving.',
-    todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
+    todo: 'Read the message, which quotes its last output. Correct the cause, then deploy a new revision, which runs the migration again.',
   },
   NoTaskFailed: { meaning: "No task's last run failed.", todo: 'Nothing.' },
   TaskFailed: {
-    meaning: 'The last run of a task failed. The deployment serves as before, and the next run follows the schedule.',
-    todo: 'Read the message, which has its last words. kubectl davit tasks NAME shows its last runs; kubectl davit run NAME --task TASK runs it again.',
+    meaning: 'The last run of a task failed. The deployment keeps serving, and the next run follows the schedule.',
+    todo: 'Read the message, which quotes its last output. kubectl davit tasks NAME shows its last runs; kubectl davit run NAME --task TASK runs it again.',
   },
   TaskMissed: {
-    meaning: 'A run of a task was due, and its CronJob did not begin it. The deployment serves as before.',
-    todo: 'Run the command in the message. A quota, a policy or a control plane that was away keeps Jobs from being created; the next run that begins clears it.',
+    meaning: 'A run of a task was due, but its CronJob did not start it. The deployment keeps serving.',
+    todo: 'Run the command in the message. A quota, a policy or an unavailable control plane prevents new Jobs. The next run that starts clears this reason.',
   },
   ListenerSilent: {
     meaning:
-      "A listener's cluster runs this record and does not report. The other conditions are the last ones that it reported.",
+      "A listener's cluster runs this record and has stopped reporting. The other conditions are the last reported ones.",
     todo: 'Check the listener: kubectl get listeners -o wide. The record continues automatically when it reports again.',
   },
   ListenerPending: {
     meaning: "The listener's cluster has not applied the last change yet.",
-    todo: 'Wait. If it persists, check davit listener on that cluster.',
+    todo: 'Wait. If it persists, check the pod of davit-listener on that cluster.',
   },
   NamespaceNotAllowed: {
     meaning: "The namespace of the listener's cluster does not exist or does not accept deployments of the listener.",
@@ -273,33 +276,36 @@ export const REASONS = {
   },
   HubChanged: {
     meaning:
-      "The listener's cluster has work of another hub, or of a later state of this hub than the one it was restored to.",
+      "The listener's cluster has work from another hub, or from a later state of this hub than the one to which it was restored.",
     todo: 'Follow docs/listeners.md, "A restored hub".',
   },
   Answering: {
     meaning:
-      'The own database or Redis answers. An external one answered when the pod in the message started: Davit does not connect to it, so later failures show only when a pod starts.',
+      "The deployment's own database or Redis answers. An external one answered when the pod in the message started. Davit does not connect to it, so a later failure shows only when a pod starts.",
     todo: 'Nothing.',
   },
-  NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },
-  NotNeeded: { meaning: 'Not needed while nothing runs, or never (database or redis: none).', todo: 'Nothing.' },
+  NotObserved: { meaning: 'Davit has not observed anything yet.', todo: 'Wait a moment.' },
+  NotNeeded: {
+    meaning: 'The datastore is not needed while nothing runs, or never (database or redis: none).',
+    todo: 'Nothing.',
+  },
   Starting: {
-    meaning: 'The database or Redis was started and has not answered yet.',
+    meaning: 'The database or Redis has started but does not answer yet.',
     todo: 'Wait. If it persists, check its pod.',
   },
   Resizing: {
-    meaning: 'PostgreSQL or Redis answers, and its running pod is being given its new CPU and memory.',
+    meaning: 'PostgreSQL or Redis answers, and its running pod is being resized to its new CPU and memory.',
     todo: 'Wait.',
   },
   ResizeDeferred: {
     meaning:
-      'PostgreSQL or Redis answers with its earlier CPU and memory: its node cannot give it the new ones at present.',
-    todo: 'Free room on the node, or ask for less. If another node has room, run the command in the message. Otherwise the pod is resized as soon as its node can.',
+      'PostgreSQL or Redis runs with its previous CPU and memory, because its node has no room for the new ones.',
+    todo: 'Free room on the node, or set smaller sizes. If another node has room, run the command in the message. Otherwise the pod is resized as soon as its node can.',
   },
   NotAnswering: {
     meaning:
-      'The own database or Redis no longer answers, or the newest pod cannot connect to it or to an external one. Pods that connected earlier may still serve.',
-    todo: 'Check its pod, or the address, password and network of the external one. The log of the init container that waits has the cause.',
+      "The deployment's own database or Redis no longer answers, or the newest pod cannot connect to it or to an external one. Pods that connected earlier may still serve.",
+    todo: 'Check its pod, or the address, password and network of the external one. The log of the waiting init container shows the cause.',
   },
   ImagePullFailed: {
     meaning: 'An image cannot be pulled. The message has the cause as the node reports it.',
@@ -308,22 +314,23 @@ export const REASONS = {
   ContainerCrashed: {
     meaning:
       'A container exits instead of running. When it has exited settings.pods.maxCrashes times, the deployment is Stalled, and a new revision is DEPLOY_FAILED. The pods of a deployed revision stay, and Kubernetes restarts them.',
-    todo: "Read the message and the pod's log. Deploy a corrected revision. If the cause was elsewhere and is gone, kubectl davit restart NAME starts the pods at once.",
+    todo: "Read the message and the pod's log. Deploy a corrected revision. If the cause was elsewhere and no longer exists, kubectl davit restart NAME starts the pods at once.",
   },
   NoReadyPod: {
     meaning: 'A part that was deployed has had no ready pod for longer than settings.pods.unavailableSeconds.',
-    todo: "Read the message, which has what its health check got, and the pod's log.",
+    todo: "Read the message, which quotes its health check, and the pod's log.",
   },
   ContainerConfigInvalid: {
     meaning: 'A container cannot be created from its configuration.',
     todo: 'Correct the field that the message names.',
   },
   Unschedulable: {
-    meaning: 'The pod fits on no node.',
-    todo: 'Do what the message says: lower the requests, add capacity, or uncordon a node.',
+    meaning: 'No node has room for the pod.',
+    todo: 'Follow the message: lower the requests, add capacity, or uncordon a node.',
   },
   NodeNotReady: {
-    meaning: 'The node of a pod has stopped reporting, so the pod counts as not ready, whatever its containers do.',
+    meaning:
+      'The node of a pod has stopped reporting, so the pod counts as not ready, even if its containers are running.',
     todo: 'Check the node: kubectl describe node NODE. Kubernetes replaces the pods of Deployments after about five minutes; a database or singleton follows when its pod is released (PodStuckTerminating).',
   },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
@@ -358,7 +365,7 @@ export const REASONS = {
   },
   SecretNotFixed: {
     meaning: "A Secret with the name of the record's values is not Opaque and immutable.",
-    todo: 'If it is Opaque, make it immutable with the command in the message. Otherwise name another Secret.',
+    todo: 'If it is Opaque, make it immutable with the command in the message. Otherwise, name another Secret.',
   },
   SecretTooLarge: {
     meaning: 'An init container or sidecar gets all keys of a Secret that has more than 1,000.',
@@ -367,11 +374,11 @@ export const REASONS = {
   Accepted: { meaning: 'The record complies with the rules.', todo: 'Nothing.' },
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use an allowed source.' },
   TemplateNotFound: {
-    meaning: 'No AppTemplate has the image or repository that an internal_template record names.',
+    meaning: 'No AppTemplate offers the image or repository of a record with source internal_template.',
     todo: 'Choose the image or repository of an AppTemplate, or ask the platform team to add one. The deployment then continues automatically.',
   },
   ListenerNotFound: {
-    meaning: "The tenant has no Listener with the record's listener_id, or it does not list the namespace.",
+    meaning: "The tenant has no Listener with the record's listener_id, or the Listener does not list the namespace.",
     todo: 'Set listener_id to the uid of a Listener in the same namespace, and k8s_namespace to a namespace that it lists.',
   },
   IntegrationNotFound: {
@@ -388,17 +395,16 @@ export const REASONS = {
     todo: 'Set POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM, or database and redis of runtime to none.',
   },
   ApiTokenNotOffered: {
-    meaning:
-      "The record asks for a token for Davit's HTTP API (runtime.api_token), and its pods cannot get or use one.",
-    todo: 'Do what the message says, or remove api_token. Existing revisions continue.',
+    meaning: "The record needs a token for Davit's HTTP API (runtime.api_token), but its pods cannot get or use one.",
+    todo: 'Follow the message, or remove api_token. Existing revisions continue.',
   },
   ImageNotAllowed: {
     meaning:
-      "The image of source internal_docker is not in the deployment's own repository, or is not named by its digest; or an image is in a repository of the platform's registry that is not for this tenant.",
+      "An image of source internal_docker is not in the deployment's own repository or has no digest, or an image is in a repository of the platform's registry that this tenant may not use.",
     todo: "Push the image to the deployment's repository and name it by digest; or use an image of the tenant's own repositories, of base/, or of another registry. Existing revisions continue.",
   },
   InstancesNotOffered: {
-    meaning: "The record asks for several instances of PostgreSQL, and the database's driver is pod, which has one.",
+    meaning: 'source_config.database.instances is above 1, but driver pod has one instance only.',
     todo: 'Remove source_config.database.instances, or set driver to cloudnative-pg. Existing revisions continue.',
   },
   LimitExceeded: {
@@ -407,22 +413,22 @@ export const REASONS = {
   },
   PlacementNotAllowed: {
     meaning: "A part's placement names a label, taint, runtime class or resource that the platform does not list.",
-    todo: 'Use values that the platform lists, or have yours added to settings.placement.allowed or settings.limits.resources. Existing revisions continue.',
+    todo: 'Use values that the platform lists, or ask the platform team to add yours to settings.placement.allowed or settings.limits.resources. Existing revisions continue.',
   },
   PodPolicyViolated: {
     meaning: 'A field of resource_spec violates the pod policy.',
     todo: 'Remove the fields that the message names.',
   },
   Routed: {
-    meaning: 'The address is routed to the main service. Without access.lock, everybody who reaches it is let in.',
-    todo: 'Nothing, or put a lock in front of it (docs/deploy.md).',
+    meaning: 'The address is routed to the main service. Without access.lock, everybody who reaches it has access.',
+    todo: 'Nothing, or set access.lock (docs/deploy.md).',
   },
   AddressPending: {
-    meaning: 'The address was created, and no ingress controller or Gateway has accepted it yet.',
+    meaning: 'The address was created, but no ingress controller or Gateway has accepted it yet.',
     todo: 'If it persists, check that the ingress class or Gateway in the settings exists. If the ingress controller reports no status, this reason stays. It does not prevent Ready.',
   },
   NoAddressConfigured: {
-    meaning: 'The record has a customUrl, and this platform provides no addresses.',
+    meaning: 'The record has a customUrl, but this platform provides no addresses.',
     todo: 'Set settings.address.kind to ingress or gateway, or remove customUrl.',
   },
   HostNotAllowed: {
@@ -438,7 +444,7 @@ export const REASONS = {
     todo: "Correct the cause in the Gateway's message: the listener's hostname, allowedRoutes or a missing Gateway.",
   },
   GatewayApiMissing: {
-    meaning: 'The platform uses HTTPRoutes, and the cluster does not have that kind.',
+    meaning: 'The platform uses HTTPRoutes, but the cluster does not have that kind.',
     todo: 'Ask the platform team to install the Gateway API. Davit then creates the addresses automatically.',
   },
   NameConflict: {
@@ -447,18 +453,20 @@ export const REASONS = {
   },
   DatabaseKept: {
     meaning: 'The database of an earlier deployment of this name was retained and has not been adopted.',
-    todo: 'Adopt it with the command in the message, or delete it to start empty.',
+    todo: 'Adopt it with the command in the message, or delete it to start with an empty database.',
   },
   PasswordMissing: {
-    meaning: 'The Secret with the password of the own PostgreSQL or Redis was deleted or lost its labels.',
+    meaning: "The Secret with the password of the deployment's own PostgreSQL or Redis was deleted or lost its labels.",
     todo: 'Restore it from a backup, or restore its labels as the message says. The deployment then continues automatically.',
   },
   ContractUnknown: {
-    meaning: 'A newer version of Davit, since rolled back, created the latest revision. Running pods are not changed.',
+    meaning:
+      'A newer version of Davit, which has been rolled back, created the latest revision. Running pods are not changed.',
     todo: 'Upgrade the controller again, or raise spec.revisionSerial by one. The new revision restarts the pods.',
   },
   VolumeMissing: {
-    meaning: 'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names.',
+    meaning:
+      "A volume that a pod needs does not exist: the volume of the deployment's own PostgreSQL, or one in resource_spec.",
     todo: 'Restore it from a backup, or follow the message to start with an empty database.',
   },
   VolumeTerminating: {
@@ -471,21 +479,24 @@ export const REASONS = {
   },
   VolumeFull: {
     meaning:
-      'PostgreSQL has ended because its volume is full. Davit learns of it only when PostgreSQL ends: while it runs, only a metric of the kubelet shows how full a volume is.',
+      'PostgreSQL has stopped because its volume is full. Davit detects this only when PostgreSQL stops: until then, only a metric of the kubelet shows how full a volume is.',
     todo: 'Raise db_storage_gi. PostgreSQL starts again when the volume has grown, which needs a storage class with allowVolumeExpansion.',
   },
   VolumeResizing: {
-    meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being grown.',
+    meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being expanded.',
     todo: 'Wait. If it persists, run kubectl describe pvc.',
   },
   VolumeResizeFailed: {
-    meaning: 'The PostgreSQL volume could not be grown to db_storage_gi.',
+    meaning: 'The PostgreSQL volume could not be expanded to db_storage_gi.',
     todo: 'Set a size that the storage class supports, or fix the cause that kubectl describe pvc shows.',
   },
-  ApplyRefused: { meaning: 'The API server rejected a child.', todo: "Correct the cause in the server's message." },
+  ApplyRefused: {
+    meaning: 'The API server rejected an object of the deployment.',
+    todo: "Correct the cause in the server's message.",
+  },
   RequestFailed: {
-    meaning: 'A request to the API server failed: the server, or a webhook that it calls, fails or does not answer.',
-    todo: 'Nothing at first: Davit retries automatically. If it persists, check the server or webhook that the message names.',
+    meaning: 'A request to the API server failed: the server or one of its webhooks failed or did not answer.',
+    todo: 'Wait: Davit retries automatically. If it persists, check the server or webhook that the message names.',
   },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',

@@ -95,11 +95,11 @@ export const Access = z
   .object({
     from: listOf(matching(DNS_LABEL_PATTERN, 63, 1), 50)
       .describe(
-        "Namespaces whose pods may reach the main service, beside the deployment's own; empty: none. Absent: as the platform has it. There is an address only if the ingress controller's namespace is one of them.",
+        "Namespaces whose pods may reach the main service, in addition to the deployment's own. Empty: none. Absent: the platform's default. The deployment has an address only if the ingress controller's namespace is one of them.",
       )
       .optional(),
     lock: matching(DNS_LABEL_PATTERN, 63, 1)
-      .describe('Sidecar that takes the port and asks callers for a key (docs/deploy.md).')
+      .describe('Sidecar that listens on the port and requires a key from callers (docs/deploy.md).')
       .optional(),
   })
   .describe('Who reaches the main service. A change creates no revision.');
@@ -120,7 +120,7 @@ export const SourceConfig = z.object({
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
   runtime: Runtime.describe('How the image is run: port, health path, commands, names of variables.').optional(),
   env: PlainVariables.describe(
-    'Environment variables with values that readers of the record see. Secret values are in secrets.',
+    'Environment variables whose values are visible to readers of the record. Secret values belong in secrets.',
   ).optional(),
   database: Database.meta(
     celRules([
@@ -142,11 +142,11 @@ export const SourceConfig = z.object({
     ]),
   )
     .describe(
-      'What runs the own PostgreSQL, its backups, and the one that it begins with. Of these only driver and instances create a revision.',
+      "Driver of the deployment's own PostgreSQL, its backups, and the backup that it begins with. Only driver and instances create a revision.",
     )
     .optional(),
   tasks: Tasks.describe(
-    'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
+    'Commands that run in pods of their own like the active server, on a schedule or on request.',
   ).optional(),
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: whole(
@@ -176,7 +176,7 @@ export const SourceRevisionConfig = z.object({
   repoRef: matching(REF_PATTERN, 255, 1).describe('Branch, tag or commit (codehost, internal_template).').optional(),
   workflowConfigPath: RepositoryPath.describe('Path of the workflow configuration file in the repository.').optional(),
   davitFile: RepositoryPath.describe(
-    'Path of a davit.yaml in the repository. Each new revision reads it at its commit and takes from it what the record does not set (codehost). A file that is missing or not valid fails the revision.',
+    'Path of a davit.yaml in the repository. Each new revision reads it at its commit and takes the fields that the record does not set (codehost). A missing or invalid file fails the revision.',
   ).optional(),
   imageUri: ImageReference.describe(
     'Container image (external_docker, internal_docker, internal_template).',
@@ -237,7 +237,7 @@ export const RESTORE_AT_CREATION_MESSAGE =
   'can be set only when the deployment is created: create another deployment that begins with the backup';
 
 export const EXTENSIONS_AT_CREATION_MESSAGE =
-  "can be set only when the deployment is created: in a database that exists, its superuser makes them (docs/databases.md, 'Extensions')";
+  "can be set only when the deployment is created: in an existing database, its superuser creates them (docs/databases.md, 'Extensions')";
 
 const SOURCES_OF_REFERENCES = SOURCES.filter((source) => uses(source, 'references'));
 export const REFERENCES_MESSAGE = `secretReferences apply only to source ${SOURCES_OF_REFERENCES.join(', ')}`;
@@ -264,10 +264,10 @@ export const AppDeploymentSpec = z
       'Raise it by one to request a new revision. The HTTP API does so in every write that needs one.',
     ).optional(),
     rebuildSerial: Count.describe(
-      'revisionSerial of the last request for a revision that is a rebuild: it builds the newest commit, replaces all pods and migrates again, also with the changes that follow before Davit has made it. The HTTP API writes it.',
+      'revisionSerial of the last request for a rebuild, a revision that builds the newest commit, replaces all pods and migrates again. Changes that arrive before Davit creates that revision become part of it. The HTTP API writes it.',
     ).optional(),
     rollbackTo: Uuid.describe(
-      'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
+      'Id of the revision whose resolved values are restored. Raise revisionSerial in the same write.',
     ).optional(),
     databaseDeletionPolicy: oneOf(DELETION_POLICIES)
       .describe(
@@ -343,12 +343,12 @@ export const AppDeploymentStatus = z.object({
   state: oneOf(STATES).describe('Status in the HTTP API.').optional(),
   stateChangedAt: Time.describe('Time of the last change of state.').optional(),
   stalledReasonSince: Time.describe(
-    'Since when Stalled has its present reason, if it was True for another one before. Otherwise lastTransitionTime of Stalled says so.',
+    'Since when Stalled has its present reason, if it was True for another reason before. Otherwise, lastTransitionTime of Stalled has that time.',
   ).optional(),
   observedGeneration: Count.describe('Generation of the record from which this status was computed.').optional(),
   changedBy: text(LONGEST_USERNAME)
     .describe(
-      'Username of who wrote the spec of that generation. Absent where the write did not say it, and while the record is being deleted.',
+      'Username of the person who wrote the spec of that generation. Absent if the write did not name one, and while the record is being deleted.',
     )
     .optional(),
   phase: text(32)
@@ -356,7 +356,7 @@ export const AppDeploymentStatus = z.object({
     .optional(),
   latestRevisionId: Uuid.describe('Id of the newest revision.').optional(),
   latestRevisionGeneration: Count.describe(
-    'Newest generation of the record whose values, the scale aside, that revision has. Absent where it is the one that the revision was made of.',
+    'Newest generation of the record whose values, except the scale, that revision has. Absent if the revision was created from that generation.',
   ).optional(),
   activeRevisionId: Uuid.describe('Id of the newest revision that reached DEPLOYED.').optional(),
   latestRevision: text(253).describe('Name of the newest AppRevision.').optional(),
@@ -388,22 +388,22 @@ export const AppDeploymentStatus = z.object({
     .optional(),
   databaseDeletionDefault: oneOf(DELETION_POLICIES)
     .describe(
-      'What databaseDeletionPolicy is while the spec does not set it. It does not change: it comes from the settings with which Davit first saw the record.',
+      'databaseDeletionPolicy of a record that does not set it. It does not change: it comes from the settings at the time when Davit first saw the record.',
     )
     .optional(),
   databaseVolumeUid: text(64)
     .describe(
-      'uid of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, that the own PostgreSQL uses, or used last.',
+      "uid of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, that the deployment's own PostgreSQL uses, or used last.",
     )
     .optional(),
   databaseNumber: integer(1, 9999)
     .describe(
-      'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only an operation makes another.',
+      'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only an operation creates another.',
     )
     .optional(),
   databaseDriver: oneOf(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL, which only an operation changes. Absent where it is one pod, or there is none yet.',
+      "Driver of the deployment's own PostgreSQL, which only an operation changes. Absent if it is pod, or if there is no database yet.",
     )
     .optional(),
   databaseDrivers: z
@@ -424,7 +424,7 @@ export const AppDeploymentStatus = z.object({
       phase: oneOf(OPERATION_PHASES).describe('Its phase, as the last pass over the deployment saw it.'),
     })
     .describe(
-      'The operation that works now and does more than a backup. All but Patch stop the deployment until they have phase Starting.',
+      'The running operation, unless it is a backup. All but Patch stop the deployment until they have phase Starting.',
     )
     .optional(),
   datastores: z
@@ -432,16 +432,16 @@ export const AppDeploymentStatus = z.object({
       postgres: DatastoreStatus.describe('Its own PostgreSQL.').optional(),
       redis: DatastoreStatus.describe('Its own Redis.').optional(),
     })
-    .describe('Images and versions of the own PostgreSQL and Redis. Absent if the deployment has neither.')
+    .describe("Images and versions of the deployment's own PostgreSQL and Redis. Absent if the deployment has neither.")
     .optional(),
-  databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
-  databaseBackups: DatabaseBackupsStatus.describe('The backups that the store has.').optional(),
-  databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),
-  databaseVerification: DatabaseVerificationStatus.describe(
-    'What is known of the verifications of these backups.',
+  databaseBackup: DatabaseBackupStatus.describe("State of the backups of the deployment's own PostgreSQL.").optional(),
+  databaseBackups: DatabaseBackupsStatus.describe('Backups in the store.').optional(),
+  databaseArchive: DatabaseArchiveStatus.describe(
+    "State of the archive of the deployment's own PostgreSQL.",
   ).optional(),
+  databaseVerification: DatabaseVerificationStatus.describe('State of the verifications of these backups.').optional(),
   databaseRestore: DatabaseRestoreStatus.describe(
-    'What is known of the backup that the own PostgreSQL began with.',
+    "State of the backup that the deployment's own PostgreSQL began with.",
   ).optional(),
   remote: z
     .object({

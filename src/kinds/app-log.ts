@@ -17,10 +17,10 @@ const EndedContainer = z.object({
   component: Name.describe('Part that the pod ran.'),
   container: Name.describe('Name of the container.'),
   exitCode: z.int().describe('Exit code of the container.'),
-  reason: text(253).describe('Reason that Kubernetes gave, such as Error or OOMKilled.').optional(),
+  reason: text(253).describe('Reason from Kubernetes, such as Error or OOMKilled.').optional(),
   finishedAt: Time.describe('When the container ended.').optional(),
   log: text(MOST_BYTES_OF_CONTAINER).describe(
-    'The last lines that it wrote, each after its time. Empty if it wrote nothing, or its log was gone.',
+    'The last lines that it wrote, each after its time. Empty if it wrote nothing, or if its log no longer existed.',
   ),
 });
 

@@ -65,7 +65,7 @@ export const Resolved = z
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
     api: z
       .object({
-        url: text(512).describe('Where the pods reach the HTTP API.'),
+        url: text(512).describe('Address at which the pods reach the HTTP API.'),
         caConfigMap: ObjectName.describe(
           'ConfigMap of the namespace whose key ca.crt has the authority of its certificate.',
         ).optional(),
@@ -95,51 +95,51 @@ export const Resolved = z
         image: image.describe('Image of PostgreSQL.'),
         storageGi: integer(1, 65_536).describe('Size of the volume, in gibibytes.'),
         maxConnections: integer(1, 100_000).describe('max_connections of PostgreSQL.'),
-        driver: z.literal('cloudnative-pg').describe('What runs it. Absent if it is one pod of Davit.').optional(),
+        driver: z.literal('cloudnative-pg').describe('Driver of the database. Absent if it is pod.').optional(),
         user: z
           .literal('app')
           .describe(
-            'Role of the application and its database in one pod of Davit; it is no superuser. Absent in older databases, where the application is the superuser postgres, and of other drivers.',
+            'Role of the application and its database, of driver pod; it is not a superuser. Absent in older databases, where the application is the superuser postgres, and with other drivers.',
           )
           .optional(),
         extensions: Extensions.describe('Extensions that the new database gets.').optional(),
-        instances: Instances.describe('Number of instances of driver cloudnative-pg.').optional(),
+        instances: Instances.describe('Number of instances, with driver cloudnative-pg.').optional(),
         dataDurability: z
           .enum(DATA_DURABILITIES)
-          .describe('How a commit waits for a replica. Only of driver cloudnative-pg.')
+          .describe('How a commit waits for a replica. Only with driver cloudnative-pg.')
           .optional(),
         userId: integer(1, 65_535)
-          .describe('uid and gid of postgres in the image. Only of driver cloudnative-pg.')
+          .describe('uid and gid of postgres in the image. Only with driver cloudnative-pg.')
           .optional(),
       })
-      .describe('The own PostgreSQL. Absent if an external one is used.')
+      .describe("The deployment's own PostgreSQL. Absent if an external one is used.")
       .optional(),
     movedDatabase: z
       .object({
         number: integer(0, 9999).describe(
-          'Number of the database, which the names of its objects have. The first one has 0.',
+          'Number of the database, which is in the names of its objects. The first one has 0.',
         ),
         backup: text(64)
           .regex(new RegExp(BACKUP_NAME_PATTERN))
-          .describe('Backup of the deployment with which it begins. Absent where it had data before.')
+          .describe('Backup of the deployment with which it begins. Absent if it already had data.')
           .optional(),
-        backupOf: ObjectName.optional().describe('Deployment whose backup that is, where an operation named one.'),
+        backupOf: ObjectName.optional().describe('Deployment that the backup is from, if an operation named one.'),
         backupNamespace: matching(DNS_LABEL_PATTERN, 63)
           .optional()
-          .describe('Namespace of that deployment, where the operation named one.'),
+          .describe('Namespace of that deployment, if the operation named one.'),
         neverLoaded: z
           .array(integer(1, 9999))
           .max(MOST_NEVER_LOADED)
           .describe(
-            'Numbers of databases that were moved from before their backup was loaded. There is no way back to them.',
+            'Numbers of databases that were replaced before their backup was loaded. The deployment cannot return to them.',
           )
           .optional(),
       })
-      .describe('The database that the deployment uses since it was moved. Absent if it never was.')
+      .describe('The database that the deployment has used since it was moved. Absent if it was never moved.')
       .optional(),
     redis: z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
-      .describe('The own Redis. Absent if an external one is used.')
+      .describe("The deployment's own Redis. Absent if an external one is used.")
       .optional(),
     pullSecrets: z.array(ObjectName).max(10).describe('Pull secrets that the platform adds.').optional(),
     placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),
@@ -152,21 +152,21 @@ export const Resolved = z
       .describe('Targets of the autoscalers.'),
     migrated: z
       .literal(true)
-      .describe('The migration has run for an earlier revision with this image and these values.')
+      .describe('The migration has already run for an earlier revision with this image and these values.')
       .optional(),
     podsOf: Uuid.describe(
-      'Id of the earlier revision whose pods are those of this one too, because they would be the same: their label and DAVIT_REVISION_ID have it.',
+      'Id of the earlier revision that shares its pods with this one, because they are identical. Their label and DAVIT_REVISION_ID have this id.',
     ).optional(),
     podsOfParts: z
       .object(perPart(Uuid))
       .describe(
-        'The same, part by part: a part that is not named has pods of its own. Of PostgreSQL and Redis, whose pods have no id: the revision that changed them last, which their StatefulSet names.',
+        'Ids of the earlier revisions that share the pods of single parts. A part that is not named has pods of its own. For PostgreSQL and Redis, whose pods have no id: the revision that changed them last, which their StatefulSet names.',
       )
       .optional(),
     podsOfWorkers: z
       .record(text(63), Uuid)
       .meta({ maxProperties: 64 })
-      .describe('The same for the named workers.')
+      .describe('Ids of the earlier revisions that share the pods of named workers.')
       .optional(),
     waitImages: z
       .object({
@@ -200,7 +200,7 @@ export const RevisionFile = z
   .object({
     path: text(1024).describe('davitFile of the record when this snapshot was taken.'),
     given: text(262_144)
-      .describe('What the file says that a revision can take, as JSON. Absent if it was not valid.')
+      .describe('The fields of the file that a revision can take, as JSON. Absent if the file was not valid.')
       .optional(),
     fields: z
       .array(text(512))
@@ -210,14 +210,14 @@ export const RevisionFile = z
     notTaken: z
       .array(text(512))
       .max(1000)
-      .describe("The file's fields that only the record decides, where it has others.")
+      .describe("The file's fields that only the record sets, if their values differ.")
       .optional(),
     failure: z
       .object({
         reason: text(64).describe('Reason of status.build.'),
         message: text(4096).describe('What is wrong, and what to do.'),
       })
-      .describe('Why the file gave nothing: the revision is not built.')
+      .describe('Why the file cannot be used: the revision is not built.')
       .optional(),
   })
   .describe('The davit.yaml at the commit of the revision.');
@@ -233,25 +233,25 @@ export const AppRevisionSpec = z
     ),
     revisionSerial: Count.describe('revisionSerial of the AppDeployment when this snapshot was taken.').optional(),
     rollbackTo: Uuid.describe(
-      'rollbackTo of the AppDeployment when this snapshot was taken; also where that was of an earlier rollback.',
+      'rollbackTo of the AppDeployment when this snapshot was taken, even if an earlier rollback set it.',
     ).optional(),
     pushSerial: integer(1, Number.MAX_SAFE_INTEGER)
-      .describe('Of revisions that a push or an operation made: their number among those of the same generation.')
+      .describe('Number of a revision that a push or an operation created, among those of the same generation.')
       .optional(),
     commit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
-      .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
+      .describe('Commit that was pushed and is built. Absent: the commit of repoRef when the build starts.')
       .optional(),
     ...CommitWords.shape,
     branchCommit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe(
-        'Of revisions that take an image or a commit over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
+        'Newest commit of the branch that an earlier revision had. It is set if a rollback or a change of sizes keeps an image or a commit. Only a different commit counts as a push.',
       )
       .optional(),
     requestedBy: text(LONGEST_USERNAME)
       .describe(
-        'Username of who changed the AppDeployment so that this revision was made. Absent if the change does not say it, or several changes did.',
+        'Username of the person whose change of the AppDeployment created this revision. Absent if the change does not name one, or if several changes did.',
       )
       .optional(),
     source: z.enum(SOURCES).describe('source of the AppDeployment.'),
@@ -265,9 +265,9 @@ export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 export const MIGRATION_PHASES = ['Running', 'Succeeded', 'Failed'] as const;
 
 export const MigrationStatus = z.object({
-  phase: z.enum(MIGRATION_PHASES).describe('How far it is. Succeeded and Failed are final.'),
+  phase: z.enum(MIGRATION_PHASES).describe('Its progress. Succeeded and Failed are final.'),
   job: text(63).describe('Name of its Job.'),
-  message: text(4096).describe('Why it failed, with its last words.').optional(),
+  message: text(4096).describe('Why it failed, with its last output.').optional(),
 });
 export type MigrationStatus = z.infer<typeof MigrationStatus>;
 
@@ -280,7 +280,7 @@ export const AppRevisionStatus = z.object({
   failure: z
     .object({
       reason: text(128).describe('Reason of the condition WorkloadsReady.'),
-      message: text(4096).describe('Why it failed, with the last words of its container.'),
+      message: text(4096).describe('Why it failed, with the last output of its container.'),
     })
     .describe(
       'Set when the containers of this revision exited too often (settings.pods.maxCrashes): the active revision serves instead, until a newer revision is deployed.',

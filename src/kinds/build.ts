@@ -26,11 +26,11 @@ const NEW_REVISION = 'then create a new revision';
 /** Why a build is where it is. Those of the plan step are in build/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
-    meaning: 'The build is queued and waits only for a free slot.',
-    todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
+    meaning: 'The build is queued and waits for a free slot.',
+    todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency limits the number of builds.',
   },
   ReadingCommit: {
-    meaning: 'The build is queued, and the code host is asked for the commit of the ref.',
+    meaning: 'The build is queued, and Davit is reading the commit of the ref from the code host.',
     todo: 'Wait. A code host that does not answer is reported as CodeHostUnreachable.',
   },
   SameSourceBuilding: {
@@ -38,32 +38,32 @@ export const BUILD_REASONS = {
     todo: 'Wait for the build of the revision that the message names, or interrupt it.',
   },
   Paused: {
-    meaning: 'The build is queued, and none begins while the deployment or Davit is paused.',
-    todo: 'Read the message of Ready, which says what pauses it and how to continue.',
+    meaning: 'The build is queued. No build starts while the deployment or Davit is paused.',
+    todo: 'Read the message of Ready, which names the pause and how to continue.',
   },
   PodStarting: {
-    meaning: 'The pod that builds is being started.',
-    todo: 'Wait; if it lasts, look at the pod that the message names.',
+    meaning: 'The build pod is being started.',
+    todo: 'Wait. If it persists, check the pod that the message names.',
   },
   Fetching: { meaning: 'The source is being fetched.', todo: 'Wait.' },
   Planning: { meaning: 'The configuration file is being turned into a Dockerfile.', todo: 'Wait.' },
   Running: {
     meaning: 'The image is being built and pushed.',
-    todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
+    todo: 'Wait. kubectl davit logs NAME --build, or build_logs of the HTTP API, shows its progress.',
   },
   ImageBuilt: { meaning: 'The image was built and pushed.', todo: 'Nothing.' },
   ImageReused: {
     meaning: 'The same source was built before with the same commands: that image is used.',
     todo: 'Nothing.',
   },
-  Superseded: { meaning: 'A newer revision took its place before the build ended.', todo: 'Nothing.' },
+  Superseded: { meaning: 'A newer revision replaced this one before the build ended.', todo: 'Nothing.' },
   InterruptedByUser: {
-    meaning: 'Somebody interrupted the build.',
+    meaning: 'A person interrupted the build.',
     todo: 'Create a new revision to build again.',
   },
   CodeHostUnreachable: {
-    meaning: 'The code host does not answer, or limits requests; the build tries again.',
-    todo: 'Wait; if it lasts, check the integration, and settings.codeHosts.',
+    meaning: 'The code host does not answer, or limits requests. Davit retries.',
+    todo: 'Wait. If it persists, check the integration and settings.codeHosts.',
   },
   CodeHostRefused: {
     meaning: "The code host refuses the integration's credentials.",
@@ -74,12 +74,12 @@ export const BUILD_REASONS = {
     todo: `Ask the platform team to list the namespace among the integration's tenants, ${NEW_REVISION}.`,
   },
   RepositoryNotFound: {
-    meaning: "The repository does not exist, or the integration's account does not see it.",
+    meaning: "The repository does not exist, or the integration's account cannot see it.",
     todo: `Check repo_url, and that the integration's account may read it, ${NEW_REVISION}.`,
   },
   RefNotFound: {
     meaning: 'The repository has no such branch, tag or commit, or it is empty.',
-    todo: 'Set repo_ref to one that it has.',
+    todo: 'Set repo_ref to an existing one.',
   },
   FileInvalid: {
     meaning: 'The file that davit_file names is missing at the commit of the revision, or not valid.',
@@ -91,12 +91,12 @@ export const BUILD_REASONS = {
   },
   SourceInvalid: {
     meaning:
-      'The uploaded source is not a gzip-compressed tar archive, is truncated, or contains what no source may contain.',
-    todo: 'Upload it again: tar with gzip, files and folders alone, without links that lead out of it and without ..',
+      'The uploaded source is not a gzip-compressed tar archive, is truncated, or contains entries that a source must not contain.',
+    todo: 'Upload it again as a tar archive with gzip that has only files and folders, no links that lead out of it, and no ..',
   },
   SourceTooLarge: {
     meaning: 'The source is larger than the platform allows once it is unpacked.',
-    todo: 'Leave out what is generated, or ask the platform team to raise settings.builds.workspaceMb.',
+    todo: 'Leave out generated files, or ask the platform team to raise settings.builds.workspaceMb.',
   },
   SourceGone: { meaning: 'The uploaded source is no longer in the registry.', todo: 'Upload it again.' },
   PlanFailed: {
@@ -109,15 +109,15 @@ export const BUILD_REASONS = {
   },
   BaseImageUnreachable: {
     meaning: 'The registry of a base image does not answer.',
-    todo: `Name another image, or ask the platform team to mirror it or to allow builds to reach the host in the message (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
+    todo: `Use another image, or ask the platform team to mirror it or to allow builds to reach the host in the message (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
   },
   StepFailed: {
     meaning: 'An instruction of the Dockerfile failed.',
-    todo: 'Correct the line that the message names; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows what it printed.',
+    todo: 'Correct the line that the message names; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows its output.',
   },
   DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
   PushFailed: {
-    meaning: 'The registry did not take the image: it is down, full, or refuses.',
+    meaning: 'The registry did not accept the image: it is unavailable, full, or refuses it.',
     todo: `Ask the platform team to check the registry and the push credential of settings.builds.registry, ${NEW_REVISION}.`,
   },
   TimedOut: {
@@ -133,27 +133,27 @@ export const BUILD_REASONS = {
     todo: 'Use less, or ask the platform team to raise settings.builds.resources.storageGi.',
   },
   PodRefused: {
-    meaning: 'The API server refuses the Job of a build, its Secrets or its pod.',
-    todo: `Read its words in the message: quota, an admission webhook, or Pod Security of the builds' namespace. Correct that. If the build has failed meanwhile, create a new revision.`,
+    meaning: 'The API server rejects the Job of a build, its Secrets or its pod.',
+    todo: `Read the API server's message and correct the cause: a quota, an admission webhook, or Pod Security of the builds' namespace. If the build has failed meanwhile, create a new revision.`,
   },
   BuilderImagePullFailed: {
     meaning: "The builder's image, or Davit's own, cannot be pulled.",
     todo: `Ask the platform team to correct settings.builds.images, or to give the builds' namespace a pull secret, ${NEW_REVISION}.`,
   },
   Unschedulable: {
-    meaning: 'No node took the pod that builds in time.',
+    meaning: 'No node had room for the build pod in time.',
     todo: `Ask the platform team to lower settings.builds.resources, or to add capacity, ${NEW_REVISION}.`,
   },
   BuilderGone: {
-    meaning: 'The Job or the pod that builds was deleted, or its node was lost.',
+    meaning: 'The Job or the pod of the build was deleted, or its node was lost.',
     todo: 'Create a new revision to build again.',
   },
   BuilderFailed: {
-    meaning: 'The builder ended with an error that is none of the above.',
+    meaning: 'The builder ended with another error.',
     todo: `Read the message and the log, ${NEW_REVISION}.`,
   },
   CredentialMissing: {
-    meaning: 'A Secret that a build needs does not exist, or has no login for the registry.',
+    meaning: 'A Secret that a build needs does not exist, or has no credentials for the registry.',
     todo: 'Create or correct the Secret that the message names. The build then continues automatically.',
   },
 } as const satisfies Record<string, BuildReasonMeaning>;
@@ -162,17 +162,17 @@ export type BuildReason = keyof typeof BUILD_REASONS;
 /** What a commit says of itself. Git lets whoever makes a commit write any author, and nothing here verifies it. */
 export const CommitWords = z.object({
   commitAuthor: text(256)
-    .describe('Author that the commit names. Whoever makes a commit writes it, and nobody verifies it.')
+    .describe('Author that the commit names. The committer can write any name, which is not verified.')
     .optional(),
-  commitMessage: text(512).describe('First line of its message, which is not verified either.').optional(),
+  commitMessage: text(512).describe('First line of its message, which is not verified.').optional(),
 });
 export type CommitWords = z.infer<typeof CommitWords>;
 
 export const BuildStatus = z
   .object({
-    phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
-    reason: text(64).describe('Why, as one CamelCase word: docs/reasons.md says what to do.').optional(),
-    message: text(4096).describe('Why, as a sentence for people that says what to do.').optional(),
+    phase: z.enum(BUILD_PHASES).describe('Its progress, or its result.'),
+    reason: text(64).describe('Why, as one CamelCase word. docs/reasons.md has the action for each.').optional(),
+    message: text(4096).describe('Why, and what to do, as text for people.').optional(),
     commit: text(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that it is built from.')
@@ -185,18 +185,20 @@ export const BuildStatus = z
       .max(71)
       .describe('Digest of that image.')
       .optional(),
-    builtBy: Uuid.describe('Revision whose build made the image, where that was another one.').optional(),
-    job: text(63).describe("Job of the builds' namespace that builds.").optional(),
+    builtBy: Uuid.describe('Revision whose build created the image, if it is another one.').optional(),
+    job: text(63).describe("Job of the build, in the builds' namespace.").optional(),
     line: integer(1, 1_000_000).describe('Line of the Dockerfile that failed.').optional(),
-    instruction: text(1024).describe('What stands there.').optional(),
-    queuedAt: Time.describe('Since when it waits for its turn.').optional(),
-    startedAt: Time.describe('When its Job was made.').optional(),
+    instruction: text(1024).describe('Text of that line.').optional(),
+    queuedAt: Time.describe('Time since which it has been waiting for its turn.').optional(),
+    startedAt: Time.describe('When its Job was created.').optional(),
     finishedAt: Time.describe('When it ended.').optional(),
     interruptedBy: text(LONGEST_USERNAME)
-      .describe('Username of who interrupted it. Absent if nobody did, or the request does not say it.')
+      .describe(
+        'Username of the person who interrupted it. Absent if it was not interrupted, or the request does not name one.',
+      )
       .optional(),
   })
-  .describe('The build that makes the image; absent where none is needed.');
+  .describe('The build of the image. Absent if no build is needed.');
 export type BuildStatus = z.infer<typeof BuildStatus>;
 
 /** Phases that are never left. */

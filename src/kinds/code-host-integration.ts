@@ -22,7 +22,7 @@ export const CodeHostIntegrationSpec = z
     apiUrl: HttpsUrl.meta({
       ...celRules([
         { rule: "!self.contains('?')", message: 'must not have a query' },
-        { rule: VALID_URL, message: 'must be an absolute https URL without user, password and fragment' },
+        { rule: VALID_URL, message: 'must be an absolute https URL without user, password or fragment' },
       ]),
     }).describe(
       'API URL: https://api.github.com, https://HOST/api/v3 (GitHub Enterprise Server) or https://HOST/api/v1 (Gitea).',
@@ -37,7 +37,7 @@ export const CodeHostIntegrationSpec = z
     credentialsRef: z
       .object({ name: ObjectName.describe('Secret in the same namespace.') })
       .describe(
-        `Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App; key ${WEBHOOK_SECRET_KEY} with which the host signs webhooks.`,
+        `Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App; key ${WEBHOOK_SECRET_KEY}, with which the host signs webhooks.`,
       ),
     tenants: z
       .array(z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)))
@@ -65,12 +65,12 @@ export const CodeHostIntegrationStatus = z.object({
     .array(
       z.object({
         repository: z.string().min(1).max(512).describe('OWNER/NAME, in lower case.'),
-        at: Time.describe('When the newest webhook came.'),
+        at: Time.describe('When the newest webhook arrived.'),
       }),
     )
     .max(100)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['repository'] })
-    .describe('Repositories of which a signed webhook said that they were pushed to; the newest 100.')
+    .describe('Repositories that a signed webhook reported a push to; the newest 100.')
     .optional(),
 });
 

@@ -85,7 +85,7 @@ function rootSchema(kind: Kind): StructuralSchema {
       apiVersion: { type: 'string', description: `Always ${kind.resource.group}/${kind.resource.version}.` },
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },
       metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
-      spec: { description: 'What is asked for.', ...structuralSchema(kind.spec, wordsFor(kind)) },
+      spec: { description: 'Desired state.', ...structuralSchema(kind.spec, wordsFor(kind)) },
       status: {
         description: 'Observed state. Only Davit writes it.',
         ...structuralSchema(kind.status),

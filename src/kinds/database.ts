@@ -52,7 +52,7 @@ export const DatabaseBackup = z.object({
     .describe('Whether backups are made. Default: true. Without backup, settings.backups.default decides.')
     .optional(),
   schedule: Schedule.describe(
-    'When a backup is made, as in a CronJob: five fields, or @daily; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
+    'When a backup is made, as in a CronJob: five fields, or @daily; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute derived from the name.',
   ).optional(),
   timeZone: TimeZone.optional(),
   keep: integer(1, 1000)
@@ -62,7 +62,7 @@ export const DatabaseBackup = z.object({
     .optional(),
   keepDays: integer(1, 3650)
     .describe(
-      'Days for which a scheduled backup is kept, also where there are more than keep. Default: settings.backups.keepDays, which is not set.',
+      'Days for which a scheduled backup is kept, even if there are more than keep. Default: settings.backups.keepDays, which is not set.',
     )
     .optional(),
   staleAfterHours: integer(1, 8760)
@@ -71,11 +71,11 @@ export const DatabaseBackup = z.object({
   verify: z
     .boolean()
     .describe(
-      'Whether the newest backup is restored into a temporary server, on a schedule, and compared with what the database had. Default: settings.backups.verify, which is false.',
+      'Whether the newest backup is restored into a temporary server, on a schedule, and compared with its database. Default: settings.backups.verify, which is false.',
     )
     .optional(),
   verifySchedule: Schedule.describe(
-    'When the newest backup is verified, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
+    'When the newest backup is verified, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute derived from the name.',
   ).optional(),
   verifyStaleAfterHours: integer(1, 8760)
     .describe(
@@ -88,11 +88,11 @@ export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
 export const DatabaseArchive = z.object({
   enabled: z.boolean().describe('Whether the database is archived. Default: true.').optional(),
   schedule: Schedule.describe(
-    'When a base backup is made, as in a CronJob, in UTC; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name. The first one is made at once.',
+    'When a base backup is made, as in a CronJob, in UTC; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute derived from the name. The first one is made at once.',
   ).optional(),
   keepDays: integer(1, 3650)
     .describe(
-      `Days back to which the database can be restored, and no less. What is older is deleted. Default: ${ARCHIVE_KEPT_DAYS}.`,
+      `Minimum number of days back to which the database can be restored. Older data is deleted. Default: ${ARCHIVE_KEPT_DAYS}.`,
     )
     .optional(),
   staleAfterHours: integer(1, 8760)
@@ -102,7 +102,7 @@ export const DatabaseArchive = z.object({
 export type DatabaseArchive = z.infer<typeof DatabaseArchive>;
 
 export const OTHER_NAMESPACE =
-  'Namespace of that deployment. Default: this one. Another one must allow it (annotation davit.dev/backups-for of the deployment). Of one that is gone, also of this name, an administrator allows it (annotation davit.dev/backups-of of this namespace).';
+  'Namespace of that deployment. Default: this one. The deployment in another namespace must allow it (annotation davit.dev/backups-for). For a namespace that was deleted, even one of this name, an administrator allows it (annotation davit.dev/backups-of of this namespace).';
 export const ARCHIVE_ELSEWHERE_MESSAGE =
   'an archive is restored only within its namespace: leave archive out for a backup, or namespace out';
 export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
@@ -111,19 +111,19 @@ export const DatabaseRestore = whole(
   z
     .object({
       from: matching(NAME_PATTERN, 40, 1).describe(
-        'Deployment whose backup it is, of the same namespace unless namespace names another. It may be deleted by now.',
+        'Deployment whose backup it is, of the same namespace unless namespace names another. It may have been deleted.',
       ),
       namespace: matching(DNS_LABEL_PATTERN, 63).describe(OTHER_NAMESPACE).optional(),
       at: matching(TIME_PATTERN, 40)
-        .describe('Take the newest backup of this time or before. Default: the newest.')
+        .describe('Use the newest backup from this time or before. Default: the newest.')
         .optional(),
       backup: matching(BACKUP_NAME_PATTERN, 64)
-        .describe('Take the backup of this name, as the status of its deployment has it.')
+        .describe('Use the backup with this name, as listed in the status of its deployment.')
         .optional(),
       archive: z
         .boolean()
         .describe(
-          'true: begin with the state of exactly at, by the archive of that deployment (driver cloudnative-pg). Without at, with the newest state that is archived. Default: false.',
+          'true: begin with the state at exactly the time in at, from the archive of that deployment (driver cloudnative-pg). Without at: with the newest archived state. Default: false.',
         )
         .optional(),
     })
@@ -148,14 +148,14 @@ export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 export const Database = z.object({
   driver: oneOf(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is made. A change creates a revision.',
+      "Driver of the deployment's own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is created. A change creates a revision.",
     )
     .optional(),
   instances: Instances.describe(
     'Number of instances of driver cloudnative-pg: a primary, and replicas that can take its place. Default: settings.database.instances. A change creates a revision.',
   ).optional(),
   extensions: Extensions.describe(
-    'Extensions of PostgreSQL that Davit makes in the new database, because only its superuser can: vector (pgvector). The image must have them. It can be set only when the deployment is created.',
+    'Extensions of PostgreSQL that Davit creates in the new database, because only its superuser can: vector (pgvector). The image must have them. It can be set only when the deployment is created.',
   ).optional(),
   backup: DatabaseBackup.meta({
     'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'verifySchedule'),
@@ -166,7 +166,7 @@ export const Database = z.object({
     'x-kubernetes-validations': zonelessScheduleRules(PACE_OF_BACKUPS, 'schedule'),
   })
     .describe(
-      'Archive of every change in the store of the platform, by which the database can be restored to any point in time (driver cloudnative-pg).',
+      'Archive of every change in the store of the platform, from which the database can be restored to any point in time (driver cloudnative-pg).',
     )
     .optional(),
   restore: DatabaseRestore.describe(
@@ -264,7 +264,7 @@ export const DatabaseOffer = z.object({
   driver: oneOf(DATABASE_DRIVERS).describe('Driver that a DatastoreOperation can move the database to.'),
   postgresVersion: integer(1, 9999)
     .describe(
-      'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it.',
+      'Major version of PostgreSQL of the next database, from the tag of the image in the settings. Absent if the tag has no version.',
     )
     .optional(),
 });
@@ -276,7 +276,7 @@ export const DatastoreStatus = z.object({
     'The image in force. It takes precedence over the revisions, so that a rollback keeps a patch.',
   ),
   version: text(32).describe('Version that the server reports in its log. Absent if it is not known.').optional(),
-  since: Time.describe('When the server that answered last was started. Absent before one has answered.').optional(),
+  since: Time.describe('Start of the server that last answered. Absent if none has answered yet.').optional(),
   available: ImageReference.describe(
     'The image that action Patch brings: another one of the same major version and base, from the settings of the platform. Absent if the settings have no such image.',
   ).optional(),
@@ -285,14 +285,14 @@ export type DatastoreStatus = z.infer<typeof DatastoreStatus>;
 
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({
-  name: text(64).describe('Name of the last backup, by which it can be restored.').optional(),
+  name: text(64).describe('Name of the last backup, for a restore.').optional(),
   lastSuccessAt: Time.describe('When the last backup was complete in the store.').optional(),
   sizeBytes: Count.describe('Size of the last backup in the store, in bytes.').optional(),
   lastFailureAt: Time.describe('When the last run failed, if one has.').optional(),
-  lastFailure: text(1024).describe('Last words of that run.').optional(),
+  lastFailure: text(1024).describe('Last output of that run.').optional(),
   heldAfter: text(64)
     .describe(
-      'Name of the last backup of a database that was given up. The present database began empty, so no schedule runs until somebody asks for a backup of it.',
+      'Name of the last backup of a database whose loss was accepted. The current database began empty, so no schedule runs until a person requests a backup of it.',
     )
     .optional(),
 });
@@ -303,11 +303,11 @@ const PostgresVersion = integer(1, 9999);
 
 /** A backup that the store has. */
 export const StoredBackup = z.object({
-  name: matching(BACKUP_NAME_PATTERN, 64).describe('Its name, by which it can be restored.'),
-  takenAt: Time.describe('It has the state of this time.'),
+  name: matching(BACKUP_NAME_PATTERN, 64).describe('Its name, for a restore.'),
+  takenAt: Time.describe('Time of the state that it has.'),
   sizeBytes: Count.describe('Its size in the store, in bytes.'),
   number: DatabaseNumber.describe(
-    'Number of the database that it is of, among the databases of the deployment. Absent where it is not known.',
+    'Number of its database among the databases of the deployment. Absent if it is not known.',
   ).optional(),
   postgresVersion: PostgresVersion.describe('Major version of PostgreSQL that made it.').optional(),
   databases: Count.describe('Number of databases in it.').optional(),
@@ -315,17 +315,17 @@ export const StoredBackup = z.object({
   verified: z.boolean().describe('Whether it was restored and compared with its database.').optional(),
   byHand: z
     .boolean()
-    .describe('Whether somebody asked for it (action Backup). Retention neither counts nor deletes it.')
+    .describe('Whether a person requested it (action Backup). Retention neither counts nor deletes it.')
     .optional(),
-  earlier: z.boolean().describe('Whether it is of an earlier deployment of the same name.').optional(),
+  earlier: z.boolean().describe('Whether it belongs to an earlier deployment of the same name.').optional(),
 });
 export type StoredBackup = z.infer<typeof StoredBackup>;
 
 /** The backups of a record that its store has. */
 export const DatabaseBackupsStatus = z.object({
-  listedAt: Time.describe('When the pod of a backup ended that last listed the store.'),
-  count: Count.describe('Number of backups in the store, with those of earlier deployments of the same name.'),
-  newest: listOf(StoredBackup, MOST_LISTED).describe('The newest of them, the newest first.'),
+  listedAt: Time.describe('End of the last backup pod that listed the store.'),
+  count: Count.describe('Number of backups in the store, including those of earlier deployments of the same name.'),
+  newest: listOf(StoredBackup, MOST_LISTED).describe('The newest backups, newest first.'),
 });
 export type DatabaseBackupsStatus = z.infer<typeof DatabaseBackupsStatus>;
 
@@ -336,12 +336,12 @@ export const BaseBackups = z.object({
     .array(
       z.object({
         name: text(253).describe('Name of the Backup of CloudNativePG.'),
-        takenAt: Time.describe('It has the state of this time.'),
-        number: DatabaseNumber.describe('Number of the database that it is of.'),
+        takenAt: Time.describe('Time of the state that it has.'),
+        number: DatabaseNumber.describe('Number of its database.'),
       }),
     )
     .max(MOST_LISTED)
-    .describe('The newest of them, the newest first.'),
+    .describe('The newest backups, newest first.'),
 });
 export type BaseBackups = z.infer<typeof BaseBackups>;
 
@@ -357,16 +357,14 @@ export type DatabaseArchiveStatus = z.infer<typeof DatabaseArchiveStatus>;
 /** What is known of the verifications of a record's backups. */
 export const DatabaseVerificationStatus = z.object({
   name: text(64).describe('Name of the backup that was verified last.').optional(),
-  takenAt: Time.describe('The backup has the state of this time.').optional(),
-  verifiedAt: Time.describe(
-    'When it was restored into a temporary server and had every row that its database had.',
-  ).optional(),
+  takenAt: Time.describe('Time of the state that the backup has.').optional(),
+  verifiedAt: Time.describe('When it was restored into a temporary server with every row of its database.').optional(),
   tables: Count.describe('Number of its tables.').optional(),
-  rows: Count.describe('Number of rows of all of them.').optional(),
-  lastFailureAt: Time.describe('When a backup could not be restored, or differed, if that has happened.').optional(),
-  lastFailure: text(1024).describe('Last words of that run.').optional(),
-  lastUncomparedAt: Time.describe('When a backup was restored that has no counts to compare with.').optional(),
-  lastUncompared: text(1024).describe('Which backup that was, and why it has none.').optional(),
+  rows: Count.describe('Number of rows of all tables.').optional(),
+  lastFailureAt: Time.describe('When a backup last could not be restored, or differed from its database.').optional(),
+  lastFailure: text(1024).describe('Last output of that run.').optional(),
+  lastUncomparedAt: Time.describe('When a backup without counts to compare with was last restored.').optional(),
+  lastUncompared: text(1024).describe('Which backup that was, and why it has no counts.').optional(),
 });
 export type DatabaseVerificationStatus = z.infer<typeof DatabaseVerificationStatus>;
 
@@ -375,13 +373,13 @@ export const DatabaseRestoreStatus = z.object({
   from: text(64).describe('Deployment whose backup the database began with.').optional(),
   name: text(64).describe('Name of that backup.').optional(),
   takenAt: Time.describe(
-    'The database began with the state of this time. Absent where it began with all that was archived.',
+    'Time of the state with which the database began. Absent if it began with everything that was archived.',
   ).optional(),
-  archive: z.boolean().describe('Whether it was an archive, and no backup.').optional(),
+  archive: z.boolean().describe('Whether it was an archive instead of a backup.').optional(),
   sizeBytes: Count.describe('Size of that backup in the store, in bytes.').optional(),
   restoredAt: Time.describe('When it was loaded. It is never loaded again.').optional(),
   lastFailureAt: Time.describe('When a restore failed last, if one has.').optional(),
-  lastFailure: text(1024).describe('Last words of that restore.').optional(),
+  lastFailure: text(1024).describe('Last output of that restore.').optional(),
 });
 export type DatabaseRestoreStatus = z.infer<typeof DatabaseRestoreStatus>;
 
@@ -404,7 +402,7 @@ export const StoredReport = z.object({
 });
 export type StoredReport = z.infer<typeof StoredReport>;
 
-/** The same message in full: the backup that was sent, and what the store has after that. */
+/** The full termination message of a backup: the sent backup, and the contents of the store afterwards. */
 export const BackupReport = z.object({
   ...SentBackup.shape,
   number: DatabaseNumber.optional(),

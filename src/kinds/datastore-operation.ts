@@ -20,7 +20,7 @@ import {
 } from './primitives.ts';
 
 export const ACTION_DESCRIPTION =
-  'What is done. Backup: a backup of the database is made now. Restore: the next database begins with a backup, and takes the place of the present one. Move: likewise with a Cluster of CloudNativePG, which begins with all that the present database of driver pod has. Upgrade: likewise with the newer PostgreSQL of the platform, of the same driver. Return: the database before is used again, with the data that it had then. DeletePrevious: a database that is not used is deleted. Patch: PostgreSQL or Redis restarts with a newer image of the same major version; the pods of the deployment stay. All but Backup, DeletePrevious and Patch stop the deployment meanwhile; the database before is kept.';
+  'Backup: makes a backup of the database now. Restore: replaces the database by a new one that begins with a backup. Move: replaces a database with driver pod by a Cluster of CloudNativePG with the same data. Upgrade: replaces the database by one with the newer PostgreSQL of the platform, the same driver and the same data. Return: uses the previous database again, with the data that it had then. DeletePrevious: deletes a database that is no longer used. Patch: restarts PostgreSQL or Redis with a newer image of the same major version; the pods of the deployment stay. Restore, Move, Upgrade and Return stop the deployment meanwhile and keep the replaced database.';
 
 const Namespace = matching(DNS_LABEL_PATTERN, 63);
 
@@ -30,7 +30,7 @@ export const OperationRestore = z
       .regex(new RegExp(BACKUP_NAME_PATTERN))
       .describe('Name of the backup, such as 20260701T010000Z-7f9a2a3e.'),
     from: ObjectName.optional().describe(
-      'Deployment whose backup it is, of this namespace unless namespace names another. It may be gone. Its own name stands for every deployment that has had it. Default: a backup of this very deployment.',
+      "Deployment whose backup it is, of this namespace unless namespace names another. It may have been deleted. The deployment's own name includes earlier deployments of that name. Default: only backups of this deployment itself.",
     ),
     namespace: Namespace.describe(OTHER_NAMESPACE).optional(),
   })
@@ -46,8 +46,8 @@ export const OperationDeletePrevious = z
   .describe('What action DeletePrevious deletes.');
 
 export const OperationPatch = z
-  .object({ datastore: z.enum(STORE_PARTS).describe('Which one restarts.') })
-  .describe('What action Patch restarts with the image of the platform.');
+  .object({ datastore: z.enum(STORE_PARTS).describe('Datastore that restarts.') })
+  .describe('The datastore that action Patch restarts with the image of the platform.');
 
 export const Accept = z
   .array(z.enum(LOSSES))
@@ -58,37 +58,37 @@ export const Accept = z
 
 /** One of the databases of a record. */
 export const DatabaseOfDeployment = z.object({
-  driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
+  driver: z.enum(DATABASE_DRIVERS).describe('Driver of the database.'),
   number: integer(0, 9999).describe('Its number among the databases of the deployment. The first one has 0.'),
 });
 
 export const DatastoreOperationSpec = z
   .object({
-    deployment: ObjectName.describe('Name of the AppDeployment whose database it is.'),
+    deployment: ObjectName.describe('Name of the AppDeployment on whose database it acts.'),
     action: z.enum(OPERATION_ACTIONS).describe(ACTION_DESCRIPTION),
     backup: z
       .object({
         archive: z
           .boolean()
-          .describe('Whether it is a base backup of the archive (driver cloudnative-pg) where there are dumps too.')
+          .describe(
+            'Whether to make a base backup of the archive (driver cloudnative-pg) although the deployment also has dumps.',
+          )
           .optional(),
       })
-      .describe('How action Backup makes it.')
+      .describe('How action Backup makes the backup.')
       .optional(),
     restore: OperationRestore.optional(),
     deletePrevious: OperationDeletePrevious.optional(),
     patch: OperationPatch.optional(),
     accept: Accept.meta({ 'x-kubernetes-list-type': 'set' }).optional(),
-    requestedBy: text(253)
-      .describe('User who asks for it. An admission policy lets nobody name another one.')
-      .optional(),
-    key: text(64).describe('Digest of the Idempotency-Key of the request that made it.').optional(),
+    requestedBy: text(253).describe('User who requested it. An admission policy rejects any other name.').optional(),
+    key: text(64).describe('Digest of the Idempotency-Key of the request that created it.').optional(),
   })
   .meta(
     celRules([
       {
         rule: 'self == oldSelf',
-        message: 'an operation cannot be changed; delete it to cancel it, and create another',
+        message: 'an operation cannot be changed: to cancel it, delete it, then create another',
       },
       {
         rule: "(self.action == 'Restore') == has(self.restore)",
@@ -115,36 +115,38 @@ export const DatastoreOperationSpec = z
 export type DatastoreOperationSpec = z.infer<typeof DatastoreOperationSpec>;
 
 export const DatastoreOperationStatus = z.object({
-  phase: z.enum(OPERATION_PHASES).describe('How far it is.').optional(),
+  phase: z.enum(OPERATION_PHASES).describe('Progress of the operation.').optional(),
   conditions: Conditions.optional(),
-  startedAt: Time.describe('When its work began.').optional(),
-  stoppedAt: Time.describe('When no pod of the deployment ran any more.').optional(),
+  startedAt: Time.describe('When its work started.').optional(),
+  stoppedAt: Time.describe('When the last pod of the deployment had stopped.').optional(),
   servingAt: Time.describe('When the deployment served again.').optional(),
-  downtimeSeconds: Count.describe('Seconds for which nothing served.').optional(),
+  downtimeSeconds: Count.describe('Seconds during which no pod served.').optional(),
   move: z
     .object({
       from: DatabaseOfDeployment.describe('The database that the deployment had.'),
-      to: DatabaseOfDeployment.describe('The database that takes its place.'),
-      backup: text(64).describe('The backup with which that begins. Absent where it has data.').optional(),
-      backupOf: ObjectName.optional().describe('Deployment whose backup it is, where the operation names one.'),
-      backupNamespace: Namespace.optional().describe('Namespace of that deployment, where the operation names one.'),
+      to: DatabaseOfDeployment.describe('The database that replaces it.'),
+      backup: text(64)
+        .describe('The backup with which the new database begins. Absent if it already has data.')
+        .optional(),
+      backupOf: ObjectName.optional().describe('Deployment that the backup is from, if the operation names one.'),
+      backupNamespace: Namespace.optional().describe('Namespace of that deployment, if the operation names one.'),
     })
-    .describe('Which database takes the place of which. Absent for actions Backup, DeletePrevious and Patch.')
+    .describe('The replaced database and its replacement. Absent for actions Backup, DeletePrevious and Patch.')
     .optional(),
   patch: z
     .object({
-      datastore: z.enum(STORE_PARTS).describe('Which one restarts.'),
+      datastore: z.enum(STORE_PARTS).describe('Datastore that restarts.'),
       from: ImageReference.describe('The image that it had.'),
-      to: ImageReference.describe('The image that takes its place.'),
+      to: ImageReference.describe('The image that replaces it.'),
     })
-    .describe('Which image takes the place of which. Absent for all actions but Patch.')
+    .describe('The replaced image and its replacement. Absent for all actions but Patch.')
     .optional(),
   endedAt: Time.describe('When it ended.').optional(),
   work: text(253).describe('Name of the Job, or of the Backup of CloudNativePG, that does the work.').optional(),
   backup: z
     .object({
       name: text(64).describe('Its name in the store. Absent for a base backup.').optional(),
-      takenAt: Time.describe('It has the state of this time.'),
+      takenAt: Time.describe('Time of the state that it has.'),
       sizeBytes: Count.describe('Its size in the store, in bytes. Absent for a base backup.').optional(),
     })
     .describe('The backup that was made.')

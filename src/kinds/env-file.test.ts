@@ -27,9 +27,9 @@ describe('a .env file', () => {
     ['no name', '=x', '1:1', /name of a variable/],
     ['a name with a space', 'A B=x', '1:1', /name of a variable/],
     ['a name with a hyphen', 'A=1\nMY-KEY=x', '2:1', /name of a variable/],
-    ['a quote without its end', 'A=1\nB= "x\nC=2\n', '2:4', /^The quote " that begins here has no end\.$/],
-    ['a quote in a value', 'A="a\\"b"', '1:7', /ends with the quote before this/],
-    ['words after a quote', "A='x' y", '1:6', /ends with the quote before this/],
+    ['a quote without its end', 'A=1\nB= "x\nC=2\n', '2:4', /^The quote " that opens here is never closed\.$/],
+    ['a quote in a value', 'A="a\\"b"', '1:7', /ends at the quote before this/],
+    ['words after a quote', "A='x' y", '1:6', /ends at the quote before this/],
     ['a # within a value', 'PASSWORD=a#b', '1:11', /Does a comment begin here\?/],
     [
       'a name that is set twice',

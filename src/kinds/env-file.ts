@@ -56,7 +56,7 @@ function assignmentAt(text: string, at: number): Assignment | Mistake {
   const equals = at + before.length;
   if (equals === end) return { at, words: 'This line sets no variable. Write KEY=VALUE, or # before a comment.', end };
   if (!NAME.test(name.trim()))
-    return { at, words: 'The name of a variable has letters, digits and _, and begins with no digit.', end };
+    return { at, words: 'The name of a variable has letters, digits and _, and does not begin with a digit.', end };
   const begin = equals + 1 + (/^[ \t]*/.exec(text.slice(equals + 1, end))?.[0].length ?? 0);
   const value = /^["'`]/.test(text.slice(begin)) ? quotedAt(text, begin) : plainAt(text, begin, end);
   return 'words' in value ? value : { name: name.trim(), ...value };
@@ -69,13 +69,13 @@ function quotedAt(text: string, begin: number): Value {
   const quote = text.charAt(begin);
   const close = text.indexOf(quote, begin + 1);
   if (close < 0)
-    return { at: begin, words: `The quote ${quote} that begins here has no end.`, end: endOfLine(text, begin) };
+    return { at: begin, words: `The quote ${quote} that opens here is never closed.`, end: endOfLine(text, begin) };
   const end = endOfLine(text, close);
   const [, rest = ''] = /^[ \t]*([^#]?)/.exec(text.slice(close + 1, end)) ?? [];
   if (rest !== '')
     return {
       at: close + 1,
-      words: `The value ends with the quote before this. A value with ${quote} in it belongs in other quotes.`,
+      words: `The value ends at the quote before this. Put a value that contains ${quote} in the other kind of quotes.`,
       end,
     };
   const value = text.slice(begin + 1, close);

@@ -25,7 +25,7 @@ export function lastTime(
   return told && Date.parse(told) <= now + AHEAD_MS ? told : metadata.creationTimestamp;
 }
 
-/** The same in milliseconds since 1970; 0 if it is unknown. */
+/** The time of an event in milliseconds since 1970; 0 if it is unknown. */
 export function lastTimeMs(event: TimedEvent, now: number): number {
   return Date.parse(lastTime(event, now) ?? '') || 0;
 }

@@ -44,7 +44,7 @@ const PATTERNS: Readonly<Partial<Record<string, string>>> = {
   [VARIABLE_NAME_PATTERN]: VARIABLE_NAME_MESSAGE,
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
   [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
-  [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password and fragment',
+  [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password or fragment',
   [PROVIDER_ID_PATTERN]: 'must have only letters, digits, ., _ and -, and a letter or digit among them',
   [PROVIDER_NAME_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
@@ -57,7 +57,7 @@ const PATTERNS: Readonly<Partial<Record<string, string>>> = {
   [SCHEDULE_PATTERN]:
     'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',
   [TIME_ZONE_PATTERN]: 'must be the name of a time zone such as Europe/Berlin',
-  [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z, on a day that there is',
+  [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z, on a day that exists',
   [SECRET_KEY_PATTERN]: 'must be a key of a Secret: letters, digits, -, _ and .',
   [REF_PATTERN]:
     'must be a branch, tag or commit such as main: letters, digits, ., _, -, /, + and @, beginning with a letter, a digit or _',
@@ -131,7 +131,7 @@ export function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | n
     case 'invalid_element':
       return issue.issues.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] }, prefix));
     case 'invalid_union':
-      return finding('has none of the allowed types', 'value_error');
+      return finding('does not have an allowed type', 'value_error');
     case 'custom':
       return finding(issue.message, typeof issue.params?.['type'] === 'string' ? issue.params['type'] : 'value_error');
     default:

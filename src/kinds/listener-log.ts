@@ -10,7 +10,7 @@ export const LONGEST_LOG_PAGE = 1_200_000;
 
 export const ListenerLogSpec = z.object({
   clusterId: text(64).describe(
-    'uid of the namespace kube-system of the cluster that runs the deployment. No other answers.',
+    'uid of the namespace kube-system of the cluster that runs the deployment. No other cluster answers.',
   ),
   deployment: Uuid.describe('Id of the deployment.'),
   revision: Uuid.describe('Only pods of this revision.').optional(),

@@ -11,7 +11,7 @@ import { REVISION_STATES } from './revision-states.ts';
 const Uid = text(64);
 
 export const ListenerWorkSpec = z.object({
-  clusterId: Uid.describe('uid of the namespace kube-system of the cluster that is to run it. No other may.'),
+  clusterId: Uid.describe('uid of the namespace kube-system of the cluster that runs it. No other cluster may.'),
   hubId: Uid.describe("uid of the hub's namespace kube-system."),
   tenantId: Uid.describe("uid of the deployment's namespace on the hub."),
   name: text(63).describe('Name of the deployment.'),
@@ -22,7 +22,7 @@ export const ListenerWorkSpec = z.object({
   removed: z
     .boolean()
     .describe(
-      'Whether the deployment is to be deleted in the cluster. A deletion of this object alone deletes nothing there.',
+      'Whether the deployment is to be deleted in the cluster. Deleting only this object deletes nothing there.',
     )
     .optional(),
   secrets: z
@@ -34,7 +34,7 @@ export const ListenerWorkSpec = z.object({
       }),
     )
     .max(100)
-    .describe('Secrets with values of the deployment, of which copies cross.')
+    .describe('Secrets with values of the deployment, which are copied to the cluster.')
     .optional(),
 });
 
@@ -71,9 +71,11 @@ export const ListenerWorkStatus = z.object({
     .optional(),
   absent: z
     .boolean()
-    .describe('The cluster rejects the work and has no copy of the deployment: what it reported before does not run.')
+    .describe(
+      'The cluster rejects the work and has no copy of the deployment: what it reported earlier is not running.',
+    )
     .optional(),
-  gone: z.boolean().describe('Nothing of it is left in the cluster.').optional(),
+  gone: z.boolean().describe('The cluster has no objects of it left.').optional(),
 });
 
 export interface ListenerWork extends KubeObject {

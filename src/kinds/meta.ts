@@ -209,12 +209,12 @@ export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 export function isOfStores(component: string | undefined): boolean {
   return [...STORE_PARTS, BACKUP, RESTORE, VERIFY].some((one) => one === component);
 }
-/** The component of the runs that back up the own PostgreSQL, which are Jobs and no part. */
+/** The component of the runs that back up the deployment's own PostgreSQL, which are Jobs and no part. */
 export const BACKUP = 'backup';
 /** Their containers: the first writes the dump, the second takes it to the store. */
 export const DUMP_CONTAINER = 'davit-dump';
 export const UPLOAD_CONTAINER = 'davit-upload';
-/** The component of the Jobs that load a backup into the own PostgreSQL. */
+/** The component of the Jobs that load a backup into the deployment's own PostgreSQL. */
 export const RESTORE = 'restore';
 /** Their containers, in their order: the first asks whether the database is empty, the second fetches the backup, the third loads it. */
 export const CHECK_CONTAINER = 'davit-check';
@@ -232,7 +232,7 @@ export const VERIFY = 'verify';
 /** Their containers: the server, then those of a restore, and the one that compares. */
 export const SERVER_CONTAINER = 'davit-server';
 export const COMPARE_CONTAINER = 'davit-compare';
-/** Components whose pods are of Davit's own Jobs and read or write the own PostgreSQL as a whole. */
+/** Components whose pods are of Davit's own Jobs and read or write the deployment's own PostgreSQL as a whole. */
 export const DATABASE_JOBS = [BACKUP, RESTORE] as const;
 /** A component whose pods run the record's image: a role, the name of a worker (worker-parts.ts), a migration or a task. */
 export type ImageComponent = string;
@@ -282,7 +282,7 @@ export const EXTERNAL_POSTGRES_VARIABLE = 'POSTGRES_URI_CUSTOM';
 /** A secret or reference with this name selects an external Redis. */
 export const EXTERNAL_REDIS_VARIABLE = 'REDIS_URI_CUSTOM';
 
-/** The same, by part. */
+/** The variables that select an external PostgreSQL or Redis, by part. */
 export const EXTERNAL_VARIABLES: Readonly<Record<StorePart, string>> = {
   postgres: EXTERNAL_POSTGRES_VARIABLE,
   redis: EXTERNAL_REDIS_VARIABLE,

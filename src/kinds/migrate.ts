@@ -5,7 +5,8 @@ import { celRules, integer, text } from './primitives.ts';
 
 /** Time that a migration has if the record sets none, in seconds. */
 const MIGRATION_SECONDS = 600;
-export const NO_COMMAND_MESSAGE = 'set command or args: without them the image would serve instead of migrating';
+export const NO_COMMAND_MESSAGE =
+  'set command or args: without them, the image would start its server instead of the migration';
 
 const MigrationCommand = z.array(text(8192)).min(1).max(100);
 export const Migrate = z
@@ -14,7 +15,7 @@ export const Migrate = z
     args: MigrationCommand.describe('Arguments of the entrypoint. $(NAME) is replaced as in a part.').optional(),
     timeoutSeconds: integer(1, 86_400)
       .describe(
-        `Seconds after which the migration has failed, with the pull of its image. Default: ${MIGRATION_SECONDS}.`,
+        `Seconds after which the migration fails, including the pull of its image. Default: ${MIGRATION_SECONDS}.`,
       )
       .optional(),
   })

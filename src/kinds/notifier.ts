@@ -41,7 +41,7 @@ export const NotifierStatus = z.object({
   told: z
     .record(text(253), z.record(text(64), text(256)).meta({ maxProperties: 32 }))
     .meta({ maxProperties: MOST_TOLD })
-    .describe('What was told last of each AppDeployment, by subject.')
+    .describe('The last event sent for each AppDeployment, by subject.')
     .optional(),
 });
 export type Told = NonNullable<z.infer<typeof NotifierStatus>['told']>[string];
@@ -51,6 +51,6 @@ export type Notifier = OwnObject<'Notifier', NotifierSpec, z.infer<typeof Notifi
 export const NOTIFIERS = ownKind('Notifier');
 
 export const NOTIFIER_CONDITIONS = {
-  WebhookSent: 'The webhook has taken every event.',
-  CommitStatusesSent: 'The code hosts have taken every commit status.',
+  WebhookSent: 'The webhook has accepted every event.',
+  CommitStatusesSent: 'The code hosts have accepted every commit status.',
 } as const;

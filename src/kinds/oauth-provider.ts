@@ -24,7 +24,7 @@ export const HttpsUrl = matching(HTTPS_URL_PATTERN, 2048, 1).meta(
   celRules([
     {
       rule: VALID_URL,
-      message: 'must be an absolute https URL without user, password and fragment',
+      message: 'must be an absolute https URL without user, password or fragment',
     },
   ]),
 );
@@ -45,7 +45,7 @@ export const OAuthProviderSpec = z
     name: Printable.min(1).max(255).describe('Display name.'),
     providerId: ProviderId.meta(celRules([{ rule: 'self == oldSelf', message: 'providerId cannot be changed' }]))
       .describe(
-        "provider_id in the HTTP API, if it cannot be the object's name (google_workspace). If absent, the name is the id. The object's name follows from it, as the HTTP API makes it.",
+        "provider_id in the HTTP API, if it cannot be the object's name (google_workspace). If absent, the name is the id. The object's name is derived from it, as the HTTP API does it.",
       )
       .optional(),
     clientId: Printable.min(1).max(1024).describe('Client id, as registered with the provider.'),
@@ -55,7 +55,7 @@ export const OAuthProviderSpec = z
     authUrl: HttpsUrl.describe('Authorization endpoint.'),
     tokenUrl: HttpsUrl.describe('Token endpoint.'),
     issuer: HttpsUrl.describe(
-      "Issuer identifier (RFC 9207). If set, every answer of the authorization endpoint must name it in iss. Set it if the server's metadata has authorization_response_iss_parameter_supported.",
+      "Issuer identifier (RFC 9207). If set, every answer of the authorization endpoint must have it in iss. Set it if the server's metadata has authorization_response_iss_parameter_supported.",
     ).optional(),
     revocationUrl: HttpsUrl.describe(
       'Revocation endpoint (RFC 7009). If set, a token is revoked there before it is deleted.',

@@ -34,7 +34,7 @@ export function containerText(name: string): string {
   return Object.hasOwn(STEPS, name) ? (STEPS[name] ?? name) : `container ${name}`;
 }
 
-/** The same at the beginning of a sentence. */
+/** The name of a container at the beginning of a sentence. */
 export function containerSubject(name: string): string {
   const text = containerText(name);
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -73,7 +73,7 @@ export const ChosenPlacement = z
       .describe('Other resources of the main container, such as nvidia.com/gpu or ephemeral-storage.')
       .optional(),
   })
-  .describe('Where the pods of this part run, among what settings.placement.allowed lists.');
+  .describe('Where the pods of this part run, within settings.placement.allowed.');
 export type ChosenPlacement = z.infer<typeof ChosenPlacement>;
 
 /** What records may choose; other resources are in settings.limits.resources. */

@@ -42,12 +42,12 @@ export const STORE_VALUES: Readonly<Record<StorePart, readonly PlatformValue[]>>
 };
 
 export const PLATFORM_NAME_MESSAGE =
-  'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
+  'this name is set by the platform: choose another, or name it in without as well, so that only this value is set';
 export const SELECTING_NAME_MESSAGE = `these names select an external database or Redis: ${SELECTING.join(', ')}; choose another`;
 export const SECRET_NAME_MESSAGE =
   'this name is also in secrets or in secret references: remove it there, or choose another';
 export function externalMessage(variable: string): string {
-  return `${variable} holds the URI of an external store, whose parts are not known: add the part as a secret of this name`;
+  return `${variable} holds the URI of an external datastore, whose parts Davit does not know: add the part as a secret with this name`;
 }
 
 export const NAME_RULES: readonly CelRule[] = [

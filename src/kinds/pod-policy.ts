@@ -18,7 +18,7 @@ export const RESERVED_LABEL_PREFIXES: readonly string[] = [
   'kubernetes.io/',
   'k8s.io/',
 ];
-/** The same for annotations, and the annotations that selected AppArmor and seccomp profiles before security contexts did. */
+/** Prefixes of annotations that records may not use, including those that selected AppArmor and seccomp profiles before security contexts. */
 export const RESERVED_ANNOTATION_PREFIXES: readonly string[] = [
   ...RESERVED_LABEL_PREFIXES,
   'container.apparmor.security.beta.kubernetes.io/',

@@ -37,7 +37,7 @@ export function limitsOf(spec?: PodSpec): Amounts {
   return sumOf(lastingIn(spec).map(({ resources }) => resources?.limits));
 }
 
-/** The same of what they ask for. */
+/** The sum of the requests of a pod's containers. */
 export function requestsOf(spec?: PodSpec): Amounts {
   return sumOf(lastingIn(spec).map(({ resources }) => resources?.requests));
 }

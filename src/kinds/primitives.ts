@@ -17,7 +17,7 @@ const HOST = '([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.)+[a-z]([-a-z0-9]{0,61}[a-z0
 export const HOST_PATTERN = `^${HOST}$`;
 /** A bare host, or https://host: no path, port or userinfo. */
 export const HOST_URL_PATTERN = `^(https://)?${HOST}$`;
-/** The same, or empty: an empty custom_url removes the address. */
+/** A host URL, or empty: an empty custom_url removes the address. */
 export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 /** Printable: no control characters. */
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';

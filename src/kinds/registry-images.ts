@@ -77,7 +77,7 @@ function hostOf(host: string, { insecure = false }: RegistryArea): string {
 }
 
 export const ODD_SPELLING_MESSAGE =
-  'not for this tenant, because the name is the id of an image or has no host in normal form. Write HOST[:PORT]/REPOSITORY:TAG, where HOST is a name or an IPv4 address of four decimal numbers, without additional zeros or dots, and not the Service of the registry';
+  'not for this tenant, because its name is an image id, or its host is not in normal form. Write HOST[:PORT]/REPOSITORY:TAG, where HOST is a name or an IPv4 address of four decimal numbers, without additional zeros or dots, and not the Service of the registry';
 
 export function foreignImageMessage(image: string, registry: RegistryArea, own: string): string {
   if (isOddlySpelled(image, registry)) return `${image} is ${ODD_SPELLING_MESSAGE}`;

@@ -39,7 +39,7 @@ const LEAST_CPU = 0.01;
 export const LEAST_CPU_LIMIT = 0.1;
 export const LEAST_REDIS_CPU_LIMIT = 0.05;
 
-const LIMIT_NOT_GIVEN = 'if absent, the larger of the default and twice the request';
+const LIMIT_NOT_GIVEN = 'if absent, the default or twice the request, whichever is larger';
 
 function cpu(of: string): z.ZodNumber {
   return z.number().min(LEAST_CPU).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);

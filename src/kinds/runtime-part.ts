@@ -98,23 +98,23 @@ export const RuntimePart = z
       .min(1)
       .max(100)
       .describe(
-        'Command in the container, without a shell, that succeeds when a pod of this part can work. No probe then asks the port.',
+        'Command in the container, without a shell, that succeeds when a pod of this part can work. It replaces the probes of the port.',
       )
       .optional(),
     heartbeatFile: text(1024)
       .regex(new RegExp(HEARTBEAT_FILE_PATTERN))
       .describe(
-        'File in the container that the program writes again and again: a pod of this part can work while it is new. The image needs sh, date and stat. No probe then asks the port.',
+        'File in the container that the program writes regularly: a pod of this part can work while the file is recent. The image needs sh, date and stat. It replaces the probes of the port.',
       )
       .optional(),
     heartbeatMaxAgeSeconds: integer(1, 86_400)
       .describe(`Seconds after its last write at which heartbeatFile is too old. Default: ${HEARTBEAT_SECONDS}.`)
       .optional(),
     healthPeriodSeconds: ProbeSeconds.describe(
-      'Seconds between two health checks. Default: 5 of a health path, else 10.',
+      'Seconds between two health checks. Default: 5 for a health path, otherwise 10.',
     ).optional(),
     healthTimeoutSeconds: ProbeSeconds.describe(
-      'Seconds that a health check may take. Default: 3 of a health path, else 10.',
+      'Seconds that a health check may take. Default: 3 for a health path, otherwise 10.',
     ).optional(),
     healthFailureThreshold: integer(1, 1000)
       .describe('Failed health checks in a row after which a pod of this part cannot work. Default: 3.')
@@ -122,12 +122,12 @@ export const RuntimePart = z
     healthRestart: z
       .boolean()
       .describe(
-        'true: the container is also restarted then. It has the time of a rollout to succeed first. Needs healthCommand or heartbeatFile.',
+        'true: the container is also restarted after such failures. At its start it has as long as a rollout to succeed. Needs healthCommand or heartbeatFile.',
       )
       .optional(),
     terminationGracePeriodSeconds: integer(1, MAX_GRACE_SECONDS)
       .describe(
-        `Seconds that a pod has to end, preStop included, before it is killed. If absent, ${STOP_SECONDS} after preStop.`,
+        `Seconds that a pod has to stop, including preStop, before it is killed. If absent, ${STOP_SECONDS} after preStop.`,
       )
       .optional(),
     preStop: PreStop.describe(

@@ -34,11 +34,11 @@ export function contradictionMessage(part: StorePart): string {
 }
 /** For a record that asks for a value of a store that it does without. */
 export function noStoreMessage(part: StorePart): string {
-  return `with ${STORE_FIELDS[part]} none this value does not exist: remove the name, or set ${STORE_FIELDS[part]} back`;
+  return `this value does not exist while ${STORE_FIELDS[part]} is none: remove the name, or reset ${STORE_FIELDS[part]}`;
 }
-export const NO_QUEUE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or set ${STORE_FIELDS.postgres} back`;
-export const NO_SCHEME_MESSAGE = `with ${STORE_FIELDS.postgres} none there is no URI: remove postgresUriScheme, or set ${STORE_FIELDS.postgres} back`;
-export const EXTERNAL_SCHEME_MESSAGE = `the URI in ${EXTERNAL_POSTGRES_VARIABLE} is given as it is: write the scheme into it, and remove postgresUriScheme`;
+export const NO_QUEUE_MESSAGE = `queueDepth queries the deployment's own PostgreSQL: remove it, or reset ${STORE_FIELDS.postgres}`;
+export const NO_SCHEME_MESSAGE = `there is no URI while ${STORE_FIELDS.postgres} is none: remove postgresUriScheme, or reset ${STORE_FIELDS.postgres}`;
+export const EXTERNAL_SCHEME_MESSAGE = `the URI in ${EXTERNAL_POSTGRES_VARIABLE} is used unchanged: write the scheme into it, and remove postgresUriScheme`;
 
 /** Whether a record does without a store. */
 export function doesWithout(part: StorePart, runtime: Readonly<Runtime> | undefined): boolean {
@@ -47,7 +47,8 @@ export function doesWithout(part: StorePart, runtime: Readonly<Runtime> | undefi
 
 const PART_WORDS: Readonly<Record<Role, string>> = {
   server: 'The main service.',
-  queue: 'The queue workers. They must answer the health path on the port, unless they have a health of their own.',
+  queue:
+    'The queue workers. They must answer the health path on the port, unless they have a health check of their own.',
   orchestrator: 'The orchestrator, if there is one.',
   executor: 'The executor, if there is one.',
 };
@@ -87,7 +88,7 @@ export const Runtime = z
       .optional(),
     redis: oneOf(['none'])
       .describe(
-        'none: the image needs no Redis, so Davit creates none and sets no URI. An own Redis loses its content.',
+        "none: the image needs no Redis, so Davit creates none and sets no URI. Davit's Redis loses its content.",
       )
       .optional(),
     server: part('server'),
@@ -96,7 +97,7 @@ export const Runtime = z
     executor: part('executor'),
     workers: Workers.optional(),
     migrate: Migrate.describe(
-      'What runs once for each revision before its rollout, as a Job with the image and the values of the revision.',
+      'Command that runs once for each revision before its rollout, as a Job with the image and the values of the revision.',
     ).optional(),
     queueDepth: QueueDepth.describe(
       'The number of queue workers follows this number, between queueMinScale and queueMaxScale, where the platform has KEDA.',
@@ -105,7 +106,7 @@ export const Runtime = z
       .record(VariableName, oneOf(PLATFORM_VALUES))
       .meta({ maxProperties: 50 })
       .describe(
-        `Names of variables that the image reads, each with the platform's value that it gets besides the usual names: ${PLATFORM_VALUES.join(', ')}.`,
+        `Names of variables that the image reads, each with the platform's value that it gets in addition to the usual names: ${PLATFORM_VALUES.join(', ')}.`,
       )
       .optional(),
     postgresUriScheme: matching(POSTGRES_SCHEME_PATTERN, 63)
@@ -116,14 +117,14 @@ export const Runtime = z
     apiToken: z
       .boolean()
       .describe(
-        "true: the pods get a token of their service account that only Davit's HTTP API accepts, for people's tokens of OAuth providers, and where that API is: DAVIT_API_URL, DAVIT_API_TOKEN_FILE and DAVIT_API_CA_FILE.",
+        "true: the pods get a token of their service account that only Davit's HTTP API accepts, for people's tokens of OAuth providers, and the address of that API: DAVIT_API_URL, DAVIT_API_TOKEN_FILE and DAVIT_API_CA_FILE.",
       )
       .optional(),
     without: z
       .array(oneOf(PLATFORM_VARIABLES))
       .max(PLATFORM_VARIABLES.length)
       .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe("The platform's variables that the image cannot bear. They are not set.")
+      .describe('Variables of the platform that the image cannot handle. They are not set.')
       .optional(),
   })
   .meta(celRules([...NAME_RULES, ...STORE_RULES, ...WORKER_NAME_RULES]));

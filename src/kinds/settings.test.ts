@@ -40,7 +40,7 @@ describe('http.oidc', () => {
     [{ issuer: 'https://id.example.com; script-src *' }, 'issuer: must be the https URL of the issuer'],
     [{ clientId: '' }, 'clientId: '],
     [{ clientId: 'two words' }, 'clientId: '],
-    [{ scopes: ['email'] }, 'scopes: must contain openid, without which an issuer gives no ID token'],
+    [{ scopes: ['email'] }, 'scopes: must contain openid, without which an issuer issues no ID token'],
     [{ scopes: ['openid', 'a b'] }, 'scopes.1: '],
     [{ origins: ['https://tokens.example.com/path'] }, 'origins.0: must be https://HOST or https://HOST:PORT'],
     [{ origins: ['*'] }, 'origins.0: must be https://HOST or https://HOST:PORT'],

@@ -125,7 +125,7 @@ const megabytes = integer(64, 4_194_304);
 const RegistryUpkeep = z
   .strictObject({
     enabled: flag(true).describe(
-      'Whether what nothing needs is deleted. If false, the pod is replaced all the same, so that it reads its keys again.',
+      'Whether unneeded content is deleted. If false, the pod is still replaced, so that it reads its keys again.',
     ),
     everyDays: integer(1, 90)
       .default(7)
@@ -142,11 +142,11 @@ const RegistryUpkeep = z
     maxTags: integer(50, 10_000)
       .default(500)
       .describe(
-        "Tags that a deployment's repository may have. Above it, tags that nothing names go, the oldest first. With twice as many, it is not pushed to.",
+        "Tags that a deployment's repository may have. Above this number, unused tags are deleted, the oldest first. At twice the number, pushes are rejected.",
       ),
   })
   .describe(
-    'The chart sets it for its own registry: Davit deletes what no revision and no record needs. Absent: Davit deletes nothing in the registry.',
+    'The chart sets it for its own registry: Davit deletes content that no revision and no record needs. Absent: Davit deletes nothing in the registry.',
   );
 
 /** A host to which Davit sends requests. */
@@ -162,7 +162,7 @@ const OAuth = z
   .strictObject({
     namespace: namespaceName
       .default('davit-oauth')
-      .describe("Where people's tokens are kept, sealed. It has no pods, and no tenant has rights there."),
+      .describe("Namespace that keeps people's tokens, sealed. It has no pods, and no tenant has rights there."),
     hosts: listOf(OutboundHost, 100)
       .default([])
       .describe(
@@ -176,7 +176,7 @@ const AgentServer = z.strictObject({
     'Python package with its version: langhost==0.11.1.post1.',
   ),
   command: matching(/^[^\x00-\x1f\x7f]+$/, 1024, 1).describe(
-    'Line of a shell that runs the server on $PORT: langhost serve --host 0.0.0.0 --port $PORT.',
+    'Shell command that runs the server on $PORT: langhost serve --host 0.0.0.0 --port $PORT.',
   ),
 });
 export type AgentServer = z.output<typeof AgentServer>;
@@ -184,7 +184,7 @@ export type AgentServer = z.output<typeof AgentServer>;
 const Builds = z.strictObject({
   namespace: namespaceName
     .default('davit-builds')
-    .describe('Where the Jobs that build run. No tenant has rights there.'),
+    .describe('Namespace of the Jobs of builds. No tenant has rights there.'),
   registry: z
     .strictObject({
       host: matching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/, 261).describe(
@@ -193,29 +193,29 @@ const Builds = z.strictObject({
       repository: matching(/^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, 100)
         .optional()
         .describe('Path before the names of tenants: davit makes HOST/davit/TENANT/NAME.'),
-      insecure: flag(false).describe('Plain HTTP. For trials alone.'),
-      ca: text(65_536).optional().describe('PEM; authorities that builds trust for it.'),
+      insecure: flag(false).describe('Plain HTTP. Only for trials.'),
+      ca: text(65_536).optional().describe('CA certificates (PEM) that builds trust for it.'),
       tokens: flag(false).describe(
-        "true: the registry asks Davit's API for tokens, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
+        "true: the registry accepts tokens from Davit's API, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
       ),
       pushSecret: ObjectName.optional().describe(
         "Secret of the builds' namespace, of type kubernetes.io/dockerconfigjson, that may push.",
       ),
       pullSecret: ObjectName.optional().describe(
-        'The same, that may only pull; copied into the namespace of each tenant that runs a built image.',
+        'Secret of the same type that may only pull. It is copied into the namespace of each tenant that runs a built image.',
       ),
       upkeep: RegistryUpkeep.optional(),
     })
     .refine((registry) => !registry.tokens || (registry.pushSecret ?? registry.pullSecret) === undefined, {
       path: ['tokens'],
-      message: 'give either tokens or Secrets',
+      message: 'set either tokens or Secrets',
     })
     .optional()
-    .describe('Where built images are kept. Absent: nothing is built.'),
+    .describe('Registry of built images. Absent: nothing is built.'),
   images: z
     .strictObject({
       builder: ImageReference.optional().describe('Image of the builder (docs/builder). Absent: nothing is built.'),
-      davit: ImageReference.optional().describe("Davit's own image, which plans; the chart sets it."),
+      davit: ImageReference.optional().describe("Davit's own image, for the plan step. The chart sets it."),
     })
     .prefault({}),
   baseImages: z
@@ -253,7 +253,7 @@ const Builds = z.strictObject({
   mode: oneOf(['auto', 'userns', 'rootless'])
     .default('auto')
     .describe(
-      'How the builder gets its rights: by a user namespace of its pod, or rootless. auto: the first where every node says that it has user namespaces.',
+      'How the builder gets its rights: with a user namespace for its pod, or rootless. auto: a user namespace if every node reports support for it.',
     ),
   concurrency: z
     .strictObject({
@@ -262,7 +262,7 @@ const Builds = z.strictObject({
     })
     .prefault({}),
   finishSkipped: flag(false).describe(
-    'Whether a running build continues although a newer revision with another source has taken its place. If false, it is cancelled.',
+    'Whether a running build continues although a newer revision with another source has replaced it. If false, it is cancelled.',
   ),
   timeoutSeconds: integer(60, 86_400).default(840).describe('Time after which a build fails.'),
   resources: z
@@ -274,25 +274,25 @@ const Builds = z.strictObject({
       storageGi: integer(1, 1000).default(10).describe('Disk that a build may use, in gibibytes.'),
     })
     .prefault({}),
-  workspaceMb: megabytes.default(2048).describe('Most that a source may have once it is unpacked, in megabytes (MiB).'),
+  workspaceMb: megabytes.default(2048).describe('Largest unpacked source, in megabytes (MiB).'),
   uploadMaxMb: integer(1, 5000).default(200).describe('Largest upload, in megabytes (MiB).'),
   pollSeconds: integer(0, 86_400)
     .default(60)
-    .describe('How often refs with build_on_push are asked about; 0: only when a webhook comes.'),
+    .describe('How often refs with build_on_push are polled. 0: only when a webhook arrives.'),
   keepFinishedSeconds: integer(0, 604_800)
     .default(3600)
     .describe('How long the Job and the pod of a finished build are kept.'),
   egress: listOf(z.union([z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe(
-      'Ranges that builds may reach though they are private: of the registry, a mirror, a package index, a DNS server outside of the cluster. Those of codeHosts are added.',
+      'Private ranges that builds may reach: of the registry, a mirror, a package index, a DNS server outside the cluster. Those of codeHosts are added.',
     ),
   egressExcept: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
     .default([])
     .describe(
-      "Public addresses and ranges that builds may not reach: of the cluster's API server and of its nodes. Of two ranges, here and in egress, the smaller one counts.",
+      "Public addresses and ranges that builds may not reach: of the cluster's API server and of its nodes. If a range here and one in egress overlap, the smaller one wins.",
     ),
-  placement: PlacementSetting.optional().describe('Where the pods that build may run.'),
+  placement: PlacementSetting.optional().describe('Where the pods of builds may run.'),
 });
 export type BuildSettings = z.infer<typeof Builds>;
 
@@ -314,7 +314,7 @@ const Proxy = z
   .strictObject({
     httpProxy: ProxyUrl.optional().describe('Proxy of http:// addresses, as http://HOST:PORT.'),
     httpsProxy: ProxyUrl.optional().describe(
-      'Proxy of https:// addresses, as http://HOST:PORT. Davit and builds connect through it (CONNECT), so it does not read what is sent.',
+      'Proxy of https:// addresses, as http://HOST:PORT. Davit and builds connect through it (CONNECT), so it cannot read the traffic.',
     ),
     noProxy: z
       .array(
@@ -322,18 +322,18 @@ const Proxy = z
           // Every program reads these alike; a wildcard or a port they do not.
           .regex(/^(\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f:.]*)(\/[0-9]{1,3})?$/)
           .refine((entry) => !entry.includes('/') || AddressOrRange.safeParse(entry).success, {
-            error: 'is no range such as 10.0.0.0/8',
+            error: 'must be a range such as 10.0.0.0/8',
           }),
       )
       .max(200)
       .default([])
       .describe(
-        "Hosts that are reached directly: example.com with its subdomains, .example.com, an address or a range. Added are the cluster's own names, the API server, the chart's registry, and code hosts with addresses.",
+        "Hosts that are reached directly: example.com with its subdomains, .example.com, an address or a range. The cluster's own names, the API server, the chart's registry, and code hosts with addresses are added.",
       ),
     addresses: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
       .default([])
       .describe(
-        'Private addresses and ranges that the proxies may have, so that builds may connect to them. Not needed for a proxy that is given by its address.',
+        'Private addresses and ranges that the proxies may have, so that builds may connect to them. Not needed if the proxy is an address.',
       ),
   })
   .describe("Proxies of Davit's requests to code hosts and registries, and of builds. Not of deployments.");
@@ -343,14 +343,12 @@ const MaintenanceWindow = z
   .strictObject({
     schedule: Schedule.describe('When it opens, such as 0 3 * * sun.'),
     timeZone: TimeZone.optional().describe('Time zone of the schedule, such as Europe/Berlin. Default: UTC.'),
-    hours: integer(1, 24)
-      .default(4)
-      .describe('How long it is open. No patch begins later; one that has begun continues.'),
+    hours: integer(1, 24).default(4).describe('How long it is open. No patch starts later; a running one continues.'),
     accept: z
       .array(z.enum(LOSSES))
       .default([])
       .describe(
-        'Losses that these patches may cause. NoBackup: PostgreSQL restarts without a verified backup of the last 24 hours. QueueLost: Redis has no volume, so its queue is lost. A datastore whose patch causes another loss is left as it is.',
+        'Losses that these patches may cause. NoBackup: PostgreSQL restarts without a verified backup of the last 24 hours. QueueLost: Redis has no volume, so its queue is lost. A datastore whose patch would cause another loss is not patched.',
       ),
   })
   .refine(({ schedule, timeZone }) => nextRunAt(schedule, timeZone, 0) !== undefined, {
@@ -370,13 +368,13 @@ const Backups = z
         bucket: matching(/^[a-z0-9][a-z0-9.-]*[a-z0-9]$/, 63, 3).describe('Bucket, which must exist.'),
         prefix: matching(/^[a-zA-Z0-9_-]+(\/[a-zA-Z0-9_-]+)*$/, 200)
           .default('davit')
-          .describe('First part of all keys: backups of tenant T are below PREFIX/T/.'),
-        region: z.string().min(1).max(64).default('us-east-1').describe('Region by which requests are signed.'),
+          .describe('Prefix of all keys: backups of tenant T are below PREFIX/T/.'),
+        region: z.string().min(1).max(64).default('us-east-1').describe('Region in the signatures of requests.'),
         pathStyle: flag(true).describe(
-          'Whether the bucket stands in the path of addresses. If false, it is a part of the host name.',
+          'Whether the bucket is in the path of URLs. If false, it is part of the host name.',
         ),
-        insecure: flag(false).describe('Plain HTTP. For trials alone: a backup is not encrypted.'),
-        ca: text(65_536).optional().describe('CA certificates (PEM) that are trusted for the store.'),
+        insecure: flag(false).describe('Plain HTTP. Only for trials: a backup is not encrypted.'),
+        ca: text(65_536).optional().describe('CA certificates (PEM) for the store.'),
         credentialsSecret: ObjectName.default('davit-backup-store').describe(
           "Secret in each tenant's namespace with the keys accessKeyId and secretAccessKey. Give each tenant a key that reaches only PREFIX/TENANT/.",
         ),
@@ -386,30 +384,30 @@ const Backups = z
         message: 'must begin with https://, unless insecure is true',
       })
       .optional()
-      .describe('Where backups are kept. Absent: none are made.'),
+      .describe('Store of backups. Absent: no backups are made.'),
     default: z
       .strictObject({
         enabled: flag(true).describe(
-          'Whether the own PostgreSQL of a record that does not set database.backup is backed up, every day, where there is a store. A record with an archive is not.',
+          'Whether the PostgreSQL of a record that does not set database.backup is backed up every day, where there is a store. A record with an archive is not.',
         ),
         verify: flag(true).describe('Whether the newest of these backups is verified, once a week.'),
       })
       .prefault({})
-      .describe('Backups of records that do not ask for any.'),
-    image: ImageReference.optional().describe("Davit's own image, which sends and fetches backups; the chart sets it."),
+      .describe('Backups of records that do not set database.backup.'),
+    image: ImageReference.optional().describe("Davit's own image, which sends and fetches backups. The chart sets it."),
     timeoutSeconds: integer(60, 172_800)
       .default(21_600)
-      .describe('A backup, a restore or a verification is ended after this time, in seconds.'),
+      .describe('Seconds after which a backup, a restore or a verification is stopped.'),
     keep: integer(1, 1000)
       .default(7)
-      .describe('Number of scheduled backups of a record that are kept, where the record does not say otherwise.'),
+      .describe('Number of scheduled backups of a record that are kept, unless the record sets a value.'),
     keepDays: integer(1, 3650)
       .optional()
       .describe(
-        'Days for which a scheduled backup is kept, also where there are more than keep, and where the record does not say otherwise.',
+        'Days for which a scheduled backup is kept, even if there are more than keep, unless the record sets a value.',
       ),
     verify: flag(false).describe(
-      'Whether the newest backup of each record that asks for backups is restored into a temporary server and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
+      'Whether the newest backup of each record is restored into a temporary server and compared, once a week, unless the record sets a value. Each database is then read twice for a backup, and a node needs room for the server.',
     ),
   })
   .describe("Backups of the records' own PostgreSQL (docs/backup.md).");
@@ -429,7 +427,7 @@ export const Settings = z.strictObject({
     .default([])
     .describe('Tenant namespaces that Davit serves. If empty, all with the tenant label.'),
   paused: flag(false).describe(
-    'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
+    'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. Meant for incidents.',
   ),
   deploymentType: oneOf(DEPLOYMENT_TYPES)
     .optional()
@@ -498,14 +496,16 @@ export const Settings = z.strictObject({
       driver: oneOf(DATABASE_DRIVERS)
         .default('pod')
         .describe(
-          'What runs the own PostgreSQL of a new record that does not name a driver. Existing ones keep theirs.',
+          'Driver of the PostgreSQL of a new record that does not name a driver. Existing databases keep their driver.',
         ),
       deletionPolicy: oneOf(DELETION_POLICIES)
         .default('Retain')
         .describe(
-          'What the deletion of a record does with its own PostgreSQL, for records that do not set databaseDeletionPolicy. Each record keeps the value that it began with.',
+          'What happens to the PostgreSQL of a deleted record that does not set databaseDeletionPolicy. Each record keeps the value from its creation.',
         ),
-      instances: Instances.default(2).describe('Instances of driver cloudnative-pg for records that do not say.'),
+      instances: Instances.default(2).describe(
+        'Instances with driver cloudnative-pg for records that do not set them.',
+      ),
       operatorNamespaceLabels: z
         .record(text(317), text(63))
         .default({ [NAMESPACE_NAME_LABEL]: 'cnpg-system' })
@@ -518,7 +518,7 @@ export const Settings = z.strictObject({
           dataDurability: oneOf(DATA_DURABILITIES)
             .default('preferred')
             .describe(
-              'Whether a commit waits for a replica, where there are two instances or more. required: always; without a replica nothing can be written. preferred: while a replica is there. off: never; a failover may lose what was committed last.',
+              'Whether a commit waits for a replica, with two instances or more. required: always; without a replica, writes block. preferred: while a replica is available. off: never; a failover may lose the last commits.',
             ),
           userId: integer(1, 65_535)
             .default(26)
@@ -539,7 +539,7 @@ export const Settings = z.strictObject({
           'Number of operations that may stop a deployment or restart a datastore at once on the platform. The others wait.',
         ),
       window: MaintenanceWindow.optional().describe(
-        'When Davit patches each datastore that is behind the images of these settings, by operations of its own. Absent: only when somebody asks.',
+        'When Davit itself patches each datastore whose image is older than the one in these settings. Absent: only on request.',
       ),
     })
     .prefault({})
@@ -564,7 +564,9 @@ export const Settings = z.strictObject({
   placement: z
     .strictObject({
       ...perPart(PlacementSetting),
-      allowed: AllowedPlacement.optional().describe('What records may choose for their parts. Absent: nothing.'),
+      allowed: AllowedPlacement.optional().describe(
+        'Placements that records may choose for their parts. Absent: none.',
+      ),
     })
     .prefault({})
     .describe('Where the pods of each part may run. Applies to new revisions.'),
@@ -573,7 +575,7 @@ export const Settings = z.strictObject({
       kept: integer(FEWEST_REVISIONS, 1000)
         .default(FEWEST_REVISIONS)
         .describe(
-          'Number of revisions of a record to keep. Revisions that run, and the newest three of different values that were deployed, are always kept.',
+          'Number of revisions of a record to keep. Running revisions and the newest three deployed ones with different values are always kept.',
         ),
     })
     .prefault({}),
@@ -593,7 +595,7 @@ export const Settings = z.strictObject({
   keda: z
     .strictObject({
       enabled: flag(true).describe(
-        "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as and as long as the cluster has KEDA's kinds.",
+        "Whether queue workers with runtime.queue_depth follow their queue with KEDA, while the cluster has KEDA's kinds.",
       ),
       namespaceLabels: z
         .record(text(317), text(63))
@@ -609,7 +611,7 @@ export const Settings = z.strictObject({
       ),
       maxDeployments: integer(1, 20_000)
         .default(1000)
-        .describe('Maximum number of deployments that these metrics name. Those that are Stalled come first.'),
+        .describe('Maximum number of deployments that these metrics name. Stalled deployments come first.'),
     })
     .prefault({}),
   tracing: z
@@ -668,13 +670,13 @@ export const Settings = z.strictObject({
       podCaConfigMap: objectName
         .optional()
         .describe(
-          "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager keeps it. Such pods get it as a file. Absent: their images trust that authority already. Applies to new revisions.",
+          "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager provides it. These pods get it as a file. Absent: their images already trust that authority. Applies to new revisions.",
         ),
       oidc: Oidc.optional(),
       prometheus: matching(/^https?:\/\/[^\s/?#@\\]+(\/[A-Za-z0-9._~-]+)*$/, 512)
         .optional()
         .describe(
-          'Address of a Prometheus that scrapes the kubelets and kube-state-metrics, without a slash at the end: http://prometheus.monitoring.svc:9090. The API asks it, by fixed queries, what the pods of a deployment use (docs/monitoring.md). Absent: the last hour of what metrics.k8s.io says.',
+          'Address of a Prometheus that scrapes the kubelets and kube-state-metrics, without a slash at the end: http://prometheus.monitoring.svc:9090. The API reads the resource use of pods from it, with fixed queries (docs/monitoring.md). Absent: the last hour from metrics.k8s.io.',
         ),
       insecure: flag(false).describe(
         'Serve plain HTTP on other addresses than loopback. Only behind a proxy that terminates TLS.',
@@ -682,7 +684,7 @@ export const Settings = z.strictObject({
       requestsPerMinute: integer(0, 1_000_000)
         .default(2400)
         .describe(
-          'Maximum requests of one caller per minute at each replica: a page with a deployment asks 90 times. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
+          'Maximum requests of one caller per minute at each replica: a page with a deployment sends 90. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
         ),
       trustedProxies: listOf(
         z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }),

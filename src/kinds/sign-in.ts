@@ -16,23 +16,23 @@ export const Oidc = z
         'The issuer whose ID tokens the API server accepts: issuer.url of its AuthenticationConfiguration, character for character.',
       ),
     clientId: matching(/^[\x21-\x7e]+$/, 255).describe(
-      'Client id of the page at the issuer, where it is a public client. The API server must list it among its audiences.',
+      'Client id of the page at the issuer, as a public client. The API server must list it among its audiences.',
     ),
     scopes: listOf(matching(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 100), 20)
       .refine((scopes) => scopes.includes('openid'), {
-        error: 'must contain openid, without which an issuer gives no ID token',
+        error: 'must contain openid, without which an issuer issues no ID token',
       })
       .default(['openid', 'profile', 'email'])
       .describe(
-        'Scopes that the page asks for: those whose claims the API server takes user name and groups from. Some issuers give a refresh token only for offline_access.',
+        'Scopes that the page requests: those with the claims from which the API server reads user name and groups. Some issuers issue a refresh token only with offline_access.',
       ),
     name: matching(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, 40, 1)
       .optional()
-      .describe('Name of the issuer, as the button of the page says it. If absent, its host.'),
+      .describe("Name of the issuer on the page's button. If absent, its host."),
     origins: listOf(text(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }), 5)
       .default([])
       .describe(
-        "Origins that the page may ask besides the issuer's own, where the metadata of the issuer names endpoints for tokens on another host.",
+        "Origins to which the page may send requests in addition to the issuer's, if the issuer's metadata names token endpoints on another host.",
       ),
   })
   .describe(

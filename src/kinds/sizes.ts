@@ -55,11 +55,9 @@ type Preset = z.ZodPrefault<
 function preset({ server, postgres, redis }: typeof SMALL, of: string): Preset {
   return z
     .strictObject({
-      server: part('server', server).describe(
-        'The main service, and likewise queue workers, orchestrator and executor.',
-      ),
-      postgres: part('postgres', postgres).describe('The own PostgreSQL.'),
-      redis: part('redis', redis).describe('The own Redis.'),
+      server: part('server', server).describe('The main service, queue workers, orchestrator and executor.'),
+      postgres: part('postgres', postgres).describe("The deployment's own PostgreSQL."),
+      redis: part('redis', redis).describe("The deployment's own Redis."),
     })
     .prefault({})
     .describe(of);

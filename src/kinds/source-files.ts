@@ -14,7 +14,7 @@ export const FILE_NAME = 'davit.yaml';
 /** Largest one that is read. */
 export const LARGEST_FILE_BYTES = 64 * 1024;
 /** Why a larger one is refused, as a sentence without its subject and its end. */
-export const FILE_TOO_LARGE = `is larger than ${LARGEST_FILE_BYTES / 1024} KiB, and a file describes one deployment`;
+export const FILE_TOO_LARGE = `is larger than ${LARGEST_FILE_BYTES / 1024} KiB, the limit for a file that describes one deployment`;
 /** Name of its published JSON Schema. */
 export const SCHEMA_FILE_NAME = 'davit.schema.json';
 

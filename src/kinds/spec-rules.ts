@@ -208,7 +208,7 @@ function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Gene
       yield { at: [STORE_FIELDS[part]], message: contradictionMessage(part) };
   const seen = new Set<unknown>();
   for (const [index, name] of asArray(runtime['without']).entries()) {
-    if (seen.has(name)) yield { at: ['without', index], message: 'this name was given before' };
+    if (seen.has(name)) yield { at: ['without', index], message: 'this name appears twice' };
     seen.add(name);
   }
 }

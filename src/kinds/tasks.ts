@@ -1,4 +1,4 @@
-// Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
+// Tasks of a record: commands that run in a pod of their own, on a schedule or on request.
 
 import { z } from 'zod';
 import { type CelRule, DNS_LABEL_PATTERN, integer, listOf, matching, oneOf, Time, text, Uuid } from './primitives.ts';
@@ -59,7 +59,7 @@ export const REVERSED_MESSAGE =
 /** Kubernetes refuses it in a CronJob. */
 export const LOCAL_PATTERN = '^[Ll][Oo][Cc][Aa][Ll]$';
 export const LOCAL_MESSAGE =
-  "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
+  "must be the name of a time zone such as Europe/Berlin: Local is not one. To use the time zone of the cluster's control plane, leave the field out";
 
 const EVERY = '@every ';
 const EVERY_PATTERN = `^${EVERY}([1-9][0-9]{0,4}[smh]){1,3}$`;
@@ -81,7 +81,7 @@ export interface Pace {
 export const PACE_OF_TASKS: Pace = {
   seconds: 60,
   minutes: Number.POSITIVE_INFINITY,
-  message: 'would run more often than once a minute: after @every write 1m or more',
+  message: 'would run more often than once a minute: write @every 1m or longer',
 };
 
 /** Each run reads the whole database. */
@@ -124,7 +124,7 @@ function minutesOf(schedule: string): number {
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** The same, as CEL of a field that is there. */
+/** The rule against runs that are too frequent, as CEL for an existing field. */
 function celTooOften(field: string, { seconds, minutes }: Pace): string {
   const every = `duration(${field}.substring(${EVERY.length})) < duration('${seconds}s')`;
   const range = "i.split('/')[0]";
@@ -180,7 +180,7 @@ export function scheduleRules(pace: Pace, ...fields: readonly string[]): CelRule
   ];
 }
 
-/** The same without the field `timeZone`. */
+/** CEL rules for schedules of objects without a field `timeZone`. */
 export function zonelessScheduleRules(pace: Pace, ...fields: readonly string[]): CelRule[] {
   return fields.flatMap((field) => [
     {
@@ -210,7 +210,7 @@ const TASK_SECONDS = 3600;
 export const Task = z.object({
   name: matching(DNS_LABEL_PATTERN, 40, 1).describe('Name of the task, unique in the deployment.'),
   schedule: Schedule.describe(
-    'When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only when somebody asks.',
+    'When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only on request.',
   ).optional(),
   timeZone: TimeZone.optional(),
   command: z
@@ -220,11 +220,11 @@ export const Task = z.object({
     .describe("Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable."),
   concurrency: oneOf(CONCURRENCIES)
     .describe(
-      'What happens when the last run has not ended: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
+      'What happens if the last run has not ended: forbid skips the new one, replace stops the last one, allow runs both. Default: forbid.',
     )
     .optional(),
   timeoutSeconds: integer(1, 86_400)
-    .describe(`Seconds after which a run is ended, with the pull of its image. Default: ${TASK_SECONDS}.`)
+    .describe(`Seconds after which a run is stopped, including the pull of its image. Default: ${TASK_SECONDS}.`)
     .optional(),
 });
 export type Task = z.infer<typeof Task>;
@@ -251,16 +251,16 @@ export const RUN_STATES = ['Running', 'Succeeded', 'Failed'] as const;
 
 export const TaskRun = z.object({
   job: text(63).describe('Name of its Job.'),
-  state: oneOf(RUN_STATES).describe('How it is, or how it ended.'),
+  state: oneOf(RUN_STATES).describe('Its state, or its result.'),
   revisionId: Uuid.describe('Id of the revision whose task it is.').optional(),
   startedAt: Time.describe('When it began.').optional(),
   finishedAt: Time.describe('When it ended.').optional(),
   exitCode: integer(-2_147_483_648, 2_147_483_647)
-    .describe('Exit code of the command. None if it was ended.')
+    .describe('Exit code of the command. Absent if it was stopped.')
     .optional(),
-  reason: text(128).describe('Why it failed or cannot begin, as one word for programs.').optional(),
+  reason: text(128).describe('Why it failed or cannot start, as one word for programs.').optional(),
   message: text(LONGEST_RUN_MESSAGE)
-    .describe('Why it failed or cannot begin, with the last words of the container, as text for people.')
+    .describe('Why it failed or cannot start, with the last output of the container, as text for people.')
     .optional(),
 });
 export type TaskRun = z.infer<typeof TaskRun>;
@@ -270,20 +270,20 @@ const { name, schedule, timeZone } = Task.shape;
 export const TaskStatus = z.object({
   name: text(40).describe(name.description ?? ''),
   state: oneOf(TASK_STATES).describe(
-    'Scheduled: it runs on its schedule. Suspended: no run begins. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
+    'Scheduled: it runs on its schedule. Suspended: no run starts. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
   ),
-  message: text(LONGEST_RUN_MESSAGE).describe('Why no run begins, as text for people.').optional(),
+  message: text(LONGEST_RUN_MESSAGE).describe('Why no run starts, as text for people.').optional(),
   schedule: text(100)
     .describe(schedule.unwrap().description ?? '')
     .optional(),
   timeZone: text(64)
     .describe(timeZone.unwrap().description ?? '')
     .optional(),
-  scheduledSince: Time.describe('Since when its schedule is in force.').optional(),
-  lastScheduledAt: Time.describe('When the schedule last began a run.').optional(),
-  missedAt: Time.describe('When a run was due that did not begin, if none has begun since.').optional(),
+  scheduledSince: Time.describe('Time since which its schedule is in force.').optional(),
+  lastScheduledAt: Time.describe('When the schedule last started a run.').optional(),
+  missedAt: Time.describe('When a due run did not start, if no run has started since.').optional(),
   runs: listOf(TaskRun, MOST_RUNS).describe(
-    'Its last runs, newest first, as long as their Jobs exist; a success stays while an earlier failure is shown.',
+    'Its last runs, newest first, while their Jobs exist. A success stays while an earlier failure is shown.',
   ),
 });
 export type TaskStatus = z.infer<typeof TaskStatus>;

@@ -15,7 +15,8 @@ const WORKER_NAME_MAX_LENGTH = 40;
 
 export const WORKER_NAME_MESSAGE = `the name of a worker has letters, digits and hyphens, begins with a letter and has at most ${WORKER_NAME_MAX_LENGTH} characters, without two hyphens in a row`;
 export const RESERVED_WORKER_MESSAGE = `the name of a worker must not be one of ${RESERVED_WORKERS.join(', ')}`;
-export const WORKER_COMMAND_MESSAGE = 'set command or args: without them the worker would run what the server runs';
+export const WORKER_COMMAND_MESSAGE =
+  'set command or args: without them, the worker would run the same program as the server';
 export const SINGLETON_MESSAGE =
   'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 export const WORKER_CONTAINER_MESSAGE = 'a sidecar or init container has the name of this worker: rename one of them';
@@ -32,12 +33,12 @@ export const RuntimeWorker = z
     ...RuntimePart.shape,
     minScale: Replicas.describe('Minimum number of its pods. Default: 1, at most maxScale.').optional(),
     maxScale: Replicas.describe(
-      'Maximum number of its pods. Above minScale, CPU and memory decide; 0 runs no pod. Default: 1, at least minScale.',
+      'Maximum number of its pods. Above minScale, the number follows CPU and memory. 0 runs no pod. Default: 1, at least minScale.',
     ).optional(),
     singleton: z
       .boolean()
       .describe(
-        'true: two of its pods never run at the same time. A new pod starts only after the old one has ended, so no pod runs in between.',
+        'true: two of its pods never run at the same time. A new pod starts only after the old one has stopped, so no pod runs in between.',
       )
       .optional(),
     cpu: executorCpu.unwrap().describe('CPU requested by a pod, in cores (may be fractional).').optional(),
@@ -77,7 +78,7 @@ export const Workers = z
   .record(WorkerName, RuntimeWorker)
   .meta({ maxProperties: MOST_WORKERS })
   .describe(
-    'Further parts that run the image, each by its name, beside the server and the queue workers. A change of one replaces its pods alone.',
+    'Further parts that run the image, each with its name, in addition to the server and the queue workers. A change of one replaces only its own pods.',
   );
 
 /** What is wrong with a name; undefined if nothing is. */

@@ -340,9 +340,9 @@ function positionsOf({ position, order, offset, end_time: end }: DeployLogsQuery
   const positions = positionsIn(position);
   const findings = [
     ...(positions === undefined ? [refused('position', 'must be the position of an earlier answer')] : []),
-    ...(order === 'desc' ? [refused('order', 'must be asc with a position: the oldest line comes first')] : []),
+    ...(order === 'desc' ? [refused('order', 'must be asc with a position')] : []),
     ...(offset ? [refused('offset', 'cannot be combined with a position: send one of them')] : []),
-    ...(end ? [refused('end_time', 'cannot be combined with a position, which asks for the lines since')] : []),
+    ...(end ? [refused('end_time', 'cannot be combined with a position')] : []),
   ];
   if (findings.length > 0) throw new HttpError(422, findings);
   return positions;

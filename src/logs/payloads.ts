@@ -33,34 +33,32 @@ export const DeployLogsQuery = z
     order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
     query: text(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
-    task: label.nullish().describe('Only lines of the runs of this task. Without it there are none of tasks.'),
+    task: label.nullish().describe('Only lines of the runs of this task. By default, the log has no lines of tasks.'),
     run: label
       .nullish()
-      .describe('Only lines of this run of a command or a task, the name of its Job, from its beginning.'),
+      .describe('Only lines of this run of a command or a task, from its beginning: the name of its Job.'),
     component: label
       .nullish()
       .describe(
-        'Only lines of this part: server, queue, orchestrator, executor or the name of a worker, without its sidecars; migrate, postgres or redis, with all their containers. Without it there are none of PostgreSQL and Redis.',
+        'Only lines of this part: server, queue, orchestrator, executor or the name of a worker, without its sidecars; migrate, postgres or redis, with all their containers. By default, the log has no lines of PostgreSQL and Redis.',
       ),
     previous: z.boolean().nullish().describe('true: only lines that containers wrote before their last restart.'),
     tail: integer(1, MOST_TAIL)
       .nullish()
       .describe(
-        `Of pods: only so many last lines of each container that was not read before. Default: ${LAST_LINES} without a position, all with one.`,
+        `For pods: number of last lines of each container that was not read before. Default: ${LAST_LINES} without a position, all with one.`,
       ),
     escapes: z
       .boolean()
       .nullish()
-      .describe(
-        'true: a message keeps its escape sequences of terminals, such as colours, which are removed otherwise.',
-      ),
+      .describe('true: messages keep terminal escape sequences, such as colours. Default: they are removed.'),
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
     offset: text(1000).nullish().describe('next_offset of the previous page.'),
     position: text(LONGEST_POSITION)
       .nullish()
       .describe(
-        'position of an earlier answer to the same query: only lines that it and those before it do not have, oldest first.',
+        'position of an earlier answer to the same query: only lines that no answer up to that position had, oldest first.',
       ),
   })
   .meta({ id: 'DeployLogsQuery', examples: [{ limit: 100, order: 'desc', level: 'ERROR' }] });
@@ -72,10 +70,8 @@ const LogLine = z.object({
   level: z
     .enum(LEVELS)
     .nullable()
-    .describe('The level that the line names. ERROR for the lines of a Python traceback. null if it names none.'),
-  message: z
-    .string()
-    .describe('The line. Without the escape sequences of terminals, unless the request asks for them with escapes.'),
+    .describe('The level in the line. ERROR for the lines of a Python traceback. null if the line has no level.'),
+  message: z.string().describe('The line, without terminal escape sequences unless the request has escapes.'),
   pod: z.string().nullable().describe('Pod that wrote it. null in the stored log of a build.'),
   container: z.string().describe('Container that wrote it.'),
 });
@@ -89,7 +85,7 @@ export const DeployLogs = z
       .string()
       .nullable()
       .describe(
-        'How far each container has been read. Send it to read what is written next; at once while there is a next_offset. null after an offset or an end_time, and where nothing more will be written: the build is over.',
+        'How far each container has been read. Send it to read the lines that follow, at once while next_offset is not null. null after an offset or an end_time, and when the build is over, so that no more lines follow.',
       ),
     truncated: z
       .boolean()
@@ -113,7 +109,7 @@ export const RevisionLogsQuery = z.strictObject({
   type: z
     .enum(['build', 'deploy'])
     .default('deploy')
-    .meta({ default: 'deploy', description: 'build: of its build. deploy: of its pods.' }),
+    .meta({ default: 'deploy', description: 'build: log of its build. deploy: logs of its pods.' }),
   ...filters,
   order: oldestFirst,
   limit: lines(MOST_LINES, 50),

@@ -64,7 +64,7 @@ export interface PodIds {
   readonly all: readonly string[];
 }
 
-/** Those of a revision, which may share pods of earlier ones. */
+/** Ids of the pods of a revision, which may share pods of earlier ones. */
 export function podIdsIn(revisions: readonly AppRevision[], revisionId: string | undefined): PodIds | undefined {
   if (revisionId === undefined) return undefined;
   const id = revisionId.toLowerCase();

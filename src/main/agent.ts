@@ -60,7 +60,7 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
   const { local, namespace, served, signal } = options;
   if (served.length === 0)
     throw new Error(
-      'DAVIT_LISTENER_NAMESPACES is empty: it lists the namespaces that the hub may use, separated by commas.',
+      'DAVIT_LISTENER_NAMESPACES is empty. List the namespaces that the hub may use, separated by commas.',
     );
   const hub = await openHubAccess(local, namespace, options.onMoved);
   const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';

@@ -64,7 +64,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   const oauth = makeOAuth({ kube: client, settings: config.settings, caches, namespace, now, log });
   if (oauth) watches.push(oauth.collector.run(signal));
   const page = await readPage();
-  if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
+  if (page === undefined) log.info('The page at / is not served. To create it: npm run bundle:page');
   const app = await buildApp({
     kube: client,
     page,

@@ -263,7 +263,7 @@ describe('fetch', () => {
   });
 
   it.each([
-    ['with another content', /does not have the SHA-256/, (content: Buffer) => Buffer.from(content).fill(0)],
+    ['with another content', /the SHA-256 of its file/, (content: Buffer) => Buffer.from(content).fill(0)],
     ['that is shorter', /is damaged: its file dump has 27 of 28 bytes/, (content: Buffer) => content.subarray(1)],
   ])('leaves nothing of a dump %s', async (_what, words, change) => {
     for (const [key, content] of s3.objects) if (key.endsWith('/dump')) s3.objects.set(key, change(content));
@@ -275,7 +275,7 @@ describe('fetch', () => {
   it('refuses what is not there, and a manifest that is none', async () => {
     expect(await fetched('--backup=20260101T000000Z-00000000')).toMatchObject({
       code: 4,
-      message: expect.stringMatching(/^There is no backup 20260101T000000Z-00000000\. There are /) as string,
+      message: expect.stringMatching(/^Backup 20260101T000000Z-00000000 does not exist\. Complete backups: /) as string,
     });
     for (const key of s3.objects.keys()) if (key.endsWith('.json')) s3.objects.set(key, Buffer.from('{}'));
     expect((await fetched()).message).toMatch(/^The manifest of backup .* cannot be read\.$/);
@@ -298,7 +298,7 @@ describe('fetch', () => {
       code: 4,
       dump: undefined,
       message: expect.stringMatching(
-        /^Backup .* which the status of the deployment names, is not in the store/,
+        /^Backup .* is in the status of the deployment, but is missing or incomplete/,
       ) as string,
     });
     expect(await fetched('--tenant=t1/u2')).toMatchObject({ code: 4, dump: undefined });
@@ -311,7 +311,7 @@ describe('fetch', () => {
     const refused = {
       code: 4,
       dump: undefined,
-      message: `Backup ${name} is of another namespace team, with uid t0: an earlier one, or one of another cluster. It may be another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0. Then name namespace team in the restore.`,
+      message: `Backup ${name} belongs to an earlier namespace team or to another cluster (uid t0), perhaps to another tenant. A platform administrator can allow the restore in the namespace of the new deployment: kubectl annotate namespace NAMESPACE davit.dev/backups-of=team/t0. Then set the namespace of the restore to team.`,
     };
     expect(await fetched(`--backup=${name}`)).toMatchObject(refused);
     expect(await fetched('--tenant=t2')).toMatchObject(refused);
@@ -324,7 +324,7 @@ describe('fetch', () => {
     expect(await fetched(`--backup=${name}`)).toMatchObject({
       code: 4,
       dump: undefined,
-      message: `Backup ${name} is of namespace team with uid t0, and of another tenant.`,
+      message: `Backup ${name} belongs to another tenant: namespace team, uid t0.`,
     });
   });
 
@@ -348,12 +348,12 @@ describe('fetch', () => {
       code: 4,
       dump: undefined,
       message: expect.stringMatching(
-        /^Backup \S+ has 1 further database and 1 further role, and a Cluster gets/,
+        /^Backup \S+ has 1 further database and 1 further role, but a Cluster gets/,
       ) as string,
     });
     for (const [key, content] of s3.objects)
       if (key.endsWith('/further-16400')) s3.objects.set(key, Buffer.from(content).fill(0));
-    expect((await fetched()).message).toMatch(/its file further-16400 does not have the SHA-256/);
+    expect((await fetched()).message).toMatch(/the SHA-256 of its file further-16400 differs/);
   });
 
   it('leaves the roles of a server where a Cluster is restored', async () => {
@@ -434,9 +434,13 @@ describe('compare', () => {
     [
       'could be counted',
       { 'contents-problem': 'psql:<stdin>:9: ERROR:  out of shared memory\nHINT:  a row' },
-      /they could not be made: ERROR: {2}out of shared memory$/,
+      /counting failed: ERROR: {2}out of shared memory$/,
     ],
-    ['was counted to its end', { contents: CONTENTS.slice(0, 20), 'contents-problem': '' }, /they were not whole$/],
+    [
+      'was counted to its end',
+      { contents: CONTENTS.slice(0, 20), 'contents-problem': '' },
+      /the counts are incomplete$/,
+    ],
   ])('verifies nothing of a backup of which nothing %s', async (_what, there, words) => {
     const { code, message } = await compared(there, CONTENTS);
     expect([code, JSON.parse(message)]).toEqual([
@@ -450,10 +454,10 @@ describe('compare', () => {
       'other rows',
       CONTENTS.replace('"7"', '"8"'),
       4,
-      /was restored, and differs from its database: table public\.a has 3 rows/,
+      /was restored, but differs from its database: table public\.a has 3 rows/,
     ],
-    ['nothing', '', 1, /The restore has not said what it restored/],
-    ['half of it', CONTENTS.slice(0, 40), 1, /The restore has not said what it restored/],
+    ['nothing', '', 1, /The restore did not report what it restored/],
+    ['half of it', CONTENTS.slice(0, 40), 1, /The restore did not report what it restored/],
   ])('fails where a restore has %s', async (_what, restored, wanted, words) => {
     const { code, message } = await compared({ contents: CONTENTS }, restored);
     expect(code).toBe(wanted);

@@ -26,26 +26,26 @@ const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --fol
        davit backup compare --folder FOLDER
        davit backup list --credentials FOLDER
 
-send takes the files of the dump to the store. fetch writes them from the newest backup, from that of this name, or from the newest of this time
-or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
-JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and what the store has then. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
-{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with. list prints what the store of the settings (variable DAVIT_SETTINGS)
+send uploads the files of the dump to the store. fetch downloads them from the newest backup, from the named one, or from the newest of this time
+or before, and writes FOLDER/fetched and FOLDER/manifest. If FOLDER/loaded exists, it fetches nothing. Each prints one line of
+JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and the list of the store. compare compares FOLDER/contents, of a restored database, with FOLDER/manifest, and prints
+{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has no counts. list prints the backups of all tenants in the store of the settings (variable DAVIT_SETTINGS):
 has of all tenants: {backups: [{namespace, tenant, deployment, count, newest, sizeBytes}]}.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
   --folder FOLDER        folder with the files of the dump, about, taken-at and server-version; fetch needs the last
-  --tenant UID           uid of the namespace; fetch takes backups of these namespaces alone, and after a slash of this life of the deployment
-  --uid UID              the life of the deployment
-  --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one is there
+  --tenant UID           uid of the namespace; fetch uses only backups of these namespaces and, after a slash, of the deployment with this uid
+  --uid UID              uid of the deployment
+  --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one exists
   --keep NUMBER          scheduled backups of this deployment that are left in the store
-  --keep-days NUMBER     days for which one is left, also beyond that number
-  --verified NAME        the backup that was verified last, which is left too
+  --keep-days NUMBER     days for which a backup is left, even beyond that number
+  --verified NAME        the last verified backup, which is also left
   --cluster-uid UID      uid of the namespace kube-system
-  --into UID             uid of the deployment that is restored: no other one gets the passwords of roles
-  --cluster              a Cluster of CloudNativePG is restored, which gets one database and no roles
+  --into UID             uid of the restored deployment: no other one gets the passwords of roles
+  --cluster              restore into a Cluster of CloudNativePG, which gets one database and no roles
   --number NUMBER        number of the database within the deployment
-  --by-hand              somebody asked for this backup: retention neither counts nor deletes it
+  --by-hand              a person requested this backup: retention neither counts nor deletes it
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
 `;
 
@@ -76,7 +76,7 @@ export async function backup([name, ...args]: readonly string[]): Promise<number
   let given: Arguments;
   try {
     const command = COMMANDS.find((one) => one === name);
-    if (command === undefined) throw new Misuse('Give the command send, fetch, compare or list.');
+    if (command === undefined) throw new Misuse('Use the command send, fetch, compare or list.');
     given = readArguments(command, args);
   } catch (error) {
     process.stderr.write(`davit backup: ${messageOf(error)}\n\n${USAGE}`);
@@ -130,7 +130,7 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
   if (!credentials || !namespace || !deployment)
     throw new Misuse('--credentials, --namespace and --deployment are required.');
   const store = Store.safeParse(jsonOf(values.store));
-  if (!store.success) throw new Misuse(`--store is not as described: ${z.prettifyError(store.error)}`);
+  if (!store.success) throw new Misuse(`--store is not valid: ${z.prettifyError(store.error)}`);
   const from = { prefix: store.data.prefix, namespace, deployment };
   const use = command === 'fetch' ? fetching(values, from, folder) : sending(values, from, folder);
   return { terminationLog, run: () => inStore(store.data, credentials, use) };

@@ -48,7 +48,7 @@ describe('setting proxy', () => {
     ['proxy: {httpsProxy: "http://me:secret@proxy.example:3128"}', 'without a user name'],
     ['proxy: {httpsProxy: "https://proxy.example"}', 'proxy.httpsProxy'],
     ['proxy: {httpProxy: "http://[::"}', 'proxy.httpProxy'],
-    ['proxy: {noProxy: [10.0.0.0/99]}', 'is no range such as 10.0.0.0/8'],
+    ['proxy: {noProxy: [10.0.0.0/99]}', 'must be a range such as 10.0.0.0/8'],
     ['proxy: {noProxy: ["*"]}', 'proxy.noProxy'],
     ['proxy: {addresses: [proxy.example]}', 'proxy.addresses'],
   ])('%s is refused', (text, says) => {

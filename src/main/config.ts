@@ -161,7 +161,7 @@ function loadAuthorities(path: string): string {
     throw new Error(`The authorities in ${path} (value caBundle) contain no certificate in PEM.`);
   if (text.length > LARGEST_AUTHORITIES)
     throw new Error(
-      `The authorities in ${path} (value caBundle) are larger than 512 KiB: name those of your own alone.`,
+      `The authorities in ${path} (value caBundle) are larger than 512 KiB. List only your own authorities.`,
     );
   return text;
 }

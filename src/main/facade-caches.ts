@@ -18,7 +18,7 @@ import type { KubeObject } from '../runtime/kube/client.ts';
 
 interface RunnableCaches extends Pick<FacadeContext, 'remember' | 'forget'> {
   readonly caches: FacadeCaches;
-  /** The same, to be run. */
+  /** All caches as reflectors, to be started. */
   readonly all: readonly Reflector<KubeObject>[];
 }
 

@@ -47,7 +47,7 @@ export function registerPage(
     ...(files && { docs: `${prefix}/docs` }),
     openapi: `${prefix}/openapi.json`,
     deployments: `${prefix}/v2/deployments`,
-    documents: 'docs/README.md, docs/start.md and docs/api.md of the version that is installed.',
+    documents: 'docs/README.md, docs/start.md and docs/api.md of the installed version.',
   };
 
   app.get('/', hidden, async (request, reply) => {

@@ -33,7 +33,7 @@ of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
   --name NAME               name of the source; its root becomes /deps/NAME. Default: the workspace folder's name
   --python-base IMAGE       base image for Python; {version} and {distro} are replaced
   --node-base IMAGE         base image for Node.js; {version} and {distro} are replaced
-  --agent-server JSON       server that is added to an image of Python graphs which would have none: {"package", "command"}
+  --agent-server JSON       server to add to an image of Python graphs that has none: {"package", "command"}
   --install-command LINE    the deployment's install_command
   --build-command LINE      the deployment's build_command
   --user UID:GID            user of the image. Default: the base image's user

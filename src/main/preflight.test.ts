@@ -6,7 +6,7 @@ it.each([
   ['no registry', undefined, undefined],
   ['tokens', { host: 'r.example', tokens: true }, undefined],
   ['one pull Secret for all', { host: 'r.example', pullSecret: 'pull' }, 'images and uploads of all tenants'],
-  ['no credential', { host: 'r.example' }, 'whoever reaches it'],
+  ['no credential', { host: 'r.example' }, 'everybody who reaches it'],
 ])('a registry with %s', (_what, registry, warning) => {
   const warnings = settingsWarnings(Settings.parse({ builds: { ...(registry && { registry }) } }));
   expect(warnings.join(' ')).toContain(warning ?? '');
@@ -18,7 +18,7 @@ it('warns of each image whose tag moves, by its setting', () => {
   expect(settingsWarnings(Settings.parse({ images, backups: { image: 'davit:latest' } }))).toEqual([
     expect.stringContaining('settings.images.postgres is docker.io/library/postgres:17. Its tag moves'),
     expect.stringMatching(
-      /^settings\.images\.redis is r\.example:5000\/valkey\. Its tag moves.*\. Name the whole version/,
+      /^settings\.images\.redis is r\.example:5000\/valkey\. Its tag moves.*\. Set the full version/,
     ),
     expect.stringContaining('settings.backups.image is davit:latest. Its tag moves'),
   ]);

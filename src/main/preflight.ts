@@ -54,10 +54,10 @@ function movingTagWarning(setting: string, image: string | undefined): string[] 
   return isFixed
     ? []
     : [
-        `settings.${setting} is ${image}. Its tag moves, so each node runs what it pulled last${
+        `settings.${setting} is ${image}. Its tag moves, so each node runs the image that it pulled last${
           isPostgres
-            ? ', and a database may get another base. Name version and base, as in 17.11-trixie, or a digest'
-            : '. Name the whole version, or a digest'
+            ? ', and a database may get another base. Set version and base, as in 17.11-trixie, or a digest'
+            : '. Set the full version, or a digest'
         }.`,
       ];
 }
@@ -66,9 +66,11 @@ function registryWarnings({ registry }: Settings['builds']): string[] {
   if (registry === undefined || registry.tokens) return [];
   const key = 'settings.builds.registry.tokens is false';
   if (registry.pullSecret === undefined && registry.pushSecret === undefined)
-    return [`${key}, and the registry has no credentials: whoever reaches it can read and replace all images.`];
+    return [
+      `${key}, and the registry has no credentials, so everybody who reaches it can read and replace all images.`,
+    ];
   return [
-    `${key}: whoever runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that takes Davit's tokens (docs/build-platform.md), or only tenants that trust one another.`,
+    `${key}, so everybody who runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that accepts Davit's tokens (docs/build-platform.md), or let only tenants that trust one another share this platform.`,
   ];
 }
 

@@ -13,8 +13,8 @@ import { messageOf } from './termination-message.ts';
 
 const USAGE = `Usage: davit registry-password [--hours N]
 
-Prints a password that may pull and push the repositories below ${BASE_REPOSITORIES} of the platform's registry, where base images
-belong. The user name is davit.
+Prints a password that may pull and push the repositories below ${BASE_REPOSITORIES} of the platform's registry, for base images.
+The user name is davit.
 
   --hours N   hours until the password ends, 1 to 24; 1 if absent
 `;
@@ -47,7 +47,9 @@ export async function registryPasswordCommand(args: readonly string[]): Promise<
     }
     const config = loadConfig();
     if (config.settings.builds.registry?.tokens !== true)
-      throw new Error('the registry of this platform takes no passwords of Davit (settings.builds.registry.tokens)');
+      throw new Error(
+        'the registry of this platform does not accept passwords from Davit (settings.builds.registry.tokens)',
+      );
     const kube = makeKubeClient({ access: await accessFor(config), userAgent: 'davit-registry-password' });
     const now = (): Date => new Date();
     const keys = makeRegistryKeys({ kube, namespace: config.namespace, now, log: makeLogger('silent') });

@@ -142,7 +142,7 @@ async function startListener(context: Context): Promise<Part> {
 
 /** Exits immediately, because caches, queues and running reconciles are based on a state that no longer exists. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
-  log.fatal({ what }, 'The API server has an earlier state, as after a restore from backup: exiting to restart');
+  log.fatal({ what }, 'The API server has an earlier state, probably restored from a backup: exiting to restart');
   return exit(1);
 }
 

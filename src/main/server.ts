@@ -31,7 +31,7 @@ export interface Serving {
 const LIMITS = {
   /** Time limit for receiving a request: a slow sender must not hold a connection forever. */
   requestTimeout: 30_000,
-  /** The same for an upload to a signed address. */
+  /** Milliseconds within which an upload to a signed address must end. */
   uploadTimeout: 310_000,
   headersTimeout: 15_000,
   /** Longer than load balancers keep idle connections, so that the server does not close a connection while a request is sent. */
@@ -124,7 +124,7 @@ const UNREADABLE: Readonly<Partial<Record<string, Refusal>>> = {
 };
 const UNCLEAR_LENGTH: Refusal = [
   '400 Bad Request',
-  'The length of the body is not clear. Send one Content-Length, or Transfer-Encoding: chunked.',
+  'The length of the body is ambiguous. Send one Content-Length, or Transfer-Encoding: chunked.',
 ];
 const NOT_HTTP: Refusal = ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
 

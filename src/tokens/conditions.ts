@@ -31,7 +31,7 @@ export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen)
     const id = providerIdOf(provider);
     return no(
       'NameOfAnotherId',
-      `The HTTP API finds providerId ${id} in the object ${providerNameFor(id)} alone. Create it there and delete this one.`,
+      `The HTTP API looks for providerId ${id} only in object ${providerNameFor(id)}. Create that object and delete this one.`,
     );
   }
   const [refused] = refusedHosts(spec, seen.oauth);
@@ -65,7 +65,7 @@ function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSee
 }
 
 function secretVerdict(name: string, field: string, { secret }: OrganizationSeen): ConditionInput {
-  if (secret(name) !== undefined) return yes('SecretFound', `Secret ${name} is there.`);
+  if (secret(name) !== undefined) return yes('SecretFound', `Secret ${name} exists.`);
   return no('SecretMissing', `Secret ${name}, which ${field} names, does not exist. Create it in the same namespace.`);
 }
 

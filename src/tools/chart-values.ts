@@ -154,7 +154,7 @@ export const ChartValues = z.strictObject({
         .optional(),
     })
     .optional()
-    .describe('Helm hands this to every chart; the rest of it is not used.'),
+    .describe('Helm passes this to every chart; the chart does not use the rest.'),
 });
 
 /** The text of charts/davit/values.schema.json. */

@@ -40,5 +40,5 @@ function sizeDefault(field: string): string {
   const [none, prod] = [defaultsOf()[field], defaultsOf('prod')[field]];
   if (none === undefined) return '';
   const byType = prod === none ? `${none}` : `${none}, with deploymentType prod ${prod}`;
-  return `Default: ${byType}, unless the setting sizes says otherwise.`;
+  return `Default: ${byType}, unless the setting sizes has another value.`;
 }

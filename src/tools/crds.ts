@@ -77,12 +77,12 @@ function current(path: string): string {
 if (import.meta.main) {
   const stale = staleFiles();
   if (process.argv.includes('--check')) {
-    for (const path of stale) process.stderr.write(`${path} is not current: run npm run generate\n`);
+    for (const path of stale) process.stderr.write(`${path} is outdated: run npm run generate\n`);
     process.exitCode = stale.length === 0 ? 0 : 1;
   } else {
     const files = generatedFiles();
     for (const path of stale) writeFileSync(place(path), files.get(path) ?? '');
-    process.stdout.write(stale.length === 0 ? 'Everything is current.\n' : `Written: ${stale.join(', ')}\n`);
+    process.stdout.write(stale.length === 0 ? 'All generated files are current.\n' : `Written: ${stale.join(', ')}\n`);
   }
 }
 

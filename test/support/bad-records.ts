@@ -404,11 +404,11 @@ const RESTARTS =
 const SCHEME = 'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg';
 const NO_URI = 'with database none there is no URI: remove postgresUriScheme, or set database back';
 const THEIR_SCHEME =
-  'the URI in POSTGRES_URI_CUSTOM is given as it is: write the scheme into it, and remove postgresUriScheme';
+  'the URI in POSTGRES_URI_CUSTOM is used unchanged: write the scheme into it, and remove postgresUriScheme';
 const PLATFORMS =
-  'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
+  'this name is set by the platform: choose another, or name it in without as well, so that only this value is set';
 const EXTERNAL =
-  'POSTGRES_URI_CUSTOM holds the URI of an external store, whose parts are not known: add the part as a secret of this name';
+  'POSTGRES_URI_CUSTOM holds the URI of an external datastore, whose parts Davit does not know: add the part as a secret with this name';
 const NAMED_TWICE = 'this name is also in secrets or in secret references: remove it there, or choose another';
 
 function onePart(name: string, part: Parts, kubectl: string, http: readonly Finding[]): RefusedRuntime {
@@ -433,7 +433,7 @@ const WORKER_NAME =
   'the name of a worker has letters, digits and hyphens, begins with a letter and has at most 40 characters, without two hyphens in a row';
 const RESERVED_WORKER =
   'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, verify, wait-for-database, wait-for-redis';
-const NO_COMMAND = 'set command or args: without them the worker would run what the server runs';
+const NO_COMMAND = 'set command or args: without them, the worker would run the same program as the server';
 const ONE_POD = 'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 
 export const refusedRuntimes: readonly RefusedRuntime[] = [
@@ -498,7 +498,7 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     runtime: { without: ['PORT', 'PORT'] },
     payload: { without: ['PORT', 'PORT'] },
     kubectl: 'Duplicate value',
-    http: [['without.1', 'this name was given before']],
+    http: [['without.1', 'this name appears twice']],
   },
   onePart('a command of one word', { command: 'serve' }, 'must be of type array', [
     ['queue.command', 'must be an array', 'list_type'],
@@ -573,7 +573,7 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     runtime: { migrate: { timeoutSeconds: 60 } },
     payload: { migrate: { timeout_seconds: 60 } },
     kubectl: 'set command or args',
-    http: [['migrate', 'set command or args: without them the image would serve instead of migrating']],
+    http: [['migrate', 'set command or args: without them, the image would start its server instead of the migration']],
   },
   {
     name: 'a migration of more than a day',
@@ -627,8 +627,8 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     runtime: { queueDepth: { query: 'SELECT 1' } },
     payload: { queue_depth: { query: 'SELECT 1' } },
     secrets: ['POSTGRES_URI_CUSTOM'],
-    kubectl: "queueDepth asks the deployment's own PostgreSQL",
-    http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or POSTGRES_URI_CUSTOM"]],
+    kubectl: "queueDepth queries the deployment's own PostgreSQL",
+    http: [['queue_depth', "queueDepth queries the deployment's own PostgreSQL: remove it, or POSTGRES_URI_CUSTOM"]],
   },
   ...(['database', 'redis'] as const).map((field) => {
     const variable = field === 'database' ? 'POSTGRES_URI_CUSTOM' : 'REDIS_URI_CUSTOM';
@@ -654,8 +654,8 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     name: 'a query of a database that is not there',
     runtime: { database: 'none', queueDepth: { query: 'SELECT 1' } },
     payload: { database: 'none', queue_depth: { query: 'SELECT 1' } },
-    kubectl: "queueDepth asks the deployment's own PostgreSQL",
-    http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or set database back"]],
+    kubectl: "queueDepth queries the deployment's own PostgreSQL",
+    http: [['queue_depth', "queueDepth queries the deployment's own PostgreSQL: remove it, or set database back"]],
   },
   {
     name: 'a scheme of another database',
@@ -816,10 +816,10 @@ const NEVER = 'names only days that its months do not have, so it would never ru
 const REVERSED =
   'has a range that ends before it begins, which Kubernetes refuses: list its two parts, such as 5-6,0-1 for Friday to Monday';
 const LOCAL =
-  "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
+  "must be the name of a time zone such as Europe/Berlin: Local is not one. To use the time zone of the cluster's control plane, leave the field out";
 const TOO_OFTEN =
   'would run more often than every 5 minutes: choose at most 12 minutes of an hour, such as */5 * * * *, or @every 5m';
-const EVERY_MOMENT = 'would run more often than once a minute: after @every write 1m or more';
+const EVERY_MOMENT = 'would run more often than once a minute: write @every 1m or longer';
 const clean = (more: Parts = {}): Parts => ({ name: 'clean', command: ['clean'], ...more });
 const NOT_A_SCHEDULE =
   'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own';
@@ -1007,7 +1007,7 @@ export const refusedBackups: readonly RefusedPart[] = [
   },
 ];
 
-const NOT_A_TIME = 'must be a time such as 2026-11-25T12:00:00Z, on a day that there is';
+const NOT_A_TIME = 'must be a time such as 2026-11-25T12:00:00Z, on a day that exists';
 
 export const refusedRestores: readonly RefusedPart[] = [
   {

@@ -136,7 +136,9 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
 /** GitHub answers 422 to an App that has not been given the permission. */
 function asRefusal(error: unknown): never {
   if (!(error instanceof CodeHostFailed) || error.why !== 'malformed') throw error;
-  throw new CodeHostFailed('refused', 'The code host gave no token that may write commit statuses.', { cause: error });
+  throw new CodeHostFailed('refused', 'The code host issued no token that may write commit statuses.', {
+    cause: error,
+  });
 }
 
 /** The API's URL without a trailing slash. */

@@ -94,7 +94,7 @@ export async function fileAt(
   const found = Content.safeParse(body);
   if (!found.success) throw new CodeHostFailed('malformed', "The code host's answer is not a file.");
   const { type, size = 0, encoding, content } = found.data;
-  if (type !== 'file') return { problem: `is no file but a ${shortened(type, 20)}` };
+  if (type !== 'file') return { problem: `is a ${shortened(type, 20)} instead of a file` };
   const tooLarge = { problem: FILE_TOO_LARGE };
   if (size > LARGEST_FILE_BYTES) return tooLarge;
   if (encoding !== 'base64' || typeof content !== 'string')
@@ -151,7 +151,7 @@ export async function commitAt(
   if (there.status === 404 || there.status === 301)
     throw new CodeHostFailed(
       'missing',
-      `There is no repository ${owner}/${name}, or the integration's account does not see it.`,
+      `Repository ${owner}/${name} does not exist, or the integration's account cannot see it.`,
       { missing: 'repository' },
     );
   if (there.status !== 200)

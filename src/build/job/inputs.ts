@@ -37,6 +37,6 @@ export interface BuildCredentials {
   readonly authorities?: string | undefined;
   /** Docker configuration file (JSON) with the credential that may push. */
   readonly push: string;
-  /** The same credential as user name and password, with which the script stores the log. */
+  /** The push credential as user name and password, with which the script stores the log. */
   readonly login: RegistryLogin;
 }

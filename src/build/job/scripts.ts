@@ -185,6 +185,6 @@ wait "$recorder"
 keep_log > /dev/null 2>&1
 [ "$code" = 0 ] || { explain > /dev/termination-log; exit "$code"; }
 digest=$(sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' /tmp/metadata.json)
-[ -n "$digest" ] || fail BuilderFailed 'The builder did not say which image it pushed.'
+[ -n "$digest" ] || fail BuilderFailed 'The builder did not report which image it pushed.'
 printf '%s' "$digest" > /dev/termination-log
 `;

@@ -33,9 +33,7 @@ export function agentServerFor({ config, workspace, options: { agentServer } }: 
   const isThere = [...(config.dependencies ?? []), ...listed].some(
     (one) => packageOf(one) === packageOf(agentServer.package),
   );
-  const which = isThere
-    ? `${packageOf(agentServer.package)}, in the version that the source names`
-    : agentServer.package;
+  const which = isThere ? `${packageOf(agentServer.package)}, in the version named by the source` : agentServer.package;
   return {
     body: isThere ? [] : [run(`python3 -m pip install ${shellWord('agentServer', agentServer.package)}`)],
     last: starting(['/bin/sh', '-c', lineOf(agentServer)]),

@@ -36,13 +36,13 @@ export function baseImageFor(
   if (!pattern)
     throw new PlanFailure(
       'BaseImageMissing',
-      `This platform has no base image for ${TITLES[language]}. Ask its administrator to set one, or name one as base_image in the configuration file.`,
+      `This platform has no base image for ${TITLES[language]}. Ask the platform team to set one, or set base_image in the configuration file.`,
     );
   const image = pattern.replaceAll('{version}', version).replaceAll('{distro}', distro);
   if (!ImageReference.safeParse(image).success)
     throw new PlanFailure(
       'BaseImageMissing',
-      `The platform's base image for ${TITLES[language]} is ${shown(image)}, which is not an image reference. Ask its administrator to correct the setting.`,
+      `The platform's base image for ${TITLES[language]} is ${shown(image)}, which is not an image reference. Ask the platform team to correct the setting.`,
     );
   return {
     image,

@@ -104,8 +104,8 @@ describe('a Dockerfile', () => {
       context: '.',
       dockerignore: 'secret\n',
       warnings: [
-        'install_command is not applied: build/api.Dockerfile is a Dockerfile and says itself what is run.',
-        'build_command is not applied: build/api.Dockerfile is a Dockerfile and says itself what is run.',
+        'install_command is not applied: build/api.Dockerfile is a Dockerfile, which sets its own command.',
+        'build_command is not applied: build/api.Dockerfile is a Dockerfile, which sets its own command.',
       ],
     });
   });
@@ -291,19 +291,19 @@ describe('warnings', () => {
     [
       'env as a file',
       { env: './.env' },
-      ['env names the file "./.env", which is not read: set these variables as the deployment\'s secrets.'],
+      ['env names the file "./.env", which is not read. Set these variables as secrets of the deployment.'],
     ],
     [
       'a credential',
       { env: { API_KEY: 'x', MODE: 'y' } },
       [
-        'env.API_KEY looks like a credential, and the image shows it to whoever can pull it: make it a secret of the deployment.',
+        'env.API_KEY looks like a credential, which everybody who can pull the image could read. Make it a secret of the deployment.',
       ],
     ],
     [
       "the runtime's variable",
       { env: { LANGSERVE_GRAPHS: '{}' } },
-      ["env.LANGSERVE_GRAPHS was ignored: the configuration file's own keys set it."],
+      ['env.LANGSERVE_GRAPHS was ignored: other keys of the configuration file set it.'],
     ],
   ])('%s', (_, more, warnings) => {
     expect(made({ config: { ...VALID, ...more } }).warnings).toEqual(warnings);
@@ -318,7 +318,7 @@ describe('warnings', () => {
 
   it('for a JavaScript graph that only the build can create', () => {
     expect(made({ config: { ...TS, graphs: { a: './dist/a.js:g' } } }).warnings).toEqual([
-      'graphs.a names dist/a.js, which only the build can make.',
+      'graphs.a names dist/a.js, which only the build can create.',
     ]);
   });
 });
@@ -331,7 +331,7 @@ describe('failures', () => {
       'a path out of the workspace to the file',
       { at: 'a/../../b.json' },
       'PathOutsideWorkspace',
-      'leads out of the workspace',
+      'is outside the workspace',
     ],
     [
       'a file that is a link',
@@ -358,9 +358,9 @@ describe('failures', () => {
     ['comments', { config: '// x\n{}' }, 'ConfigurationNotJson', 'line 1, column 1'],
     ['too large', { config: ' '.repeat(MAX_CONFIGURATION_BYTES + 1) }, 'ConfigurationTooLarge', '1048577 bytes'],
     ['nested without end', { config: '{"a":'.repeat(100_000) }, 'ConfigurationInvalid', 'nested more than 64 deep'],
-    ['a list', { config: [] }, 'ConfigurationInvalid', 'holds a list. It must hold one JSON object.'],
-    ['null', { config: null }, 'ConfigurationInvalid', 'holds null.'],
-    ['text', { config: '"x"' }, 'ConfigurationInvalid', 'holds text.'],
+    ['a list', { config: [] }, 'ConfigurationInvalid', 'contains a list. It must contain one JSON object.'],
+    ['null', { config: null }, 'ConfigurationInvalid', 'contains null.'],
+    ['text', { config: '"x"' }, 'ConfigurationInvalid', 'contains text.'],
     ['no graphs', { config: { dependencies: ['.'] } }, 'ConfigurationInvalid', 'graphs is missing'],
     ['empty graphs', { config: { ...VALID, graphs: {} } }, 'ConfigurationInvalid', 'has no graphs'],
     [
@@ -458,7 +458,7 @@ describe('failures', () => {
       'a dependency above the workspace',
       { config: { ...VALID, dependencies: ['../../x'] } },
       'PathOutsideWorkspace',
-      'dependencies[0] is "../../x", which leads out',
+      'dependencies[0] is "../../x", which is outside',
     ],
     [
       'an absolute dependency',
@@ -477,7 +477,7 @@ describe('failures', () => {
       'an option as a dependency',
       { config: { ...VALID, dependencies: ['-r /etc/passwd'] } },
       'ConfigurationInvalid',
-      'options of pip belong into a pip_config_file',
+      'put options of pip into a pip_config_file',
     ],
     [
       'a dependency with a password',
@@ -537,7 +537,7 @@ describe('failures', () => {
       'a graph in no dependency',
       { config: { dependencies: ['./app'], graphs: GRAPHS }, files: { 'app/x.py': '' } },
       'ConfigurationInvalid',
-      'graphs.agent names "agent.py", which is in none of the dependencies',
+      'graphs.agent names "agent.py", which no entry of dependencies contains',
     ],
     [
       'a graph without a variable',
@@ -661,7 +661,7 @@ describe('the agent server of the platform', () => {
     const { dockerfile, warnings } = made({ ...given, options: { agentServer } });
     expect(dockerfile).not.toContain(install);
     expect(dockerfile).toContain(start);
-    expect(warnings).toEqual([used.replace('==0.11.1.post1', ', in the version that the source names')]);
+    expect(warnings).toEqual([used.replace('==0.11.1.post1', ', in the version named by the source')]);
   });
 });
 
@@ -723,7 +723,7 @@ describe('a folder without a configuration file', () => {
   ])('does not build where nothing starts: %s', (at, files) => {
     expect(plan({ at, files })).toEqual({
       reason: 'ConfigurationInvalid',
-      message: expect.stringMatching(/starts\. Name the program main\.py|is not valid JSON/) as string,
+      message: expect.stringMatching(/Name the program main\.py|is not valid JSON/) as string,
     });
   });
 

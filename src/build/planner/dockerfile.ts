@@ -110,7 +110,7 @@ function configured(path: string, workspace: Workspace, options: PlanOptions): P
 export function tooLarge(path: string, bytes: number): PlanFailure {
   return new PlanFailure(
     'ConfigurationTooLarge',
-    `${shownPath(path)} has ${bytes} bytes, and ${MAX_CONFIGURATION_BYTES} are allowed. Make it smaller.`,
+    `${shownPath(path)} has ${bytes} bytes, but at most ${MAX_CONFIGURATION_BYTES} are allowed. Shorten it.`,
   );
 }
 
@@ -138,7 +138,7 @@ function asItIs(path: string, dockerfile: string, workspace: Workspace, options:
     dockerfile,
     context: '.',
     warnings: unused.map(
-      (name) => `${name} is not applied: ${shownPath(path)} is a Dockerfile and says itself what is run.`,
+      (name) => `${name} is not applied: ${shownPath(path)} is a Dockerfile, which sets its own command.`,
     ),
     ...(ignore !== undefined && { dockerignore: ignore }),
   };
@@ -224,12 +224,12 @@ function isRuntimeVariable(name: string): boolean {
 
 function envWarnings({ env: given }: Readonly<WorkflowConfig>): string[] {
   if (typeof given === 'string')
-    return [`env names the file ${shown(given)}, which is not read: set these variables as the deployment's secrets.`];
+    return [`env names the file ${shown(given)}, which is not read. Set these variables as secrets of the deployment.`];
   return Object.keys(given ?? {}).flatMap((name) => {
-    if (isRuntimeVariable(name)) return [`env.${name} was ignored: the configuration file's own keys set it.`];
+    if (isRuntimeVariable(name)) return [`env.${name} was ignored: other keys of the configuration file set it.`];
     if (/(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name))
       return [
-        `env.${name} looks like a credential, and the image shows it to whoever can pull it: make it a secret of the deployment.`,
+        `env.${name} looks like a credential, which everybody who can pull the image could read. Make it a secret of the deployment.`,
       ];
     return [];
   });

@@ -5,14 +5,14 @@ export const PLAN_REASONS = {
   ConfigurationMissing: 'The file that workflow_config_path names is not in the workspace.',
   ConfigurationTooLarge: 'The configuration file, or a part of it that becomes an environment variable, is too large.',
   ConfigurationNotJson: 'The configuration file is neither a Dockerfile nor valid JSON.',
-  ConfigurationInvalid: 'A key of the configuration file has a wrong type or a value that makes no sense.',
-  PathOutsideWorkspace: 'A path is absolute or leads out of the workspace.',
-  PathMissing: 'A path names nothing that is in the workspace.',
+  ConfigurationInvalid: 'A key of the configuration file has a wrong type or value.',
+  PathOutsideWorkspace: 'A path is absolute or outside the workspace.',
+  PathMissing: 'A path does not exist in the workspace.',
   PathIsLink: 'A path goes through a symbolic link.',
   CredentialsInDependency: 'A dependency has a user name or a password in its URL.',
   BaseImageMissing: 'Neither the platform nor the configuration file names a base image for this language.',
-  ImageNotAllowed: "An image of the Dockerfile is in a part of the platform's registry that is not for this tenant.",
-  WorkspaceTooLarge: 'The workspace has more files than a build takes.',
+  ImageNotAllowed: "An image of the Dockerfile is in a part of the platform's registry that this tenant may not use.",
+  WorkspaceTooLarge: 'The workspace has more files than a build allows.',
 } as const;
 
 export type PlanReason = keyof typeof PLAN_REASONS;

@@ -63,7 +63,7 @@ function checkedLine(what: string, name: string, line: string): string {
   if (bytes > MAX_LINE_BYTES)
     throw new PlanFailure(
       'ConfigurationTooLarge',
-      `${what} becomes the environment variable ${name}, a line of ${bytes} bytes, and a Dockerfile allows ${MAX_LINE_BYTES}. Make it smaller.`,
+      `${what} becomes the environment variable ${name}, a line of ${bytes} bytes, but a Dockerfile allows ${MAX_LINE_BYTES}. Shorten it.`,
     );
   return line;
 }
@@ -76,7 +76,7 @@ function plainPath(what: string, path: string): string {
   if (CONTROL.test(path) || NOT_IN_PATHS.test(path))
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `${what} names ${shown(path)}. A path that a build uses has no control characters and none of $ * ? [ ] \\ < > or quotes: rename it.`,
+      `${what} names ${shown(path)}. A path in a build must not contain control characters or any of $ * ? [ ] \\ < > or quotes. Rename it.`,
     );
   return path.toWellFormed();
 }

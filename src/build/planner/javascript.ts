@@ -59,7 +59,7 @@ export function javascriptSteps({ configPath, config, workspace, options }: Step
   const rewritten = rewritePaths(config, workspace, folder, (what, path, { module, attribute }) => {
     // The file may be missing, since the build command may create it.
     if (!workspace.entries.has(path))
-      notYetThere.push(`${what} names ${shownPath(path)}, which only the build can make.`);
+      notYetThere.push(`${what} names ${shownPath(path)}, which only the build can create.`);
     return `${module}:${attribute}`;
   });
   return {

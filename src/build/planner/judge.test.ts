@@ -112,7 +112,7 @@ describe("the platform's package index", () => {
   it('is ignored by pip where it is plain http, and the warning says so', () => {
     const dockerfile = 'FROM x\nARG PIP_INDEX_URL\nRUN pip install a\n';
     expect(judged(dockerfile, { baseImages: {}, indexes: PLAIN })).toEqual([
-      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.",
+      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it, because its stage does not declare the host as trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.",
     ]);
   });
 

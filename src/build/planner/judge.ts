@@ -29,8 +29,8 @@ export function judged(dockerfile: string, { registry, indexes = [] }: PlanOptio
     if (found === undefined) return [];
     const { line, missing } = found;
     const what = missing.includes(reader.index)
-      ? "does not use the platform's package index: its stage does not declare it"
-      : "uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted";
+      ? "does not use the platform's package index, because its stage does not declare it"
+      : "uses the platform's package index, which is plain http, so pip ignores it, because its stage does not declare the host as trusted";
     return [`Line ${line} of the Dockerfile ${what}. Add a line ARG ${missing.join(' ')} after FROM.`];
   });
 }
@@ -41,7 +41,7 @@ function refuseForeign(instructions: readonly Instruction[], registry: NonNullab
     if (image === undefined && registry.tokens !== true)
       throw new PlanFailure(
         'ImageNotAllowed',
-        `Line ${line} of the Dockerfile names an image that cannot be known from its text. Write its name, or an ARG with a default before the first FROM.`,
+        `Line ${line} of the Dockerfile names an image that its text does not determine. Write the name of the image, or an ARG with a default before the first FROM.`,
       );
     if (image === undefined || !isForeignImage(image, registry, registry.own)) continue;
     throw new PlanFailure(

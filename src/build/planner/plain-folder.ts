@@ -16,7 +16,10 @@ export function plainSteps({ configPath, workspace, options }: Omit<StepsInput, 
   const has = (name: string): boolean => isFile(workspace, 'workflow_config_path', joinPath(folder, name));
   const command = startCommand(configPath, has, workspace.texts.get(joinPath(folder, 'package.json')));
   if (command === undefined)
-    throw new PlanFailure('ConfigurationInvalid', `Nothing beside ${shownPath(configPath)} starts. ${NO_START}.`);
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `No program to start was found next to ${shownPath(configPath)}. ${NO_START}.`,
+    );
   const { image, warnings } = baseImageFor(isOfNode(configPath) ? 'node' : 'python', {}, options.baseImages);
   const what = configPath.endsWith('.txt') ? '-r requirements.txt' : '.';
   const install = isOfNode(configPath) ? installCommandOf(workspace, folder) : `python3 -m pip install ${what}`;

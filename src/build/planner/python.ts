@@ -44,10 +44,10 @@ export function pythonSteps(input: StepsInput): Steps {
     if (holder === undefined)
       throw new PlanFailure(
         'ConfigurationInvalid',
-        `${what} names ${shown(path)}, which is in none of the dependencies. Add its folder to dependencies.`,
+        `${what} names ${shown(path)}, which no entry of dependencies contains. Add its folder to dependencies.`,
       );
     if (isJavaScript(path) && !workspace.entries.has(path))
-      told.push(`${what} names ${shownPath(path)}, which only the build can make.`);
+      told.push(`${what} names ${shownPath(path)}, which only the build can create.`);
     else requireFile(workspace, what, path);
     return `${inImage(holder, path)}:${attribute}`;
   });
@@ -144,7 +144,7 @@ function checkRemote(what: string, dependency: string): string {
   if (dependency === '' || dependency.startsWith('-'))
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `${what} is ${shown(dependency)}. It must be a package or a folder that begins with "."; options of pip belong into a pip_config_file.`,
+      `${what} is ${shown(dependency)}. It must be a package or a folder that begins with "."; put options of pip into a pip_config_file.`,
     );
   if (dependency.startsWith('/') || dependency.startsWith('~') || /(^|@)\s*(git\+)?file:/i.test(dependency))
     throw new PlanFailure(
@@ -239,7 +239,7 @@ function javascriptOf(
     return {
       body: [],
       warnings: [
-        'package.json was not installed: the folder of the configuration file is in none of the dependencies.',
+        'package.json was not installed: no entry of dependencies contains the folder of the configuration file.',
       ],
     };
   return { body: [workdir('workflow_config_path', home), run(install)], warnings: [] };

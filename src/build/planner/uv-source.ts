@@ -21,7 +21,7 @@ export function uvSource({ configPath, config, workspace, options }: StepsInput)
   if (!isInside(root, folder))
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `source.root is ${shown(root)}, which does not hold the configuration file.`,
+      `source.root is ${shown(root)}, which does not contain the configuration file.`,
     );
   for (const file of ['pyproject.toml', 'uv.lock']) requireFile(workspace, 'source.root', joinPath(root, file));
 

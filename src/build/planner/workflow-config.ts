@@ -99,7 +99,10 @@ export function readWorkflowConfig(configPath: string, content: string): ReadCon
   const path = shownPath(configPath);
   const value = parse(path, content);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new PlanFailure('ConfigurationInvalid', `${path} holds ${nameOfType(value)}. It must hold one JSON object.`);
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `${path} contains ${nameOfType(value)}. It must contain one JSON object.`,
+    );
   const result = WorkflowConfig.safeParse(value);
   if (!result.success) {
     const told = result.error.issues.slice(0, MAX_ISSUES).map((issue) => issueText(issue, value));

@@ -31,7 +31,7 @@ export function resolvePath(what: string, folder: string, path: string): string 
     else if (parts.pop() === undefined)
       throw new PlanFailure(
         'PathOutsideWorkspace',
-        `${what} is ${shown(path)}, which leads out of the workspace. Move it into the repository.`,
+        `${what} is ${shown(path)}, which is outside the workspace. Move it into the repository.`,
       );
   }
   return parts.join('/');
@@ -62,7 +62,7 @@ export function entryAt({ entries }: Workspace, what: string, path: string): Ent
     if (entries.get(ancestor) === 'link')
       throw new PlanFailure(
         'PathIsLink',
-        `${what} goes through the symbolic link ${shown(ancestor)}, and a build follows none. Name the path that it points to.`,
+        `${what} goes through the symbolic link ${shown(ancestor)}, which a build does not follow. Use the path of its target.`,
       );
   }
   return entries.get(path);

@@ -126,7 +126,7 @@ describe('a collection that is armed', () => {
   });
 
   it.each<[string, Pod | undefined, string]>([
-    ['no pod has begun', undefined, 'The pod of the registry did not begin to collect.'],
+    ['no pod has begun', undefined, 'The pod of the registry did not start the garbage collection.'],
     ['the first attempt has failed', pod({ restartCount: 0, state: {}, lastState: ended(1, 'full\n') }), 'full'],
   ])('is given up at its time limit, if %s', (_what, of, reason) => {
     expect(step(ARMED, of, 31)).toEqual({

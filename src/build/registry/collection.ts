@@ -118,7 +118,7 @@ export function stepOf(
   if (isLongAgo(state.since)) {
     if (collect?.state?.running) return { ...end('timed_out'), replacesPod: true };
     const last = [collect?.state, collect?.lastState].find((one) => one?.terminated);
-    return end('failing', last ? reasonOf(last) : 'The pod of the registry did not begin to collect.');
+    return end('failing', last ? reasonOf(last) : 'The pod of the registry did not start the garbage collection.');
   }
   return restarts === MOST_RESTARTS && isArmed ? { patch: { data: disarm } } : {};
 }

@@ -36,7 +36,7 @@ const GAUGES = {
     help: 'When the next garbage collection of the registry is due',
   },
   registry_unneeded_tags: {
-    help: 'Tags that nothing needs, which are deleted after a day or when their repository has too many',
+    help: 'Unneeded tags, which are deleted after a day, or when their repository has too many',
   },
 };
 

@@ -38,7 +38,7 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
         return;
       }
       // An API server that does not give the credential says nothing about the registry.
-      log.debug({ err: error }, 'The registry could not be asked');
+      log.debug({ err: error }, 'Could not send a request to the registry');
       isUp = undefined;
     }
   }

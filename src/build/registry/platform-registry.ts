@@ -54,6 +54,6 @@ function credentialIn({ metadata, data }: SecretObject, host: string): RegistryL
   const config = Buffer.from(data?.[DOCKER_CONFIG_KEY] ?? '', 'base64').toString();
   const login = loginIn(config, host);
   if (login) return login;
-  const message = `Secret ${metadata.name} of namespace ${metadata.namespace} holds no user name and password for ${host}.`;
+  const message = `Secret ${metadata.name} of namespace ${metadata.namespace} has no user name and password for ${host}.`;
   throw new RegistryFailed('refused', message);
 }

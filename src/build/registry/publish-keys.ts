@@ -22,7 +22,7 @@ export async function publishKeys(
       await keyRing();
       return;
     } catch (err) {
-      log.warn({ err }, 'The keys of registry tokens cannot be created yet, the registry waits for them');
+      log.warn({ err }, 'Cannot create the keys of registry tokens yet, the registry waits for them');
     }
     await sleep(clock, RETRY_MS, signal);
   }

@@ -31,7 +31,7 @@ export const PASSWORD_KEY = {
   field: 'key',
   bytes: 32,
   what: 'the key that signs registry passwords',
-  replaced: 'This invalidates all passwords that the key signed, and Davit issues its own again',
+  replaced: 'This invalidates all passwords that the key signed; Davit issues its own again',
 } as const;
 /** The user name that goes with every such password. It means nothing. */
 export const REGISTRY_USER = 'davit';

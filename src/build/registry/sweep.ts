@@ -72,7 +72,7 @@ export function makeSweeper(options: SweeperOptions, { keep, visit }: Pick<Keepe
     const placeOf = (tag: string): number | undefined => places.get(hashOf(name, tag));
     const { gone, noted: these } = judgeTags([...tags], needed(), observed.record !== undefined, placeOf, upkeep);
     if (tags.size >= fullAt(upkeep))
-      log.warn({ repository: name, maxTags: upkeep.maxTags }, 'The repository is full of tags. Its oldest are deleted');
+      log.warn({ repository: name, maxTags: upkeep.maxTags }, 'The repository has too many tags, deleting the oldest');
     let deleted = 0;
     for (const tag of gone) {
       // Read again: something may need it by now.
@@ -80,7 +80,7 @@ export function makeSweeper(options: SweeperOptions, { keep, visit }: Pick<Keepe
       await client.deleteTag(name, tag, signal);
       deleted += 1;
     }
-    if (deleted > 0) log.info({ repository: name, deleted }, 'Deleted tags that nothing needs');
+    if (deleted > 0) log.info({ repository: name, deleted }, 'Deleted unneeded tags');
     found.push(...these.map((tag) => hashOf(name, tag)));
     return lost;
   }

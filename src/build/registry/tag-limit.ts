@@ -45,7 +45,7 @@ export function makeTagLimit(
   return {
     async refusal(repository, signal) {
       if (!(await isFull(repository, signal))) return undefined;
-      return `The repository ${repository} has ${most} tags or more, so nothing can be pushed to it. Within a day Davit deletes those that no deployment names, the oldest first, until ${upkeep.maxTags} are left. Then push again, with fewer tags. The platform team can raise registry.garbageCollection.maxTags.`;
+      return `The repository ${repository} has ${most} tags or more, so pushes to it are rejected. Within a day, Davit deletes tags that no deployment uses, the oldest first, until ${upkeep.maxTags} are left. Then push again, with fewer tags. The platform team can raise registry.garbageCollection.maxTags.`;
     },
   };
 }

@@ -37,7 +37,7 @@ const IDLE_MS = 60_000;
  */
 const QUIET_MS = 120_000;
 
-const FAILED = 'The collection of garbage failed. The registry starts without it, and will try again';
+const FAILED = 'Garbage collection failed. The registry starts without it and will try again';
 
 export interface RegistryUpkeep {
   /** Looks once, and does what is due. Returns the delay until the next look, in milliseconds. Throws if the API server fails. */
@@ -133,7 +133,7 @@ export async function keepUp(
   await Promise.all([namespaces, records, revisions].map((cache) => cache.waitForSync(signal)));
   while (!signal.aborted) {
     const delay = await look(signal).catch((err: unknown) => {
-      if (!signal.aborted) log.warn({ err }, 'The collection of garbage could not be looked at');
+      if (!signal.aborted) log.warn({ err }, 'Could not read the state of the garbage collection');
       return ARMED_MS;
     });
     await sleep(clock, delay, signal);

@@ -10,20 +10,20 @@ export const backupCommand: Command = {
   purpose: 'make a backup of its database now, and wait until it is in the store',
   words: [DEPLOYMENT],
   flags: [
-    { name: 'archive', help: 'make a base backup of its archive instead; so it is where it has no other backups' },
-    ownTimeoutFlag('end after this time (exit code 124); the backup continues'),
+    { name: 'archive', help: 'make a base backup of its archive; the default if it has no other backups' },
+    ownTimeoutFlag('stop waiting after this time (exit code 124); the backup continues'),
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. Retention neither counts nor deletes the
-backup: it stays until somebody deletes it from the store. Nothing is stopped meanwhile, and a deployment with a scale of 0 is
+  about: `Creates a DatastoreOperation, which Davit carries out, and waits until it has ended. Retention neither counts nor deletes the
+backup: it stays until a person deletes it from the store. Nothing is stopped meanwhile, and a deployment with a scale of 0 is
 backed up as well. With --archive, CloudNativePG makes a base backup.
 
   PROGRAM backup shop
   PROGRAM backups shop`,
   changes: {
     nothing: 'No backup was made.',
-    sent: ([name = '']) => `The backup continues. To see its end: kubectl get dsop, and ${PROGRAM} backups ${name}`,
+    sent: ([name = '']) => `The backup continues. To see its result: kubectl get dsop, and ${PROGRAM} backups ${name}`,
   },
   async run(context) {
     const [name = ''] = context.words;

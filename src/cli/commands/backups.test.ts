@@ -57,16 +57,16 @@ it.each([
     { databaseBackups: list(), databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
     'The archive has every point in time from 2026-02-01T00:00:00Z until an unknown time',
   ],
-  ['there is none', {}, 'No backup of shop is known. To make one now: kubectl davit backup shop'],
+  ['there is none', {}, 'shop has no known backups. To make one now: kubectl davit backup shop'],
   [
     'there is none, with the reason',
     { conditions: [{ type: 'BackupReady', status: 'False', reason: 'BackupFailing', message: 'It failed.' }] },
-    'No backup of shop is known. It failed. To make one now: kubectl davit backup shop',
+    'shop has no known backups. It failed. To make one now: kubectl davit backup shop',
   ],
   [
     'none can be made, with what to do',
     { conditions: [{ type: 'BackupReady', status: 'False', reason: 'NotConfigured', message: 'Backups are off.' }] },
-    'No backup of shop is known. Backups are off.',
+    'shop has no known backups. Backups are off.',
   ],
 ])('says so on standard error where %s', async (_what, status, words) => {
   const { code, err } = await backups(status);

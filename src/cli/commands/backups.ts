@@ -15,8 +15,8 @@ export const backupsCommand: Command = {
   purpose: 'list the backups of its database that are in the store, newest first',
   words: [DEPLOYMENT],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `Shows what the store had after the last backup. DATABASE is the number of the database among those of the deployment. A backup by
-hand is kept until somebody deletes it from the store; retention deletes those of the schedule, but never the last verified one.
+  about: `Shows the contents of the store after the last backup. DATABASE is the number of the database within the deployment. A manual backup
+is kept until a person deletes it from the store. Retention deletes scheduled backups, but never the last verified one.
 
   PROGRAM backups shop
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e`,
@@ -63,7 +63,7 @@ hand is kept until somebody deletes it from the store; retention deletes those o
             (MADE[one.made] ?? one.made).replace('NAME', name),
           ]),
         ]),
-      `No backup of ${name} is known. ${howToMakeOne(name, found)}`,
+      `${name} has no known backups. ${howToMakeOne(name, found)}`,
     );
     return 0;
   },
@@ -105,5 +105,7 @@ function sayWhatIsMissing(
   if (!archive?.first_recoverable_at) return;
   const isReady = conditions.some(({ type, status }) => type === 'ArchiveReady' && status === 'True');
   const until = isReady ? 'a few minutes ago' : 'an unknown time, see condition ArchiveReady';
-  warn(`The archive has every point in time from ${archive.first_recoverable_at} until ${until}: clone --at.`);
+  warn(
+    `The archive has every point in time from ${archive.first_recoverable_at} until ${until}. To clone one: clone --at.`,
+  );
 }

@@ -74,7 +74,7 @@ export function readRevision(api: HttpApi, deploymentId: string, revisionId: str
 interface LogOptions {
   /** Which lines of those at the path. */
   readonly query?: object;
-  /** The same of the first call alone. */
+  /** Additional fields of the first request only. */
   readonly begin?: object;
   /** Says, once, that lines may be missing. */
   readonly warn?: (line: string) => void;
@@ -103,7 +103,7 @@ export function openLog(api: HttpApi, path: string, { query, begin, warn }: LogO
   };
 }
 
-/** The same of one build. `isQuiet`: without what is no step of the build, the plan and the look for its cache. */
+/** Opens the log of one build. `isQuiet`: prints only steps of the build, without the plan and the lookup of the cache. */
 export function openBuildLog(
   api: HttpApi,
   deploymentId: string,
@@ -188,8 +188,8 @@ function noLogOf(
   { status, status_message: message }: Revision,
 ): string {
   if (!mayBeBuilt(source))
-    return `${name} has no build: it runs an image that is made elsewhere (source ${source}). The logs of its pods: ${PROGRAM} logs ${name}`;
-  return `Revision ${revision} of ${name} has no log of a build. It is ${status}. ${message ?? ''}`.trim();
+    return `${name} has no build: it runs an image that is built elsewhere (source ${source}). The logs of its pods: ${PROGRAM} logs ${name}`;
+  return `Revision ${revision} of ${name} has no build log. It is ${status}. ${message ?? ''}`.trim();
 }
 
 async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {

@@ -33,11 +33,11 @@ describe('scale', () => {
 
   it.each<[string[], object, string]>([
     [['server=3'], { minScale: 3, maxScale: 3 }, 'scaled to 3 pods;'],
-    [['--replicas', '2', '--max', '4'], { minScale: 2, maxScale: 4 }, '2 to 4 pods, as its load asks for;'],
+    [['--replicas', '2', '--max', '4'], { minScale: 2, maxScale: 4 }, '2 to 4 pods, depending on its load;'],
     [
       ['server=1', 'queue=0..5'],
       { queueMinScale: 0, queueMaxScale: 5 },
-      'scaled: server to 1 pod; queue to 0 to 5 pods, as its load asks for.',
+      'scaled: server to 1 pod; queue to 0 to 5 pods, depending on its load.',
     ],
     [
       ['--replicas=2', 'orchestrator=2'],
@@ -54,7 +54,7 @@ describe('scale', () => {
   it('says where a part begins or ends, which takes a revision, and nothing where it stays', async () => {
     expect((await scaled(['queue=1'])).out).toMatch(/\nThis makes a new revision: it had no queue before\.$/);
     const queue = { sourceConfig: { resourceSpec: { queueMaxScale: 2 } } };
-    expect((await scaled(['queue=0'], queue)).out).toMatch(/\nThis makes a new revision: its queue ends\.$/);
+    expect((await scaled(['queue=0'], queue)).out).toMatch(/\nThis makes a new revision: queue is removed\.$/);
     expect((await scaled(['queue=3'], queue)).out).not.toContain('new revision');
   });
 
@@ -74,7 +74,7 @@ describe('scale', () => {
     [
       ['mailer=2..5', 'server=2'],
       { mailer: { command: ['mail'], minScale: 2, maxScale: 5 } },
-      'scaled: server to 2 pods; mailer to 2 to 5 pods, as its load asks for.',
+      'scaled: server to 2 pods; mailer to 2 to 5 pods, depending on its load.',
     ],
     [
       ['constructor=0'],
@@ -98,7 +98,7 @@ describe('scale', () => {
       const { code, err, cli } = await scaled([`${part}=1`], workers);
       expect([code, err, cli.written()]).toEqual([
         1,
-        `"${part}" cannot be scaled. Parts of shop that can: server, constructor, mailer. A scale of queue or orchestrator would start that part.`,
+        `"${part}" cannot be scaled. Parts of shop that can: server, constructor, mailer. To start queue or orchestrator, set its scale.`,
         [],
       ]);
     },
@@ -120,7 +120,7 @@ describe('scale', () => {
     [['queue=1', 'queue=2'], /^queue is set twice\.$/],
     [['--max', '3'], /^--max needs --replicas/],
     [['--replicas', '3', '--max', '1'], /^--max must not be below --replicas, 3\.$/],
-    [['--replicas', '3', 'server=2'], /set the same: leave one of them out/],
+    [['--replicas', '3', 'server=2'], /set the same value: leave out one of them/],
   ])('%j is refused before anything is asked', async (args, words) => {
     expect(await runCli(['scale', 'shop', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words) });
   });
@@ -195,7 +195,7 @@ describe('restart', () => {
 
   it('of a repository keeps the commit that runs: its Deployments are restarted', async () => {
     const { out, cli } = await restarted(REPOSITORY);
-    expect(out).toContain('with the image that runs');
+    expect(out).toContain('with the running image');
     expect(cli.kube.writes.filter(({ kind }) => !kind.endsWith('Review'))).toMatchObject([
       { verb: 'patch', kind: 'Deployment', ref: { name: 'shop' } },
     ]);
@@ -218,7 +218,7 @@ describe('restart', () => {
     };
     const crashed = { failure: { reason: 'ContainerCrashed', message: 'server exits with 1' } };
     const name = REVISION.metadata.name;
-    const GO_BACK = 'To have the values of shop--99999999 instead: kubectl davit rollback shop --to shop--99999999';
+    const GO_BACK = 'To return to the values of shop--99999999: kubectl davit rollback shop --to shop--99999999';
     const WHY = 'Why it failed: kubectl davit status shop';
     const BUILD = 'To build the newest commit, create a new revision (docs/deploy.md, "Asking for a revision").';
 
@@ -227,43 +227,43 @@ describe('restart', () => {
         'an image',
         {},
         [newest('DEPLOY_FAILED', crashed), old],
-        `The newest revision ${name} is DEPLOY_FAILED, and its values are tried again. shop--99999999 stays active until they are ready. ${GO_BACK}`,
+        `The newest revision ${name} is DEPLOY_FAILED. Davit deploys its values again. shop--99999999 stays active until the new pods are ready. ${GO_BACK}`,
       ],
       [
         'an image that was never deployed',
         {},
         [newest('DEPLOY_FAILED')],
-        `The newest revision ${name} is DEPLOY_FAILED, and its values are tried again. None was deployed before. ${WHY}`,
+        `The newest revision ${name} is DEPLOY_FAILED. Davit deploys its values again. No revision was deployed before. ${WHY}`,
       ],
       [
         'a build',
         REPOSITORY,
         [newest('BUILD_FAILED'), old],
-        `The newest revision ${name} is BUILD_FAILED: shop--99999999, which is active, is restarted, and ${name} is not tried again. ${WHY}\n${BUILD}`,
+        `The newest revision ${name} is BUILD_FAILED. Davit restarts the active revision, shop--99999999, and does not deploy ${name} again. ${WHY}\n${BUILD}`,
       ],
       [
         'a build that gave way',
         REPOSITORY,
         [newest('DEPLOY_FAILED', crashed), old],
-        `The newest revision ${name} is DEPLOY_FAILED: shop--99999999, which is active, is restarted, and ${name} is not tried again. ${WHY}\n${BUILD}`,
+        `The newest revision ${name} is DEPLOY_FAILED. Davit restarts the active revision, shop--99999999, and does not deploy ${name} again. ${WHY}\n${BUILD}`,
       ],
       [
         'a build whose pods are not ready',
         REPOSITORY,
         [newest('DEPLOY_FAILED'), old],
-        `The newest revision ${name} is DEPLOY_FAILED: its pods start again, and shop--99999999 stays active until they are ready. ${GO_BACK}`,
+        `The newest revision ${name} is DEPLOY_FAILED. Davit restarts its pods. shop--99999999 stays active until they are ready. ${GO_BACK}`,
       ],
       [
         'the first build',
         REPOSITORY,
         [newest('DEPLOY_FAILED')],
-        `The newest revision ${name} is DEPLOY_FAILED. Its pods start again, and nothing is built. ${WHY}`,
+        `The newest revision ${name} is DEPLOY_FAILED. Davit restarts its pods and builds nothing. ${WHY}`,
       ],
       [
         'an image that is being deployed, perhaps for ever',
         {},
         [newest('DEPLOYING'), old],
-        `The newest revision ${name} is DEPLOYING, and its values are tried again. shop--99999999 stays active until they are ready. ${GO_BACK}`,
+        `The newest revision ${name} is DEPLOYING. Davit deploys its values again. shop--99999999 stays active until the new pods are ready. ${GO_BACK}`,
       ],
       ['an image that is being deployed first', {}, [newest('DEPLOYING')], ''],
       ['an image that the controller has not seen yet', { revisionSerial: 5 }, [newest('DEPLOY_FAILED'), old], ''],
@@ -327,7 +327,7 @@ describe('delete', () => {
       undefined,
       [],
       2,
-      /Nobody can be asked here\. Nothing was deleted\. To do it: kubectl davit delete shop --yes$/,
+      /Confirmation needs a terminal\. Nothing was deleted\. To confirm in advance: kubectl davit delete shop --yes$/,
     ],
     ['a timeout without --wait', undefined, ['--yes', '--timeout', '3'], 2, /^--timeout is for --wait\.$/],
   ])('deletes nothing with %s', async (_what, answers, flags, code, words) => {
@@ -345,7 +345,7 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nTo give the new one the other settings of shop, .*: kubectl davit export shop > shop\.yaml\n/,
+      /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin a new deployment with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nTo give the new deployment the other settings of shop, .*: kubectl davit export shop > shop\.yaml\n/,
     ],
     [
       { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'cloudnative-pg' } } },
@@ -360,7 +360,7 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
-      /\nIts archive will stay in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
+      /\nIts archive will stay in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin a new deployment with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
     ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project will be deleted/],
     [
@@ -455,7 +455,7 @@ describe('exec', () => {
   });
 
   it.each([
-    ['no command', ['exec', 'shop'], 2, /^Which command\? It follows --: kubectl davit exec shop -- sh$/],
+    ['no command', ['exec', 'shop'], 2, /^Which command\? Write it after --: kubectl davit exec shop -- sh$/],
     ['a command without --', ['exec', 'shop', 'ls'], 2, /^Name only one deployment\. Unexpected: "ls"\.$/],
     [
       'an unknown part',

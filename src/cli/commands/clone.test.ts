@@ -31,7 +31,7 @@ it('creates the record, and says what it begins with and what to do next', async
   const { code, out, made } = await clone(['shop', '--to', 'shop-2', '--at', '2026-02-03T00:00:00Z']);
   expect([code, out]).toEqual([
     0,
-    `shop-2 is being created as shop is now. It begins with backup ${BACKUP}, of 2026-02-02T00:00:00Z. To follow it: kubectl davit wait shop-2`,
+    `shop-2 is being created from the current state of shop. It begins with backup ${BACKUP}, of 2026-02-02T00:00:00Z. To follow it: kubectl davit wait shop-2`,
   ]);
   expect(made).toMatchObject({ kind: 'AppDeployment', metadata: { name: 'shop-2', namespace: 'team' } });
   expect(made?.metadata.annotations).toEqual({ 'davit.dev/requested-by': 'new 1 somebody' });
@@ -45,7 +45,7 @@ it.each([
     'one of a time where nothing is listed',
     aRecord(),
     ['--at', '2026-02-03T00:00:00Z'],
-    'the newest backup of 2026-02-03T00:00:00Z or before, if there is one.',
+    'the newest backup from 2026-02-03T00:00:00Z or before, if one exists.',
   ],
 ])('says which backup it is: %s', async (_what, origin, flags, words) => {
   const { code, out } = await clone(['shop', '--to', 'b', ...flags], origin);
@@ -61,7 +61,7 @@ it('takes the archive where that has the time, and says so', async () => {
   const at = '2026-02-02T00:00:00Z';
   const { out, made } = await clone(['shop', '--to', 'shop-2', '--at', at], archived);
   expect(out).toBe(
-    `shop-2 is being created as shop is now. It begins with the state of ${at} in the archive of shop. To follow it: kubectl davit wait shop-2`,
+    `shop-2 is being created from the current state of shop. It begins with the state of ${at} in the archive of shop. To follow it: kubectl davit wait shop-2`,
   );
   expect(made?.spec.sourceConfig.database).toEqual({
     driver: 'cloudnative-pg',
@@ -78,7 +78,7 @@ it.each([
     'a backup that is not there',
     ['shop', '--to', 'b', '--backup', '20260204T020000Z-0123abcd'],
     1,
-    'The store has no backup 20260204T020000Z-0123abcd of shop. The earliest is of 2026-02-02T00:00:00Z',
+    'The store has no backup 20260204T020000Z-0123abcd of shop. The earliest is from 2026-02-02T00:00:00Z',
   ],
 ])('refuses %s', async (_what, args, wanted, words) => {
   const { code, err, made } = await clone(args);
@@ -94,7 +94,7 @@ describe('says where the backups of a deployment are that was deleted', () => {
       [
         'There is no deployment shop in namespace team. To list all: kubectl davit status',
         "If shop was deleted or lost, its backups are still in the store. To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
-        '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/databases.md, "A deployment that is lost").',
+        '--file FILE gives the new deployment the settings of shop, as kubectl davit export prints them (docs/databases.md, "A deployment that is lost").',
       ],
     ]);
   });

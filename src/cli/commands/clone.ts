@@ -15,13 +15,13 @@ export const cloneCommand: Command = {
   words: [DEPLOYMENT],
   flags: [
     { name: 'to', value: 'OTHER', help: 'name of the new deployment' },
-    { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
-    { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
+    { name: 'backup', value: 'BACKUP', help: 'the backup with this name; by default the newest' },
+    { name: 'at', value: 'TIME', help: 'the newest backup from this time or before, such as 2026-11-25T12:00:00Z' },
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
-with the backup. Where NAME has an archive with the time of --at, it begins with the state of exactly that time. NAME is only read.
+  about: `OTHER gets the image, values and sizes of the serving revision, the same Secrets, and no address. Its database begins
+with the backup. If the archive of NAME has the time of --at, it begins with the exact state of that time. NAME does not change.
 
   PROGRAM clone shop --to shop-2
   PROGRAM backups shop
@@ -43,7 +43,7 @@ with the backup. Where NAME has an archive with the time of --at, it begins with
     for (const note of notes) context.warn(withFlags(note, context.suggested));
     const restore = made.source_config.database?.restore ?? null;
     tell(context, {
-      says: `${to} is being created as ${name} is now.${dataOf(origin, restore)} To follow it: ${PROGRAM} wait ${to}`,
+      says: `${to} is being created from the current state of ${name}.${dataOf(origin, restore)} To follow it: ${PROGRAM} wait ${to}`,
       result: { name: to, from: name, archive: restore?.archive === true, notes },
     });
     return 0;
@@ -71,6 +71,6 @@ function dataOf({ database_backup: last }: Origin, restore: Restore): string {
   if (archive)
     return ` It begins with ${at === null ? 'the newest state' : `the state of ${at}`} in the archive of ${from}.`;
   if (backup !== null) return ` It begins with backup ${backup}, of ${timeOfBackup(backup)}.`;
-  if (at !== null) return ` It begins with the newest backup of ${at} or before, if there is one.`;
+  if (at !== null) return ` It begins with the newest backup from ${at} or before, if one exists.`;
   return last?.name ? ` It begins with backup ${last.name}, of ${last.last_success_at}.` : '';
 }

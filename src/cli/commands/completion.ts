@@ -50,7 +50,7 @@ export const completionCommand: Command = {
   flags: [],
   about: `  source <(davit completion bash)
 
-For kubectl davit, kubectl's own completion asks a file beside the plugin:
+For kubectl davit, kubectl's own completion runs a file next to the plugin:
 
   PROGRAM completion kubectl > ${FILE} && chmod +x ${FILE}
   source <(kubectl completion bash)`,

@@ -133,5 +133,5 @@ describe('what the action does not take', () => {
 it('says why an operation is refused, and creates none', async () => {
   const ran = await database(['delete-previous', 'shop', '--number', '0', '--yes']);
   expect(ran).toMatchObject({ code: 1, operations: [] });
-  expect(ran.err).toContain('Database 0 is the one that shop uses.');
+  expect(ran.err).toContain('shop is using database 0.');
 });

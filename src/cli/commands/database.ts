@@ -32,19 +32,19 @@ interface Act {
 const ACTS = {
   restore: {
     action: 'Restore',
-    does: 'will be stopped until its next database has the backup. The present database is kept.',
+    does: 'will be stopped until a new database has the backup. The current database is kept.',
   },
   move: {
     action: 'Move',
-    does: 'will be stopped until a Cluster of CloudNativePG has all that its database has. The present database is kept.',
+    does: 'will be stopped until a Cluster of CloudNativePG has all of its data. The current database is kept.',
   },
   upgrade: {
     action: 'Upgrade',
-    does: 'will be stopped until a database of the newer PostgreSQL has all that its database has. The present database is kept.',
+    does: 'will be stopped until a database with the newer PostgreSQL has all of its data. The current database is kept.',
   },
   return: {
     action: 'Return',
-    does: 'will be stopped until it uses the database before again, with the data that it had then. What was written since stays in the present database, which is kept.',
+    does: 'will be stopped until it uses the previous database again, with the data that it had then. Data written since stays in the current database, which is kept.',
   },
   'delete-previous': {
     action: 'DeletePrevious',
@@ -58,7 +58,8 @@ const OF_DELETED = { adopt: adoptRetained, discard: discardRetained } as const;
 
 export const databaseCommand: Command = {
   name: 'database',
-  purpose: 'restore, move or upgrade its database, return to the one before, or list what deleted deployments retain',
+  purpose:
+    'restore, move or upgrade its database, return to the previous one, or list databases that deleted deployments retain',
   words: [
     {
       word: 'ACTION',
@@ -68,11 +69,11 @@ export const databaseCommand: Command = {
     { ...DEPLOYMENT, need: 'optional' },
   ],
   flags: [
-    { name: 'backup', value: 'BACKUP', help: `restore: the backup of this name (${PROGRAM} backups NAME)` },
+    { name: 'backup', value: 'BACKUP', help: `restore: the backup with this name (${PROGRAM} backups NAME)` },
     {
       name: 'from',
       value: 'OTHER',
-      help: 'restore: the deployment whose backup it is, also one that is gone; NAME itself if not given',
+      help: 'restore: the deployment that the backup is from, which may have been deleted; by default NAME',
     },
     { name: 'from-namespace', value: 'NAMESPACE', help: 'restore: the namespace of OTHER, which must allow it' },
     {
@@ -80,24 +81,24 @@ export const databaseCommand: Command = {
       value: 'N',
       help: `delete-previous, adopt, discard: the number of the database (${PROGRAM} status NAME, ${PROGRAM} database retained)`,
     },
-    { name: 'store', help: 'backups: what the store has of all tenants, also of those that are gone' },
+    { name: 'store', help: 'backups: the backups of all tenants in the store, including deleted tenants' },
     YES,
-    ownTimeoutFlag('end after this time (exit code 124); the operation continues'),
+    ownTimeoutFlag('stop waiting after this time (exit code 124); the operation continues'),
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `Creates a DatastoreOperation, which Davit carries out, and follows it to its end. The command is not needed for that: an operation continues
-when the command ends, and its deletion cancels it (kubectl delete dsop).
+  about: `Creates a DatastoreOperation, which Davit carries out, and waits until it has ended. An operation continues
+when the command ends. To cancel it, delete it (kubectl delete dsop).
 
 restore gives the deployment a new database with one of its backups. move gives it a Cluster of CloudNativePG, and upgrade the newer PostgreSQL of the
-platform, each with all of its data. return goes back to the database before, with the data that it had then. The deployment is stopped meanwhile, and
-the database that it leaves is kept until delete-previous deletes it. restore, return and delete-previous need the verb restore on the deployment, which
+platform, each with all of its data. return goes back to the previous database, with the data that it had then. The deployment is stopped meanwhile, and
+the replaced database is kept until delete-previous deletes it. restore, return and delete-previous need the verb restore on the deployment, which
 davit-admin has.
 
-retained lists the databases that deleted deployments have left here; WANTED says whether a deployment has the name now. adopt lets the deployment that has the name now use one with its data, which
+retained lists the databases that deleted deployments have left in the namespace; WANTED shows whether a deployment has the name now. adopt lets that deployment use one with its data, which
 needs the right to get the volume and the password. discard deletes one with its data, which needs the right to delete both.
 
-backups --store lists what the store has, by namespace and its uid, for an administrator: it makes a Job in Davit's namespace, where a Secret has a key for the whole store.
+backups --store lists the backups in the store by namespace and its uid, for an administrator. It creates a Job in Davit's namespace, where a Secret has a key for the whole store.
 
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e
   PROGRAM database restore shop --backup 20260701T010000Z-7f9a2a3e --from old-shop
@@ -111,7 +112,8 @@ backups --store lists what the store has, by namespace and its uid, for an admin
   PROGRAM database discard shop`,
   changes: {
     nothing: 'Nothing was changed.',
-    sent: ([, name = '']) => `The operation continues. To see its end: kubectl get dsop, and ${PROGRAM} status ${name}`,
+    sent: ([, name = '']) =>
+      `The operation continues. To see its result: kubectl get dsop, and ${PROGRAM} status ${name}`,
   },
   async run(context) {
     const [word = '', name = ''] = context.words;
@@ -130,7 +132,7 @@ backups --store lists what the store has, by namespace and its uid, for an admin
 
 function backupsOf(context: Context): Promise<number> {
   if (!context.flags.has('store'))
-    throw new Misuse(`backups needs --store. Those of a deployment: ${PROGRAM} backups NAME`);
+    throw new Misuse(`backups needs --store. To list the backups of a deployment: ${PROGRAM} backups NAME`);
   return listStore(context);
 }
 

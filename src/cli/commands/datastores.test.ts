@@ -41,7 +41,7 @@ describe('patch', () => {
     const ran = await datastores(['patch', ...which, '--accept', 'NoBackup']);
     expect(ran).toMatchObject({
       code: 0,
-      out: '1 operation was created. To see how far: kubectl get dsop',
+      out: '1 operation was created. To see the progress: kubectl get dsop',
       err: '1 Redis was left out, because a restart loses the queue. To patch them too: --accept QueueLost',
       operations: [PATCHED],
     });
@@ -55,7 +55,7 @@ describe('patch', () => {
   it('says why one is refused, and fails', async () => {
     const ran = await datastores(['patch', 'shop']);
     expect(ran).toMatchObject({ code: 1, operations: [], out: expect.stringMatching(/^No operation/) as string });
-    expect(ran.err).toContain('shop: No verified backup of shop is younger than 24 hours.');
+    expect(ran.err).toContain('shop: No backup of shop was verified in the last 24 hours.');
   });
 
   it('does nothing where nothing is behind', async () => {

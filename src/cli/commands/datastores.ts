@@ -43,22 +43,22 @@ export const datastoresCommand: Command = {
     { word: 'NAME', names: 'deployment', need: 'any number' },
   ],
   flags: [
-    { name: 'all', help: 'patch: every deployment with a datastore that is behind' },
+    { name: 'all', help: 'patch: every deployment with an outdated datastore' },
     {
       name: 'all-namespaces',
       short: 'A',
-      help: 'the whole platform, for who may list deployments of all namespaces; not over an address of the HTTP API',
+      help: 'the whole platform; needs the right to list deployments in all namespaces, and a kubeconfig',
     },
-    { name: 'datastore', value: 'KIND', help: 'only this one', choices: STORE_PARTS },
-    { name: 'accept', value: 'LOSS', help: 'patch: a loss that is accepted', choices: LOSSES, isRepeated: true },
+    { name: 'datastore', value: 'KIND', help: 'only this datastore', choices: STORE_PARTS },
+    { name: 'accept', value: 'LOSS', help: 'patch: a loss that you accept', choices: LOSSES, isRepeated: true },
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `VERSION is what the server reports in its log, and PATCH the image that a patch brings: another one of the same major version and base, from
-the settings of the platform. patch creates a DatastoreOperation for each datastore and ends. Davit carries them out, a few at once; kubectl get dsop
-shows how far they are. A patch restarts the datastore alone, and the pods of the deployment stay.
+  about: `VERSION is the version in the log of the server, and PATCH the image that a patch would install: another one of the same major version and base, from
+the settings of the platform. patch creates a DatastoreOperation for each datastore and ends. Davit carries out a few at a time. kubectl get dsop
+shows their progress. A patch restarts only the datastore; the pods of the deployment keep running.
 
-PostgreSQL needs a verified backup of the last 24 hours, or --accept NoBackup. Redis has no volume, so a restart loses its queue: it is patched only with
+PostgreSQL needs a verified backup from the last 24 hours, or --accept NoBackup. Redis has no volume, so a restart loses its queue: a patch needs
 --accept QueueLost.
 
   PROGRAM datastores
@@ -76,7 +76,7 @@ PostgreSQL needs a verified backup of the last 24 hours, or --accept NoBackup. R
       return list(context, (await find(context)).all);
     }
     if (flags.has('all') === names.length > 0)
-      throw new Misuse('patch needs the names of deployments, or --all for every one that is behind.');
+      throw new Misuse('patch needs the names of deployments, or --all for every outdated one.');
     return patch(context, names, await find(context));
   },
 };
@@ -186,7 +186,7 @@ async function patch(context: Context, names: readonly string[], found: Found): 
     says:
       made === 0
         ? `No operation was created. To see the versions: ${PROGRAM} datastores`
-        : `${made} ${made === 1 ? 'operation was' : 'operations were'} created. To see how far: kubectl get dsop`,
+        : `${made} ${made === 1 ? 'operation was' : 'operations were'} created. To see the progress: kubectl get dsop`,
     result: { operations, leftOut: left },
   });
   return made === operations.length ? 0 : 1;

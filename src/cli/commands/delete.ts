@@ -24,10 +24,10 @@ const TIMEOUT_SECONDS = 300;
 
 export const deleteCommand: Command = {
   name: 'delete',
-  purpose: 'delete it, after saying what happens to its data and asking',
+  purpose: 'delete it, after showing what happens to its data and asking',
   words: [DEPLOYMENT],
   flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(TIMEOUT_SECONDS), OUTPUT, ...API_FLAGS],
-  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To delete the database too:
+  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what is kept. To delete the database too:
 
   kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Delete"}}'`,
   changes: { nothing: 'Nothing was deleted.', sent: ([name = '']) => continuing(name) },
@@ -81,7 +81,7 @@ async function remove(api: HttpApi, { id, name }: Deployment): Promise<void> {
   } catch (error) {
     undefinedIfGone(error);
     throw new Failure(
-      `Nothing was deleted: ${name} was deleted meanwhile. To see whether another one has its name: ${PROGRAM} status ${name}`,
+      `Nothing was deleted: ${name} was deleted meanwhile. To see whether another deployment has its name: ${PROGRAM} status ${name}`,
     );
   }
 }
@@ -91,9 +91,9 @@ export function consequencesOf(deployment: Deployment, isAsked = true): string[]
   const { name, database_claim: claim, database_deletion_policy: policy, source_config: config } = deployment;
   const isKept = policy === 'Retain';
   const database = isKept
-    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain). To delete them after that: ${PROGRAM} database discard ${name}`
+    ? `Its PostgreSQL volume ${claim} and its password will stay (databaseDeletionPolicy: Retain). To delete them afterwards: ${PROGRAM} database discard ${name}`
     : `Its PostgreSQL volume ${claim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
-  const redis = config.runtime?.redis === 'none' ? '' : ', and what its Redis holds';
+  const redis = config.runtime?.redis === 'none' ? '' : ', and the contents of its Redis';
   return [
     ...(claim === null ? [] : [database]),
     ...beforeIt(deployment, isKept),
@@ -105,7 +105,7 @@ export function consequencesOf(deployment: Deployment, isAsked = true): string[]
   ];
 }
 
-/** Those that are known to be there. */
+/** The backups that are known to exist. */
 function backupsLeft(
   {
     name,
@@ -131,9 +131,9 @@ function backupsLeft(
     driver: config.database?.driver ?? undefined,
     hasArchive: first !== undefined,
   };
-  const keep = `To give the new one the other settings of ${name}, save its file now, for --file: ${PROGRAM} export ${name} > ${name}.yaml`;
+  const keep = `To give the new deployment the other settings of ${name}, save its file now, for --file: ${PROGRAM} export ${name} > ${name}.yaml`;
   return [
-    `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
+    `${left.join(' ')} To begin a new deployment with them when it is gone: ${beginningWith(name, was)}`,
     ...(isAsked ? [keep] : []),
   ];
 }

@@ -17,10 +17,10 @@ import { findingLine, type HttpApi, Refused } from '../transport/http-api.ts';
 /** The file that the flags select, by default that of the folder. Throws Misuse and InvalidFile. */
 export async function selectedFile(folder: string | undefined, flags: Flags): Promise<FileText | undefined> {
   const named = flags.text('file');
-  if (named !== undefined && flags.has('no-file')) throw new Misuse('--file and --no-file exclude each other.');
+  if (named !== undefined && flags.has('no-file')) throw new Misuse('Use either --file or --no-file, not both.');
   const path = named ?? (folder === undefined ? undefined : join(folder, FILE_NAME));
   const read = flags.has('no-file') || path === undefined ? undefined : await readFileText(path);
-  if (read === undefined && named !== undefined) throw new Misuse(`There is no file ${named}.`);
+  if (read === undefined && named !== undefined) throw new Misuse(`File ${named} does not exist.`);
   return read;
 }
 

@@ -80,9 +80,10 @@ export function tellDeployed(
 }
 
 function interruptedSentence({ created, name, revision }: DeployProgress, suggested: string): string {
-  const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
+  const left = created === undefined ? '' : ` Deployment ${created} was created without a revision, and stays.`;
   if (name === undefined) return `Nothing was deployed.${left}`;
-  if (revision === undefined) return `The upload may be deployed. To see: ${PROGRAM} status ${name}${suggested}`;
+  if (revision === undefined)
+    return `The upload may have been deployed. To check: ${PROGRAM} status ${name}${suggested}`;
   return `The build continues. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
 }
 
@@ -131,7 +132,7 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
     ...requestOfOptions(options, 'internal_source'),
     default_name: deploymentName(basename(folder)),
     hints: {
-      'name missing': `The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`,
+      'name missing': `The name of folder ${folder} cannot become the name of a deployment. Choose one with --name.`,
       'file.source value_error': `To deploy an image: ${PROGRAM} deploy --image IMAGE --file ${options.file?.path}`,
     },
   };

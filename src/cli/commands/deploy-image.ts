@@ -23,9 +23,9 @@ const OF_BUILDS = ['config', 'install-command', 'build-command'];
 /** Resolves to the exit code. `seconds`: for the rollout, without --timeout. Throws Failure and Misuse. */
 export async function deployImage(context: Context, seconds: number): Promise<number> {
   const { words, flags, suggested, onInterrupt } = context;
-  if (words.length > 0) throw new Misuse('FOLDER and --image exclude each other. A davit.yaml is named with --file.');
+  if (words.length > 0) throw new Misuse('Use either FOLDER or --image, not both. Name a davit.yaml with --file.');
   const ofBuilds = OF_BUILDS.find((flag) => flags.has(flag));
-  if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, and --image is built already.`);
+  if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, but --image is already built.`);
   const image = flags.text('image');
   if (image !== undefined) needImage(image);
   const file = await selectedFile(undefined, flags);

@@ -11,11 +11,15 @@ export const deployCommand: Command = {
   purpose: 'upload a folder and build it, or deploy an image, and wait until it is ready',
   words: [{ word: 'FOLDER', names: 'folder', need: 'optional' }],
   flags: [
-    { name: 'name', value: 'NAME', help: "the deployment, created if there is none; by default the folder's name" },
+    {
+      name: 'name',
+      value: 'NAME',
+      help: "the deployment, which is created if it does not exist; by default the folder's name",
+    },
     {
       name: 'image',
       value: 'IMAGE',
-      help: 'deploy this image in place of a folder, by default the image_uri of --file; needs --name or the name in --file',
+      help: 'deploy this image instead of a folder, by default the image_uri of --file; needs --name or the name in --file',
     },
     {
       name: 'config',
@@ -30,7 +34,7 @@ export const deployCommand: Command = {
     {
       name: 'secret',
       value: 'KEY',
-      help: 'secret variable, whose value is that of the environment variable KEY; may be given several times',
+      help: 'secret variable with the value of the environment variable KEY; may be given several times',
       isRepeated: true,
     },
     {
@@ -56,13 +60,13 @@ export const deployCommand: Command = {
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
-.dockerignore names them. It prints the log of the build, and of a container that exits its last lines. It ends as soon as
-the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. A secret
-that the file names and nobody has given yet is asked for on a terminal. Without one, --secret or --secrets-file gives it.
+  about: `Uploads the files that .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
+.dockerignore names them. Prints the log of the build, and the last lines of a container that exits. Ends as soon as
+the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env overrides the file. A secret
+in the file without a value is requested on a terminal. Without a terminal, --secret or --secrets-file sets it.
 
-davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it. With --image that
-of --file does. Without FOLDER and --image, the image is the image_uri of --file, as PROGRAM export writes it.
+davit.yaml in FOLDER describes the deployment: its fields change with the upload, and flags override it. With --image, the file of
+--file does. Without FOLDER and --image, the image is the image_uri of --file, as PROGRAM export writes it.
 
   PROGRAM deploy ./agent
   PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --name shop

@@ -109,7 +109,7 @@ describe('env', () => {
 
   it('values that are there are not written again', async () => {
     const { ran, written } = await env(['set', 'REGION=eu']);
-    expect([ran.code, ran.out, written]).toEqual([0, 'Nothing changes: shop has these values already.', []]);
+    expect([ran.code, ran.out, written]).toEqual([0, 'Nothing changes: shop already has these values.', []]);
   });
 
   it('unset removes, and the last one with its list', async () => {
@@ -130,10 +130,10 @@ describe('env', () => {
 
   it.each<[string, string[], number, RegExp]>([
     ['the name of a secret', ['set', 'API_KEY=x'], 1, /name is in env and also in secrets/],
-    ['a word without =', ['set', 'A'], 2, /^"A" sets no variable\./],
+    ['a word without =', ['set', 'A'], 2, /^"A" does not set a variable\./],
     ['no variable', ['set'], 2, /^Which variable\?/],
-    ['a value for unset', ['unset', 'A=1'], 2, /^unset takes names alone/],
-    ['no name for unset', ['unset'], 2, /^unset takes names alone/],
+    ['a value for unset', ['unset', 'A=1'], 2, /^unset takes only names/],
+    ['no name for unset', ['unset'], 2, /^unset takes only names/],
     ['an unknown name', ['unset', 'GONE'], 1, /^shop has no plain variable GONE: nothing was changed\.$/],
     ['a key for list', ['list', 'A'], 2, /^list takes no KEY/],
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], 2, /^--from-file is for set\.$/],

@@ -64,7 +64,7 @@ async function set(context: Context, name: string, words: readonly string[]): Pr
 async function unset(context: Context, name: string, keys: readonly string[]): Promise<number> {
   const valued = keys.find((key) => key.includes('='));
   if (keys.length === 0 || valued !== undefined)
-    throw new Misuse(`unset takes names alone: ${PROGRAM} env ${name} unset ${valued?.split('=')[0] ?? 'KEY'}`);
+    throw new Misuse(`unset takes only names: ${PROGRAM} env ${name} unset ${valued?.split('=')[0] ?? 'KEY'}`);
   for (const key of keys) needVariableName(key);
   return change(context, name, 'removed', (before) => {
     const missing = keys.find((key) => !before.some((one) => one.name === key));
@@ -91,7 +91,7 @@ async function change(
 }
 
 function saysChange(name: string, verb: string, changed: readonly string[], revision: string | null): string {
-  if (changed.length === 0) return `Nothing changes: ${name} has these values already.`;
+  if (changed.length === 0) return `Nothing changes: ${name} already has these values.`;
   const isOne = changed.length === 1;
   const what = `${changed.join(', ')} of ${name} ${isOne ? 'is' : 'are'} ${verb}`;
   if (revision === null) return `${what}. It has no revision yet.`;

@@ -22,16 +22,16 @@ export const execCommand: Command = {
       name: 'component',
       short: 'c',
       value: 'PART',
-      help: `part of which a pod is taken: ${COMPONENTS.join(', ')} or the name of a worker; server by default`,
+      help: `part whose pod is used: ${COMPONENTS.join(', ')} or the name of a worker; server by default`,
       suggested: COMPONENTS,
     },
   ],
-  about: `Standard input is passed on; where it is a terminal, the command gets one. The exit code is that of the command.
+  about: `Standard input is passed to the command. If it is a terminal, the command gets a terminal. The exit code is that of the command.
 
   PROGRAM exec shop -- sh
   PROGRAM exec shop -c postgres -- psql -U postgres app`,
   async run({ kubectl, onTerminal, words: [name = ''], rest, flags, terminal }) {
-    if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} exec ${name} -- sh`);
+    if (rest.length === 0) throw new Misuse(`Which command? Write it after --: ${PROGRAM} exec ${name} -- sh`);
     const component = componentOf(flags, COMPONENTS);
     const pod = await readyPod(kubectl, name, component);
     const tty = terminal.isInteractive && terminal.isShown ? ['--tty'] : [];

@@ -11,12 +11,12 @@ export const exportCommand: Command = {
   purpose: `print the ${FILE_NAME} that describes it, with secrets by name`,
   words: [DEPLOYMENT],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `Prints what the deployment asks for, without defaults and without values of secrets. To deploy the folder with it:
+  about: `Prints the settings of the deployment, without defaults and without values of secrets. To deploy the folder with it:
 
   PROGRAM export agent > ./agent/${FILE_NAME}
   PROGRAM deploy ./agent
 
-That of an image names it, and is deployed without a folder:
+The file of an image names that image, and is deployed without a folder:
 
   PROGRAM export shop > shop.yaml
   PROGRAM deploy --file shop.yaml`,
@@ -25,7 +25,7 @@ That of an image names it, and is deployed without a folder:
     const { id } = await needDeployment(api, context.words[0] ?? '');
     const file = await api.call<object>('GET', `/v2/deployments/${id}/file`);
     print(context, file, () => [
-      `# Written by ${PROGRAM} export. What is left out stays as the deployment has it.`,
+      `# Written by ${PROGRAM} export. Absent fields stay as they are in the deployment.`,
       yamlText(file, stringify).trimEnd(),
     ]);
     return 0;

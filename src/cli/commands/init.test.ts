@@ -156,7 +156,7 @@ describe('the file', () => {
     const first = await runCli(['init', folder]);
     expect(first).toMatchObject({ code: 0, err: '' });
     expect(first.out).toBe(
-      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}\nOn a platform that builds nothing (kubectl davit platform shows it), push an image first: kubectl davit deploy --image IMAGE --file ${path}\nSo that editors complete it: kubectl davit schema > ${join(folder, 'davit.schema.json')}`,
+      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}\nOn a platform that builds nothing (kubectl davit platform shows it), push an image first: kubectl davit deploy --image IMAGE --file ${path}\nTo let editors complete it: kubectl davit schema > ${join(folder, 'davit.schema.json')}`,
     );
     await writeFile(path, '# mine');
     const again = await runCli(['init', folder]);
@@ -198,7 +198,7 @@ describe('a folder without a configuration file', () => {
   it.each<[files: Files, config: string, line: RegExp]>([
     [{ 'package.json': shop }, 'package.json', /^# It starts: npm start$/m],
     [{ 'requirements.txt': 'x', 'app.py': '' }, 'requirements.txt', /^# It starts: python3 app\.py$/m],
-    [{ 'pyproject.toml': '' }, 'pyproject.toml', /^# Nothing starts yet\. Name the program main\.py/m],
+    [{ 'pyproject.toml': '' }, 'pyproject.toml', /^# No program to start was found\. Name the program main\.py/m],
   ])('%j', async (files, config, line) => {
     await write(files);
     const { out } = await printed();
@@ -222,16 +222,10 @@ describe('nothing is written', () => {
       { 'a.Dockerfile': '', 'b.Dockerfile': '' },
       [],
       2,
-      /has a\.Dockerfile, b\.Dockerfile, and none is named Dockerfile\. Choose one: .* --config a\.Dockerfile$/,
+      /has a\.Dockerfile, b\.Dockerfile, but none is named Dockerfile\. Choose one: .* --config a\.Dockerfile$/,
     ],
-    [
-      'a configuration file that is no JSON',
-      { 'langgraph.json': '{' },
-      [],
-      1,
-      /^langgraph\.json is not one JSON object/,
-    ],
-    ['one without graphs', { 'langgraph.json': '{}' }, [], 1, /^langgraph\.json names no graphs/],
+    ['a configuration file that is no JSON', { 'langgraph.json': '{' }, [], 1, /^langgraph\.json is not a JSON object/],
+    ['one without graphs', { 'langgraph.json': '{}' }, [], 1, /^langgraph\.json has no graphs/],
     [
       'a --config that is not there',
       { Dockerfile: 'FROM x' },
@@ -258,7 +252,7 @@ describe('nothing is written', () => {
   it('for a folder that is not there, and through a link that is not there either', async () => {
     expect(await runCli(['init', join(above, 'nowhere')])).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^There is no folder/),
+      err: expect.stringMatching(/^Folder .* does not exist/),
     });
     await write({ Dockerfile: 'FROM x' });
     await symlink(join(above, 'elsewhere'), join(folder, 'davit.yaml'));
@@ -300,7 +294,7 @@ describe('an image', () => {
     [
       'with a configuration file',
       ['--image', 'app:1', '--config', 'Dockerfile'],
-      '--config is for a build, and --image is built already.',
+      '--config is for a build, but --image is already built.',
     ],
     ...[' ', 'my app:1', 'registry.example.com/Team/app:1', 'Shop:1', 'app:', 'app@sha256:1', 'https://app'].map(
       (none): [string, string[], string] => [
@@ -312,7 +306,7 @@ describe('an image', () => {
     [
       'whose name gives none',
       ['--image', '123:4'],
-      'The image 123:4 gives no name for a deployment. Choose one with --name.',
+      'The name of image 123:4 cannot become the name of a deployment. Choose one with --name.',
     ],
   ])('is refused %s', async (_what, flags, says) => {
     const { code, err } = await printed(...flags);
@@ -331,7 +325,7 @@ it('a folder whose file is of an image is not uploaded, and the command for it i
   const path = join(folder, 'davit.yaml');
   expect([code, err]).toEqual([
     2,
-    expect.stringContaining(`${path}:1:9: source is external_docker, and what is deployed is internal_source`),
+    expect.stringContaining(`${path}:1:9: source is external_docker, but this request deploys internal_source`),
   ]);
   expect(err).toContain(`kubectl davit deploy --image IMAGE --file ${path}`);
 });

@@ -12,7 +12,7 @@ export const initCommand: Command = {
     {
       name: 'name',
       value: 'NAME',
-      help: 'the deployment; by default as package.json, pyproject.toml or the folder says',
+      help: 'the deployment; by default the name in package.json or pyproject.toml, or of the folder',
     },
     {
       name: 'config',
@@ -20,7 +20,7 @@ export const initCommand: Command = {
       help: 'configuration file, Dockerfile or list of packages in FOLDER; by default langgraph.json or what is there',
       isFile: true,
     },
-    { name: 'image', value: 'IMAGE', help: 'describe a deployment of this image, which builds nothing' },
+    { name: 'image', value: 'IMAGE', help: 'describe a deployment of this image, without a build' },
     {
       name: 'output',
       short: 'o',
@@ -32,12 +32,12 @@ export const initCommand: Command = {
     {
       name: 'server',
       value: 'URL',
-      help: "address of Davit's HTTP API (DAVIT_SERVER), from which editors then read the schema of the file",
+      help: "address of Davit's HTTP API (DAVIT_SERVER), from which editors read the schema of the file",
     },
   ],
-  about: `Reads langgraph.json, Dockerfile, package.json, pyproject.toml and requirements.txt of FOLDER, which is by default the
-present one, and needs no cluster. Comments in the file say where each value is from, and name the fields that are often
-wanted. With --image only the name of the image is read, and FOLDER is where the file is written.
+  about: `Reads langgraph.json, Dockerfile, package.json, pyproject.toml and requirements.txt of FOLDER, by default the
+current one, and needs no cluster. Comments in the file name the source of each value, and the fields that are often
+needed. With --image, only the name of the image is read, and the file is written to FOLDER.
 
   PROGRAM init ./agent
   PROGRAM init --image registry.example.com/team/shop:1.5.0

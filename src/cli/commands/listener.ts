@@ -9,7 +9,7 @@ import { Failure, type Kubectl } from '../transport/kubectl.ts';
 
 export const listenerCommand: Command = {
   name: 'listener',
-  purpose: 'print the Secret with which a cluster connects as this Listener, or end its credentials',
+  purpose: 'print the Secret with which a cluster connects as this Listener, or revoke its credentials',
   words: [
     { word: 'ACTION', names: 'action', choices: ['join', 'revoke'] },
     { word: 'NAME', names: 'listener' },
@@ -29,7 +29,7 @@ export const listenerCommand: Command = {
   changes: {
     nothing: 'Nothing was changed.',
     by: ['create', 'delete'],
-    sent: ([action, name]) => `It is not finished. Run it again: ${PROGRAM} listener ${action} ${name}`,
+    sent: ([action, name]) => `The command did not finish. Run it again: ${PROGRAM} listener ${action} ${name}`,
   },
   async run(context) {
     const {
@@ -97,7 +97,7 @@ export async function join(
   const cluster = view.clusters?.[0]?.cluster;
   const server = hub ?? cluster?.server;
   if (server === undefined)
-    throw new Failure('The kubeconfig names no server. Name the address of this API server: --hub URL.');
+    throw new Failure('The kubeconfig has no server. Set the address of this API server: --hub URL.');
   await ensureTokenSecret(kubectl, listener, wait);
   const bound = [`--bound-object-kind=Secret`, `--bound-object-name=${LISTENER_TOKEN}`];
   const token = await kubectl([
@@ -141,7 +141,7 @@ async function ensureTokenSecret(
 function instructionsFor({ metadata, spec }: Listener, server: string): string {
   const namespaces = spec.namespaces ?? [];
   return [
-    `In the other cluster, which must reach ${server}, within one hour, and without the namespaces that exist:`,
+    `In the other cluster, which must reach ${server}, run these commands within one hour. Skip the namespaces that exist:`,
     `  kubectl create namespace davit-system`,
     `  kubectl apply -f FILE   # this output`,
     ...namespaces.flatMap((name) => [
@@ -170,7 +170,7 @@ async function readListener(kubectl: Kubectl, name: string): Promise<Listener> {
 function hubNamespaceOf({ metadata, status }: Listener): string {
   if (status?.namespace === undefined)
     throw new Failure(
-      `Davit has made no namespace for listener ${metadata.name} yet. Check that settings.listeners.enabled is true and the controller runs.`,
+      `Davit has not created a namespace for listener ${metadata.name} yet. Check that settings.listeners.enabled is true and that the controller is running.`,
     );
   return status.namespace;
 }

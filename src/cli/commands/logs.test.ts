@@ -269,13 +269,13 @@ describe('logs without a line', () => {
       'of a task',
       ['--task', 'mail'],
       {},
-      'No run of a task "mail" of shop has written a line. See: kubectl davit tasks shop',
+      'No run of task "mail" of shop has written a line. See: kubectl davit tasks shop',
     ],
     [
       'of an earlier life',
       ['--previous'],
       {},
-      'No container of server of shop was restarted, so none has an earlier log. See: kubectl davit status shop',
+      'No container of server of shop was restarted, so there is no earlier log. See: kubectl davit status shop',
     ],
   ])('%s', async (_what, flags, status, err) => {
     const cli = aCli(aRecord({ sourceRevisionConfig: IMAGE, sourceConfig: { runtime } }, status));

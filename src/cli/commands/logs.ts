@@ -24,13 +24,13 @@ export const logsCommand: Command = {
   name: 'logs',
   purpose: 'print the logs of its pods, or with --build of its latest build',
   words: [DEPLOYMENT],
-  noJson: 'it prints what containers and builds wrote, as they wrote it',
+  noJson: 'it prints the output of containers and builds unchanged',
   flags: [
     {
       name: 'component',
       short: 'c',
       value: 'PART',
-      help: `${LOGGED_PARTS.join(', ')} or the name of a worker; by default server, and with --revision all that run its image`,
+      help: `${LOGGED_PARTS.join(', ')} or the name of a worker; by default server, and with --revision all parts that run its image`,
       suggested: LOGGED_PARTS,
     },
     {
@@ -43,8 +43,8 @@ export const logsCommand: Command = {
       value: 'TASK',
       help: 'the runs of a task; the last lines of failed ones are kept for seven days',
     },
-    { name: 'follow', short: 'f', help: 'continue until Ctrl-C; with --build until the build ends' },
-    { name: 'previous', short: 'p', help: 'only what the containers wrote before their last restart' },
+    { name: 'follow', short: 'f', help: 'follow the log until Ctrl-C; with --build until the build ends' },
+    { name: 'previous', short: 'p', help: 'only lines from before the last restart of the containers' },
     {
       name: 'tail',
       value: 'LINES',
@@ -52,7 +52,7 @@ export const logsCommand: Command = {
       isNumber: true,
       most: MOST_LAST_LINES,
     },
-    { name: 'build', help: 'the log of the latest build, or of the one of --revision' },
+    { name: 'build', help: 'the log of the latest build, or of the build of --revision' },
     ...API_FLAGS,
   ],
   run: (context) => (context.flags.has('build') ? buildLog(context) : podLogs(context)),
@@ -60,7 +60,7 @@ export const logsCommand: Command = {
 
 async function buildLog({ words: [name = ''], flags, facade, say }: Context): Promise<number> {
   for (const flag of ['component', 'previous', 'task'])
-    if (flags.has(flag)) throw new Misuse(`--${flag} is about pods, and not for --build.`);
+    if (flags.has(flag)) throw new Misuse(`--${flag} is for pods, not for --build.`);
   const options = { revision: flags.text('revision'), follow: flags.has('follow'), tail: flags.number('tail'), say };
   await printBuildLog(await facade(), name, options);
   return 0;
@@ -114,7 +114,7 @@ async function podLogs(context: Context): Promise<number> {
 /** Throws Misuse. */
 function wantedLines({ flags }: Context): Wanted {
   const task = flags.text('task');
-  if (task !== undefined && flags.has('component')) throw new Misuse('--task and --component exclude each other.');
+  if (task !== undefined && flags.has('component')) throw new Misuse('Use either --task or --component, not both.');
   const component = componentOf(flags, LOGGED_PARTS);
   // What ended a revision may be any of its parts.
   const isOfAll = !flags.has('component') && (task ?? flags.text('revision')) !== undefined;
@@ -135,9 +135,9 @@ async function whySilent(
 ): Promise<string> {
   const whose = component === undefined ? name : `${component} of ${name}`;
   if (task !== undefined)
-    return `No run of a task "${task}" of ${name} has written a line. See: ${PROGRAM} tasks ${name}`;
+    return `No run of task "${task}" of ${name} has written a line. See: ${PROGRAM} tasks ${name}`;
   if (previous)
-    return `No container of ${whose} was restarted, so none has an earlier log. See: ${PROGRAM} status ${name}`;
+    return `No container of ${whose} was restarted, so there is no earlier log. See: ${PROGRAM} status ${name}`;
   const atZero = conditionOf(conditions, 'Ready')?.reason === 'ScaledToZero' && component !== undefined;
   const zero = atZero ? zeroSentence(name, component) : undefined;
   if (zero !== undefined) return zero;

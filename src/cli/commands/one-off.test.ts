@@ -232,7 +232,7 @@ describe('run', () => {
       'of a command that was ended for its time',
       { conditions: [{ type: 'Failed', reason: 'DeadlineExceeded' }], state: { terminated: { exitCode: 137 } } },
       124,
-      /\nJob shop--run-\w+ was ended: its time is over/,
+      /\nJob shop--run-\w+ was stopped: it timed out/,
     ],
   ])('passes on no exit code %s', async (_what, next, code, err) => {
     expect(await ran(stage(), ['--', 'ls'], [next])).toMatchObject({ code, err: expect.stringMatching(err) });
@@ -257,7 +257,7 @@ describe('run', () => {
     const deleted = await cli.run(['run', 'shop', '--', 'ls'], { clock });
     expect(deleted).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/\nJob shop--run-\w+ was deleted before its end\.$/),
+      err: expect.stringMatching(/\nJob shop--run-\w+ was deleted before it ended\.$/),
     });
   });
 

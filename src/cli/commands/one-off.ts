@@ -18,18 +18,18 @@ export const runCommand: Command = {
   purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
-  noJson: 'its standard output is that of the command, and its exit code too',
+  noJson: 'its standard output and exit code are those of the command',
   flags: [
     timeoutFlag(
       TIMEOUT_SECONDS,
-      'ask the command to end (SIGTERM) after this time, and kill it after the grace period of the server',
+      'stop the command (SIGTERM) after this time, and kill it after the grace period of the server',
       1,
     ),
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
     ...API_FLAGS,
   ],
-  about: `The pod has image, variables, volumes, service account and sizes of the server, and is not part of the deployment. The exit
-code is that of the command, or 124 if it was ended for its time. Its output is printed as lines of text, each of at most 64 KiB. The command is never repeated. After Ctrl-C it continues; kubectl delete job ends it.
+  about: `The pod has the image, variables, volumes, service account and sizes of the server, and is not part of the deployment. The exit
+code is that of the command, or 124 after a timeout. Its output is printed as lines of text of at most 64 KiB each. The command is never repeated. It continues after Ctrl-C; kubectl delete job stops it.
 
   PROGRAM run shop -- python manage.py clearsessions
   PROGRAM run shop --task clean`,
@@ -46,7 +46,7 @@ code is that of the command, or 124 if it was ended for its time. Its output is 
     if (task !== undefined && rest.length > 0)
       throw new Misuse('A task has its own command: leave out --task or the command.');
     if (task === undefined && rest.length === 0)
-      throw new Misuse(`Which command? It follows --: ${PROGRAM} run ${name} -- COMMAND`);
+      throw new Misuse(`Which command? Write it after --: ${PROGRAM} run ${name} -- COMMAND`);
     const api = await context.api();
     const path = `/v2/deployments/${(await needDeployment(api, name)).id}`;
     const timeout = { timeout_seconds: flags.number('timeout') ?? null };
@@ -54,7 +54,7 @@ code is that of the command, or 124 if it was ended for its time. Its output is 
       ? api.call<TaskRunResponse>('POST', `${path}/runs`, { command: rest, ...timeout })
       : api.call<TaskRunResponse>('POST', `${path}/tasks/${encodeURIComponent(task)}/runs`, timeout));
     warn(`Job ${job} runs the command.`);
-    onInterrupt(() => `Job ${job} continues. To end it: kubectl delete job ${job}${context.suggested}`);
+    onInterrupt(() => `Job ${job} continues. To stop it: kubectl delete job ${job}${context.suggested}`);
     try {
       return await follow(context, api, { path, job });
     } finally {
@@ -91,7 +91,7 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
   let warned: string | null = null;
   for (;;) {
     const run = await api.patiently<RunResponse>('GET', `${path}/runs/${job}`).catch(undefinedIf(404));
-    if (run === undefined) throw new Failure(`Job ${job} was deleted before its end.`);
+    if (run === undefined) throw new Failure(`Job ${job} was deleted before it ended.`);
     const hasEnded = run.state !== 'Running';
     for (let isRest = run.pod !== null; isRest; ) {
       const lines = await more();
@@ -111,7 +111,7 @@ async function follow(context: Context, api: HttpApi, { path, job }: Started): P
 function codeOf({ job, state, exit_code: code, reason, message }: RunResponse): number {
   if (state === 'Succeeded') return 0;
   if (reason === 'DeadlineExceeded')
-    throw new TimedOut(`Job ${job} was ended: its time is over (--timeout, or timeout_seconds of the task).`);
+    throw new TimedOut(`Job ${job} was stopped: it timed out (--timeout, or timeout_seconds of the task).`);
   if (code !== null) return code;
   throw new Failure(`Job ${job} failed: ${message ?? reason}`);
 }

@@ -89,7 +89,7 @@ describe('open', () => {
       ['pod/shop-2', 4321],
     ]);
     expect(opened[0]?.isClosed()).toBe(true);
-    expect(said).toEqual(['open 4321', 'It leads to pod shop-2 now.']);
+    expect(said).toEqual(['open 4321', 'The port now leads to pod shop-2.']);
   });
 
   it('stays with a pod that is ready, and through a look that fails', async () => {
@@ -119,8 +119,8 @@ describe('open', () => {
     expect(targets(opened).at(-1)).toEqual(['pod/shop-2', 4321]);
     expect(said).toEqual([
       'open 4321',
-      'Pod shop-1 has ended, and no other one is ready. It is waited for.',
-      'It leads to pod shop-2 now.',
+      'Pod shop-1 has ended, and no other pod is ready. Waiting for one.',
+      'The port now leads to pod shop-2.',
     ]);
   });
 
@@ -164,7 +164,7 @@ describe('open with an address of the HTTP API', () => {
       1,
       '',
       [
-        'shop has no address outside the cluster, so kubectl forwards a port.',
+        'shop has no address outside the cluster, so kubectl forwards a local port.',
         expect.stringMatching(/^open needs kubectl and a kubeconfig: Davit's HTTP API cannot do this\. /),
       ],
     ]);

@@ -38,8 +38,8 @@ export const openCommand: Command = {
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `When the pod that it leads to ends, as in a rollout, it leads to another one on the same local port. kubectl forwards the port.
-With --server or DAVIT_SERVER and without --port, the command prints the address that the deployment has, and ends.`,
+  about: `When the pod behind the port ends, as in a rollout, another pod replaces it on the same local port. kubectl forwards the port.
+With --server or DAVIT_SERVER and without --port, the command prints the address of the deployment, and ends.`,
   async run(context) {
     const {
       kubectl,
@@ -78,14 +78,14 @@ With --server or DAVIT_SERVER and without --port, the command prints the address
 async function ownAddress({ api, flags, server, warn }: Context, name: string): Promise<string | null> {
   if (server === undefined || flags.has('port')) return null;
   const { custom_url: address } = (await needDeployment(await api(), name)).source_config;
-  if (address === null) warn(`${name} has no address outside the cluster, so kubectl forwards a port.`);
+  if (address === null) warn(`${name} has no address outside the cluster, so kubectl forwards a local port.`);
   return address;
 }
 
 const ADDRESS = '127.0.0.1';
 const WHY_NOT: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens on it',
-  EACCES: 'this user may not listen on it',
+  EACCES: 'you may not listen on it',
 };
 
 /** Asked before anything else. 0 is any free port. Throws Failure. */
@@ -98,7 +98,7 @@ async function needFreePort(port: number): Promise<void> {
   if (error === undefined) return;
   const why = WHY_NOT[error.code ?? ''] ?? error.message;
   throw new Failure(
-    `Port ${port} of ${ADDRESS} cannot be used: ${why}. Choose another with --port, or leave --port out, which takes any free one.`,
+    `Port ${port} of ${ADDRESS} cannot be used: ${why}. Choose another with --port, or leave out --port to use any free one.`,
   );
 }
 
@@ -123,7 +123,7 @@ export async function forwarding(tools: Forwarding, name: string, localPort: num
     const beganAt = clock.now();
     const forwarded = await tools.forward({ target: `pod/${pod}`, port: CONTAINER_PORT, localPort: port });
     if (before === '') onOpen(forwarded.port);
-    else if (before !== pod) warn(`It leads to pod ${pod} now.`);
+    else if (before !== pod) warn(`The port now leads to pod ${pod}.`);
     before = pod;
     ({ port } = forwarded);
     const end = await endOf(tools, name, { pod, forwarded });
@@ -162,7 +162,7 @@ async function readyPod({ kubectl, clock, warn }: Forwarding, name: string, befo
     const chosen = ready.find((one) => one !== before) ?? ready[0];
     if (chosen !== undefined) return chosen;
     if (clock.now() >= end) await needReadyPod(kubectl, name);
-    if (isFirst) warn(`Pod ${before} has ended, and no other one is ready. It is waited for.`);
+    if (isFirst) warn(`Pod ${before} has ended, and no other pod is ready. Waiting for one.`);
     await clock.sleep(EVERY_MS);
   }
 }

@@ -307,7 +307,7 @@ describe('every command', () => {
     const { code, err, out } = await runCli(['logs', 'shop', '-o', 'json']);
     expect([code, err, out]).toEqual([
       2,
-      'kubectl davit logs has no flag -o: it prints what containers and builds wrote, as they wrote it.',
+      'kubectl davit logs has no flag -o: it prints the output of containers and builds unchanged.',
       '',
     ]);
   });
@@ -340,7 +340,7 @@ describe('a list without a row', () => {
     const none = await runCli(['status', '-n', 'team'], { api });
     expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err.split('\n')).toEqual([
-      'There is no deployment in namespace team yet.',
+      'No deployments in namespace team yet.',
       'To deploy a folder: kubectl davit deploy --namespace=team FOLDER',
       'To deploy an image: kubectl davit deploy --namespace=team --image IMAGE --name NAME',
     ]);

@@ -82,7 +82,7 @@ function placementOf({ node_selector: labels, tolerations, runtime_classes: clas
 
 function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {
   if (!own) return [];
-  const storeless = 'no: the platform has no store for them';
+  const storeless = 'no: the platform has no backup store';
   const clusterless = drivers.includes('cloudnative-pg')
     ? "no: CloudNativePG's Barman Cloud plugin is not installed"
     : 'no: they need driver cloudnative-pg';
@@ -90,7 +90,7 @@ function databaseRows({ own, drivers, backups, archives }: Platform['stores']): 
   return [
     ['  drivers', drivers.join(', ').replace('cloudnative-pg', '$& (a Cluster with replicas)')],
     ['  backups', backups ? 'yes' : storeless],
-    ['  archives', archives ? 'yes, of driver cloudnative-pg' : hindrance],
+    ['  archives', archives ? 'yes, with driver cloudnative-pg' : hindrance],
   ];
 }
 
@@ -106,7 +106,7 @@ function sourcesOf({ sources, builds }: Platform): Readonly<Record<'usable' | 'u
 function buildRows(platform: Platform): Row[] {
   const { builds, code_hosts: hosts } = platform;
   const { unusable } = sourcesOf(platform);
-  const without = unusable.length === 0 ? '' : `, so nothing can be of source ${unusable.join(' or ')}`;
+  const without = unusable.length === 0 ? '' : `, so no deployment can have source ${unusable.join(' or ')}`;
   if (!builds.available) return [['Builds', `none${without}: deploy an image`]];
   return [
     [

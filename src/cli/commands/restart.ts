@@ -7,12 +7,12 @@ import { newRevision, type Warned } from './deployment-change.ts';
 
 export const restartCommand: Command = {
   name: 'restart',
-  purpose: 'replace its pods without a change of it; the old pods serve until the new ones are ready',
+  purpose: 'replace its pods without changing it; the old pods serve until the new ones are ready',
   words: [DEPLOYMENT],
   flags: [OUTPUT, ...API_FLAGS],
   about: `An image or an upload is deployed again as a new revision with the same values, so that a tag that was pushed again is
-pulled and a migration runs again. Where Davit builds from a repository, a new revision would build the newest commit:
-the running image stays, and its Deployments are restarted as kubectl rollout restart does, which needs ClusterRole edit.
+pulled and a migration runs again. For a repository, a new revision would build the newest commit. Instead,
+the running image stays, and its Deployments are restarted as by kubectl rollout restart, which needs ClusterRole edit.
 PostgreSQL and Redis are not restarted.`,
   changes: {
     nothing: 'Nothing was restarted.',
@@ -25,7 +25,7 @@ PostgreSQL and Redis are not restarted.`,
     const after = await api.call<Warned>('POST', `/v2/deployments/${before.id}/restart?secrets=names`, {});
     for (const { msg } of after.warnings ?? []) context.warn(withFlags(msg, context.suggested));
     const revision = await newRevision(api, before, after);
-    const how = revision === null ? 'with the image that runs' : `as ${revision}`;
+    const how = revision === null ? 'with the running image' : `as ${revision}`;
     const follow = `To follow it: ${PROGRAM} ${revision === null ? 'status' : 'wait'} ${name}`;
     tell(context, {
       says: `${name} is being restarted ${how}; each pod is replaced when its successor is ready. ${follow}`,

@@ -14,7 +14,7 @@ const PATH = '/v2/retained-databases';
 async function allOf(context: Context): Promise<readonly RetainedResponse[]> {
   const api = await context.api();
   const { resources, hidden } = await api.call<RetainedList>('GET', PATH);
-  if (hidden.length > 0) context.warn(`Not shown: ${hidden.join(', ')}. You may not list them.`);
+  if (hidden.length > 0) context.warn(`Not shown: ${hidden.join(', ')}, which you may not list.`);
   return resources;
 }
 
@@ -55,7 +55,7 @@ export async function discardRetained(context: Context, name: string): Promise<n
   const found = await chosen(context, name);
   const { claim, size_bytes: size, created_at: made } = found;
   context.warn(
-    `Database ${databaseText(found)} of ${name} (${claim}, ${bytesText(size)}, made at ${made}) loses all of its data, and its password.`,
+    `Database ${databaseText(found)} of ${name} (${claim}, ${bytesText(size)}, made at ${made}) and its password will be deleted, with all data.`,
   );
   const command = `database discard ${name}`;
   await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was deleted.', command });
@@ -76,7 +76,7 @@ async function chosen(context: Context, name: string): Promise<RetainedResponse>
   const [first, second] = found;
   if (first === undefined)
     throw new Failure(
-      `No deleted deployment ${name} has left ${number === undefined ? 'a database' : `database ${number}`}. To see which there are: ${PROGRAM} database retained`,
+      `No deleted deployment ${name} has left ${number === undefined ? 'a database' : `database ${number}`}. To list all: ${PROGRAM} database retained`,
     );
   if (second !== undefined)
     throw new Misuse(

@@ -234,7 +234,7 @@ describe('revisions', () => {
       'since shop--00000008: image_uri',
       'image_uri',
       'since shop--00000004: image_uri',
-      'not known: the one before is no longer kept',
+      'not known: the previous one is no longer kept',
     ]);
     const listed = JSON.parse((await ran(['revisions', 'shop', '-o', 'json'], items)).out) as unknown[];
     expect(listed.slice(10)).toMatchObject([

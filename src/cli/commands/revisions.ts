@@ -12,12 +12,12 @@ import { matching, needDeployment, PAGE } from './build-log.ts';
 
 export const revisionsCommand: Command = {
   name: 'revisions',
-  purpose: 'list its revisions, newest first, with what differs from the one before',
+  purpose: 'list its revisions, newest first, with the changes from the previous one',
   words: [DEPLOYMENT],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `CHANGED is what differs from the revision before. Where others between the two may no longer be kept, it says since which one.
-BY is who asked for the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
-writes both, and nobody verifies them.`,
+  about: `CHANGED lists the changes from the previous revision. If revisions in between may no longer be kept, it names the one that it compares with.
+BY is the person who requested the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, if the code host shows them. The committer
+can write anything there; neither is verified.`,
   async run(context) {
     const [name = ''] = context.words;
     const api = await context.api();
@@ -31,14 +31,14 @@ writes both, and nobody verifies them.`,
 
 export const diffCommand: Command = {
   name: 'diff',
-  purpose: 'show which fields differ between two revisions; secrets by name alone',
+  purpose: 'show which fields differ between two revisions; secrets by name only',
   words: [
     DEPLOYMENT,
     { word: 'FROM', names: 'revision', need: 'optional' },
     { word: 'TO', names: 'revision', need: 'optional' },
   ],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `A revision is named by its name or by the beginning of its id. TO is the newest one by default, and FROM the one before it.
+  about: `Name a revision by its name or the beginning of its id. TO is the newest one by default, and FROM the one before it.
 The scale is not part of a revision. Values of variables of init containers and sidecars are not shown.`,
   async run(context) {
     const [name = '', from, to] = context.words;
@@ -55,7 +55,7 @@ The scale is not part of a revision. Values of variables of init containers and 
   },
 };
 
-/** Those that the controller has created, newest first, with what each changed. */
+/** The revisions that the controller has created, newest first, with the changes of each. */
 export async function readCreated(api: HttpApi, deploymentId: string): Promise<Revision[]> {
   const all: Revision[] = [];
   for (;;) {
@@ -158,6 +158,6 @@ function wordsOf({ commit_author: author, commit_message: message }: Revision): 
 function changedIn({ changes, rollback_to: rollbackTo }: Revision, since: string | null): string {
   if (rollbackTo !== null) return `back to ${rollbackTo.slice(0, 8)}`;
   const { since: sinceId = null, fields = [], may_lack_earlier: mayLack = false } = changes ?? {};
-  if (sinceId === null) return mayLack ? 'not known: the one before is no longer kept' : 'the first';
+  if (sinceId === null) return mayLack ? 'not known: the previous one is no longer kept' : 'the first';
   return mayLack ? `since ${since}: ${summaryOf(fields)}` : summaryOf(fields);
 }

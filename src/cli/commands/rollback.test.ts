@@ -44,7 +44,7 @@ describe('rollback', () => {
         '  secrets.NEW                       removed',
         '  secrets.OLD                       added',
         '  source_revision_config.image_uri  registry.example/shop:2 -> registry.example/shop:1',
-        `shop is being rolled back to ${called(1)} (registry.example/shop:1) as ${called(3)}; its scale stays, its queue ends, its mail ends. To follow the rollout: kubectl davit wait shop`,
+        `shop is being rolled back to ${called(1)} (registry.example/shop:1) as ${called(3)}; the number of pods stays the same, queue is removed, mail is removed. To follow the rollout: kubectl davit wait shop`,
       ],
     ]);
     expect(cli.stored()?.spec).toMatchObject({
@@ -66,7 +66,7 @@ describe('rollback', () => {
     const { out } = await own([made(2), made(1)], { revisionSerial: 3 }).run(['rollback', 'shop', '--to', called(2)]);
     expect(out.split('\n').slice(0, 2)).toEqual([
       `Nothing differs from the newest revision, ${called(2)}.`,
-      `The latest change has no revision yet. The rollback gives it up with all that differs from ${called(2)}.`,
+      `The latest change has no revision yet. The rollback discards it, with all its differences from ${called(2)}.`,
     ]);
   });
 

@@ -20,13 +20,13 @@ export const rollbackCommand: Command = {
     {
       name: 'to',
       value: 'REVISION',
-      help: 'name of the revision or beginning of its id; by default the last deployed one before what is deployed, with other values',
+      help: 'name of the revision or beginning of its id; by default the last deployed one with other values',
     },
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `First it prints what changes, each field, variable and secret; of a secret the name alone. PROGRAM revisions NAME lists the revisions, and
-PROGRAM diff NAME FROM TO shows what differs between two without a rollback.`,
+  about: `First prints each field, variable and secret that changes; of secrets, only the name. PROGRAM revisions NAME lists the revisions, and
+PROGRAM diff NAME FROM TO compares two without a rollback.`,
   changes: {
     nothing: 'Nothing was rolled back.',
     sent: ([name = '']) => `The rollback was requested. To follow it: ${PROGRAM} wait ${name}`,
@@ -58,7 +58,7 @@ async function rollBack(context: Context): Promise<number> {
   const { name: to, image } = target;
   const { from, to: kept } = changes.find(({ field }) => field === 'parts') ?? {};
   const parts = changesOfParts(from?.split(', ') ?? [], kept?.split(', ') ?? []);
-  const scale = ['its scale stays', ...partWords(parts)].join(', ');
+  const scale = ['the number of pods stays the same', ...partWords(parts)].join(', ');
   tell(context, {
     says: `${name} is being rolled back to ${to} (${image ?? 'no image'}) as ${revision}; ${scale}. To follow the rollout: ${PROGRAM} wait ${name}`,
     result: { name, revision, to, image, ...parts, changes },
@@ -87,7 +87,7 @@ function warningAbout({ name, status, status_message: message }: Revision): stri
 /** What a rollback from the newest revision changes. `isBehind`: the deployment asks for more than the newest has. */
 function changedLines({ name }: Revision, changes: RevisionDiff['changes'], isBehind: boolean): string[] {
   const beyond = isBehind
-    ? [`The latest change has no revision yet. The rollback gives it up with all that differs from ${name}.`]
+    ? [`The latest change has no revision yet. The rollback discards it, with all its differences from ${name}.`]
     : [];
   if (changes.length === 0) return [`Nothing differs from the newest revision, ${name}.`, ...beyond];
   const rows = tableOf(changes.map((one) => [`  ${one.field}`, changeLine(one).replaceAll('\n', '\\n')]));

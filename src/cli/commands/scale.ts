@@ -32,7 +32,7 @@ export type Scales = ReadonlyMap<string, Range>;
 
 export const scaleCommand: Command = {
   name: 'scale',
-  purpose: 'show how many pods its parts run, or set it: PART=N, or PART=N..M to follow the load',
+  purpose: 'show or set the number of pods of its parts: PART=N, or PART=N..M to follow the load',
   words: [DEPLOYMENT, { word: 'PART=N|N..M', names: 'other', need: 'any number' }],
   flags: [
     { name: 'replicas', value: 'N', help: 'the same as server=N', isNumber: true, most: MOST_PODS },
@@ -40,8 +40,8 @@ export const scaleCommand: Command = {
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by their name. No running pod is replaced, except by the first and the last queue worker or
-orchestrator, which take a new revision. server=0 stops all parts; the database and Redis stay.
+  about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by name. No running pod is replaced, except when the first queue worker or orchestrator starts or the last one
+stops, which creates a new revision. server=0 stops all parts; the database and Redis stay.
 
   PROGRAM scale shop
   PROGRAM scale shop server=3
@@ -58,7 +58,7 @@ async function scale(context: Context): Promise<number> {
   const [name = '', ...parts] = words;
   const scales = new Map([...scaleOfFlags(flags), ...scalesOf(parts)]);
   if (flags.has('replicas') && parts.some((part) => part.startsWith('server=')))
-    throw new Misuse('--replicas and server= set the same: leave one of them out.');
+    throw new Misuse('--replicas and server= set the same value: leave out one of them.');
   const api = await context.api();
   if (scales.size === 0) return show(context, api, name);
   const { before, after } = await changeDeployment(api, name, (now) => {
@@ -80,7 +80,7 @@ function checkParts(deployment: Deployment, scales: Scales): void {
   const unknown = [...scales.keys()].find((part) => !isScaledPart(part) && !own.includes(part));
   if (unknown === undefined) return;
   const others = SCALED_PARTS.filter((part) => !own.includes(part));
-  const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would start that part.`;
+  const begins = others.length === 0 ? '' : ` To start ${others.join(' or ')}, set its scale.`;
   throw new Failure(`"${unknown}" cannot be scaled. Parts of ${deployment.name} that can: ${own.join(', ')}.${begins}`);
 }
 
@@ -119,7 +119,7 @@ function scalesOf(words: readonly string[]): Scales {
 function saysScale(name: string, scales: Scales): string {
   const server = scales.get('server');
   if (server?.max === 0)
-    return `${name} is being scaled to no pods; an own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
+    return `${name} is being scaled to no pods; its own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
   const follow = `To follow it: ${PROGRAM} wait ${name}`;
   const alone = scales.size === 1 ? server : undefined;
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
@@ -161,7 +161,7 @@ function fieldNamesOf(part: ScaledPart): readonly ScaleField[] {
 }
 
 function podsOf({ min, max }: Range): string {
-  return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, as its load asks for`;
+  return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, depending on its load`;
 }
 
 async function show(context: Context, api: HttpApi, name: string): Promise<number> {

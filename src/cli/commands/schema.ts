@@ -5,9 +5,9 @@ import type { Command } from '../line/command.ts';
 
 export const schemaCommand: Command = {
   name: 'schema',
-  purpose: `print the JSON Schema of ${FILE_NAME}, by which editors complete it`,
+  purpose: `print the JSON Schema of ${FILE_NAME}, with which editors complete it`,
   words: [],
-  noJson: 'what it prints is JSON',
+  noJson: 'its output is already JSON',
   flags: [],
   about: `Editors with the YAML language server read the schema that the first line of the file names:
 
@@ -15,7 +15,7 @@ export const schemaCommand: Command = {
 
   PROGRAM schema > ./agent/${SCHEMA_FILE_NAME}
 
-Davit's HTTP API serves the same at /${SCHEMA_FILE_NAME}, without a token.`,
+Davit's HTTP API serves the same schema at /${SCHEMA_FILE_NAME}, without a token.`,
   async run({ say }) {
     const { deploymentFileSchema } = await import('../../deploy/http/deployment-file-schema.ts');
     say(JSON.stringify(deploymentFileSchema(), null, 2));

@@ -77,9 +77,9 @@ describe('secrets', () => {
   it.each<[string, string[], CliWorld, number, RegExp]>([
     ['a value as an argument', ['set', 'API_KEY=canary'], {}, 2, /^The value of API_KEY must not be an argument/],
     ['no key', ['set'], {}, 2, /^Which variable\? kubectl davit secrets shop set KEY$/],
-    ['two sources', ['set', 'A=-', '--from-file', 'x'], {}, 2, /leave one of them out/],
+    ['two sources', ['set', 'A=-', '--from-file', 'x'], {}, 2, /leave out one of them/],
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], {}, 2, /^--from-file is for set\.$/],
-    ['a value for unset', ['unset', 'A=-'], {}, 2, /^unset takes the name alone/],
+    ['a value for unset', ['unset', 'A=-'], {}, 2, /^unset takes only the name/],
     ['a key for list', ['list', 'A'], {}, 2, /^list takes no KEY/],
     ['an empty value', ['set', 'A'], { input: '\n' }, 2, /^The value of A is empty: nothing was changed\.$/],
   ])('is refused for %s', async (_what, args, world, code, words) => {
@@ -106,7 +106,7 @@ describe('secrets', () => {
     [
       'a value as a word',
       ['shop', 'set', 'API_KEY', 'canary'],
-      /^Usage: .*\. A value must not be an argument, which other users and the history of the shell see\./,
+      /^Usage: .*\. A value must not be an argument: other users and the history of the shell can see it\./,
     ],
     ['no name of a deployment', ['API_KEY=canary', 'set', 'A'], /^NAME "API_KEY=…": must be lower-case letters/],
   ])('refuses before it asks the cluster, and repeats no value: %s', async (_what, args, words) => {

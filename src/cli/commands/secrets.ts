@@ -32,15 +32,15 @@ export const secretsCommand: Command = {
     { word: 'ACTION', names: 'action', choices: ['list', 'set', 'unset'] },
     { word: 'KEY', names: 'other', need: 'optional' },
   ],
-  unrepeated: `A value must not be an argument, which other users and the history of the shell see. ${HOW}`,
+  unrepeated: `A value must not be an argument: other users and the history of the shell can see it. ${HOW}`,
   flags: [
-    { name: 'from-file', value: 'FILE', help: 'set: read the value from this file, as it is', isFile: true },
+    { name: 'from-file', value: 'FILE', help: 'set: read the value from this file, unchanged', isFile: true },
     OUTPUT,
     ...API_FLAGS,
   ],
-  about: `set reads the value from --from-file, or from standard input without one line end at its end; on a terminal it asks, and
-shows nothing of what is typed. KEY=- reads standard input also there. A value is never an argument, which other users
-of the machine and the history of the shell would see. Another value makes a new revision.
+  about: `set reads the value from --from-file, or from standard input without its final line end. On a terminal it asks, and
+hides the input. KEY=- reads standard input even there. A value is never an argument, which other users
+of the machine and the history of the shell could see. A different value creates a new revision.
 
   PROGRAM secrets shop list
   PROGRAM secrets shop set API_KEY
@@ -87,7 +87,7 @@ async function set(context: Context, name: string, word: string): Promise<number
   const key = keyOf(word);
   const file = flags.text('from-file');
   if (file !== undefined && key !== word)
-    throw new Misuse('--from-file and KEY=- both name the value: leave one of them out.');
+    throw new Misuse('--from-file and KEY=- both set the value: leave out one of them.');
   const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
   if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
   const api = await context.api();
@@ -99,7 +99,7 @@ async function set(context: Context, name: string, word: string): Promise<number
 
 async function unset(context: Context, name: string, word: string): Promise<number> {
   const key = keyOf(word);
-  if (key !== word) throw new Misuse(`unset takes the name alone: ${PROGRAM} secrets ${name} unset ${key}`);
+  if (key !== word) throw new Misuse(`unset takes only the name: ${PROGRAM} secrets ${name} unset ${key}`);
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
@@ -112,7 +112,7 @@ function keyOf(word: string): string {
   const [key = '', ...value] = word.split('=');
   if (value.length > 0 && value.join('=') !== '-')
     throw new Misuse(
-      `The value of ${key} must not be an argument, which other users and the history of the shell see. ${HOW}`,
+      `The value of ${key} must not be an argument: other users and the history of the shell can see it. ${HOW}`,
     );
   needVariableName(key);
   return key;

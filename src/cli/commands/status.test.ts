@@ -168,7 +168,7 @@ describe('the tree', () => {
     expect(under.slice(-3)).toEqual([
       expect.stringContaining('shop-z  not ready  !! ContainerCrashed'),
       '   ├─ and 5 more',
-      '   └─ and 150 with its labels that it has not made',
+      '   └─ and 150 with its labels that it has not created',
     ]);
   });
 
@@ -330,7 +330,7 @@ describe('status of one', () => {
     expect(out).toMatch(/^team\/shop {2}READY\n/);
     expect(out).toContain('\n  address  https://shop.example\n  in the cluster  http://shop.team.svc\n');
     expect(out).toMatch(/─ server {2}0\/1 ready\n.*─ shop-1 {2}not ready {2}2 restarts {2}!! ContainerCrashed\. /);
-    expect(out).toContain('and 1 with its labels that it has not made');
+    expect(out).toContain('and 1 with its labels that it has not created');
     expect(out).toMatch(/└─ events\n {3}└─ \d+d {2}!! BackOff {2}Pod shop-1: Back-off\.$/);
   });
 

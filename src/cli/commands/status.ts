@@ -14,8 +14,8 @@ export const statusCommand: Command = {
   purpose: 'show one deployment: address, conditions, revisions, pods and events; or list all deployments',
   words: [{ word: 'NAME', names: 'deployment', need: 'optional' }],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `Of all deployments it prints one line each; status NAME says why one is not up to date. !! marks what is wrong, with its reason and what to do. Pods need davit-editor or ClusterRole view in the namespace; without
-it the last line names what is not shown.`,
+  about: `Without NAME, it prints one line for each deployment. !! marks a problem, with its reason and what to do. Pods need davit-editor or ClusterRole view in the namespace. Without
+that role, the last line names what is not shown.`,
   async run(context) {
     const [name] = context.words;
     const api = await context.api();
@@ -33,7 +33,7 @@ async function list(context: Context, api: HttpApi): Promise<number> {
     context,
     all.map((one) => headOf(one, api.namespace)),
     () => tableOf([['NAME', 'STATE', 'REVISION', 'AGE', 'ADDRESS'], ...all.map(rowOf)]),
-    `There is no deployment${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
+    `No deployments${place} yet.\nTo deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`,
   );
   return 0;
 }

@@ -54,7 +54,7 @@ it.each([
   [
     'waits for its Secret',
     '',
-    'It needs the Secret of settings.backups.store.credentialsSecret in namespace davit-system',
+    'It needs the Secret in settings.backups.store.credentialsSecret in namespace davit-system',
   ],
 ])('says why where the Job %s, and leaves none', async (_what, types, words) => {
   const { code, err, asked } = await listed([types], 'The store refused GET (403)');

@@ -18,7 +18,7 @@ export async function listStore(context: Context): Promise<number> {
   const job = `${LIST}-${context.clock.now()}`;
   await kubectl(['create', 'job', job, `--from=cronjob/${LIST}`, '-n', namespace]);
   const remove = ['delete', 'job', job, '-n', namespace, '--wait=false'];
-  context.onInterrupt(() => `Job ${job} may be left: kubectl ${remove.join(' ')}`);
+  context.onInterrupt(() => `Job ${job} may still exist. To delete it: kubectl ${remove.join(' ')}`);
   try {
     await ended(context, namespace, job);
     const stored = jsonOf(await kubectl(['logs', `job/${job}`, '-n', namespace])) as {
@@ -43,7 +43,7 @@ async function ended({ kubectl, clock }: Context, namespace: string, job: string
       throw new Failure(`The store was not listed. ${await kubectl(['logs', `job/${job}`, '-n', namespace])}`);
     if (clock.now() >= end)
       throw new Failure(
-        `Job ${job} has not ended. It needs the Secret of settings.backups.store.credentialsSecret in namespace ${namespace}, with a key that may list the whole store. See: kubectl describe pods -n ${namespace} -l job-name=${job}`,
+        `Job ${job} has not ended. It needs the Secret in settings.backups.store.credentialsSecret in namespace ${namespace}, with a key that may list the whole store. See: kubectl describe pods -n ${namespace} -l job-name=${job}`,
       );
   }
 }

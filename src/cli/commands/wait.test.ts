@@ -78,7 +78,7 @@ describe('what wait makes of a failure', () => {
     expect(ran).toMatchObject({ code: 0, err: '' });
     expect(ran.out.split('\n')).toEqual([
       'Stalled: SecretMissing. SecretMissing it is.',
-      'This may be from before a repair. If it is still so in 10 s, it counts.',
+      'This may be older than your last change. If it is unchanged in 10 s, the wait fails.',
       'Progressing. Progressing it is.',
       'Ready: Serving it is.',
     ]);
@@ -215,7 +215,7 @@ describe('before it fails, wait prints', () => {
     const [ran] = await waited([{ ...rolling, active_revision_id: 'q' }], { flags: ['--timeout', '0', '-n', 'team'] });
     expect(ran.code).toBe(124);
     expect(ran.err.split('\n')[1]).toBe(
-      'An earlier revision is active meanwhile. To go back to it: kubectl davit rollback --namespace=team shop',
+      'An earlier revision is still active. To go back to it: kubectl davit rollback --namespace=team shop',
     );
   });
 });
@@ -283,7 +283,7 @@ describe('open', () => {
 
   it.each([
     { is: 'starting', look: rolling, hint: 'To wait for one: kubectl davit wait shop' },
-    { is: 'stalled', look: secret, hint: 'What is wrong: kubectl davit status shop' },
+    { is: 'stalled', look: secret, hint: 'To see the cause: kubectl davit status shop' },
   ])('says at once that no pod is ready, and what to do: $is', async ({ look, hint }) => {
     const failing = needReadyPod(kubectl([], look.conditions), 'shop');
     await expect(failing).rejects.toThrow(/^No pod of shop is ready\. .* it is\.\n/);

@@ -38,11 +38,11 @@ import {
 
 export const waitCommand: Command = {
   name: 'wait',
-  purpose: 'wait until it is ready, or cannot become ready without a person',
+  purpose: 'wait until it is ready, or cannot become ready without your help',
   words: [DEPLOYMENT],
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
-  about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
-seconds, or after 70 for what it tries again once a minute. Before it fails, it prints
+  about: `A failure at the beginning may be older than your last change, so it counts only after Davit has checked again: after 10
+seconds, or after 70 for a check that runs once a minute. Before the command fails, it prints
 the last lines of the pods that are not ready, or of the build that failed.`,
   async run(context) {
     const {
@@ -84,7 +84,7 @@ export type Judged = Pick<Deployment, 'name' | 'status' | 'status_message' | 'pr
   readonly conditions: readonly Said[];
 };
 
-/** The same of a record that was read with kubectl. */
+/** Judges a record that was read with kubectl. */
 export function judged({ metadata, status }: AppDeployment): Judged {
   const isLeaving = metadata.deletionTimestamp !== undefined;
   return {
@@ -100,7 +100,7 @@ interface Verdict {
   readonly is: 'ready' | 'waiting' | 'stalled';
   /** For people. */
   readonly words: string;
-  /** Those of the condition that decides; null where there is none about the last change. */
+  /** The reason of the deciding condition; null if no condition is about the last change. */
   readonly reason: string | null;
   readonly message: string | null;
 }
@@ -172,7 +172,9 @@ export async function follow<T extends Judged>(
     if (words !== said) {
       say(withShortIds(words));
       if (looksAgainForMs > 0)
-        say(`This may be from before a repair. If it is still so in ${looksAgainForMs / 1000} s, it counts.`);
+        say(
+          `This may be older than your last change. If it is unchanged in ${looksAgainForMs / 1000} s, the wait fails.`,
+        );
     }
     said = words;
     await onLook?.(seen);
@@ -210,7 +212,7 @@ interface Followed {
   readonly builds?: HttpApi;
 }
 
-/** The same over the HTTP API. Before it fails, it prints the last lines of the pods that are not ready. */
+/** Waits over the HTTP API until the deployment is ready. Before it fails, it prints the last lines of the pods that are not ready. */
 export async function untilReady(api: HttpApi, of: Followed, options: FollowOptions): Promise<Deployment> {
   const { id, revision, builds } = of;
   const { say } = options;
@@ -232,7 +234,7 @@ export async function untilReady(api: HttpApi, of: Followed, options: FollowOpti
     if (latest !== null && latest === (revision ?? latest))
       for (const line of await lastLines(api, id, latest)) say(line);
     if (error instanceof TimedOut && active !== null && active !== latest)
-      error.message += `\nAn earlier revision is active meanwhile. To go back to it: ${PROGRAM} rollback ${name}`;
+      error.message += `\nAn earlier revision is still active. To go back to it: ${PROGRAM} rollback ${name}`;
     throw error;
   }
 }
@@ -303,5 +305,5 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
 const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
   ready: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
-  stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
+  stalled: (name) => `To see the cause: ${PROGRAM} status ${name}`,
 };

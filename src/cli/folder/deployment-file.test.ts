@@ -24,7 +24,11 @@ it('that is not there is no error', async () => {
 });
 
 it.each([
-  ['too large', `# ${'x'.repeat(65_536)}`, 'is larger than 64 KiB, and a file describes one deployment.'],
+  [
+    'too large',
+    `# ${'x'.repeat(65_536)}`,
+    'is larger than 64 KiB, the limit for a file that describes one deployment.',
+  ],
   ['no text', Buffer.from([0x6e, 0xff, 0xfe]), 'is not text in UTF-8. Save it as UTF-8.'],
 ])('that is %s is refused', async (_what, content, words) => {
   await writeFile(path, content);

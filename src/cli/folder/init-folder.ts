@@ -48,7 +48,7 @@ export async function init(context: Context): Promise<number> {
   say(`Wrote ${path}: ${made.summary}.`);
   for (const line of made.todo) say(line);
   if (server === undefined)
-    say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
+    say(`To let editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
   return 0;
 }
 
@@ -84,7 +84,7 @@ async function ofFolder({ folder, path, flags, schema, name }: Wanted): Promise<
 }
 
 async function ofImage({ path, flags, schema, name }: Wanted): Promise<Made> {
-  if (flags.has('config')) throw new Misuse('--config is for a build, and --image is built already.');
+  if (flags.has('config')) throw new Misuse('--config is for a build, but --image is already built.');
   const image = flags.text('image') ?? '';
   needImage(image);
   const own = name === undefined ? nameOfImage(image) : { value: name, from: '--name' };
@@ -111,7 +111,7 @@ async function textOf(folder: string, file: string): Promise<string> {
   const path = join(folder, file);
   try {
     const { size } = await stat(path);
-    if (size > LARGEST_READ_BYTES) throw new Failure(`${path} is larger than 1 MiB, and so it is not read.`);
+    if (size > LARGEST_READ_BYTES) throw new Failure(`${path} is larger than 1 MiB, so it is not read.`);
     return await readFile(path, 'utf8');
   } catch (error) {
     if (error instanceof Failure) throw error;

@@ -158,7 +158,7 @@ describe('what is packed', () => {
   it.each([['/etc/passwd'], ['../outside'], ['lib/../../outside'], ['..']])('has no link to %s', async (target) => {
     await write({ 'langgraph.json': '{}' });
     await symlink(target, join(folder, 'link'));
-    await expect(listed()).rejects.toThrow(`link is a symbolic link to ${target}, which is outside of the folder.`);
+    await expect(listed()).rejects.toThrow(`link is a symbolic link to ${target}, which is outside the folder.`);
     await write({ '.dockerignore': 'link' });
     expect(await listed()).toEqual(['.dockerignore', 'langgraph.json']);
   });
@@ -176,7 +176,9 @@ it.each([
 
 describe('what is refused', () => {
   it('a folder that is not there', async () => {
-    await expect(listSource(join(folder, 'nope'), 'langgraph.json')).rejects.toThrow(/^There is no folder .*nope\.$/);
+    await expect(listSource(join(folder, 'nope'), 'langgraph.json')).rejects.toThrow(
+      /^Folder .*nope does not exist\.$/,
+    );
   });
 
   it('a file', async () => {
@@ -211,7 +213,7 @@ describe('what is refused', () => {
       await rm(temporary, { recursive: true });
     });
     await expect(pack(await listSource(folder, 'langgraph.json'), 10_000)).rejects.toThrow(
-      /has more than 9\.8 KiB when it is packed, .* Largest: model\.bin \(125\.0 KiB\), langgraph\.json \(2 B\), small\.txt \(1 B\)\.$/,
+      /has more than 9\.8 KiB when packed, .* Largest: model\.bin \(125\.0 KiB\), langgraph\.json \(2 B\), small\.txt \(1 B\)\.$/,
     );
     expect(await readdir(temporary)).toEqual([]);
   });

@@ -42,7 +42,7 @@ export async function listSource(folder: string, config: string): Promise<Source
   const rules = (await Promise.all(IGNORE_FILES.map((name) => rulesIn(join(folder, name))))).flat();
   const entries: TarEntry[] = [];
   await collect({ folder, choice: choiceBy(rules, path), entries }, '');
-  if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files leave none.`);
+  if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files exclude all.`);
   if (!entries.some((entry) => entry.path === path))
     throw new Misuse(
       `${folder} has no file ${path}. Name the configuration file or the Dockerfile with --config PATH.`,
@@ -61,7 +61,7 @@ export function pathWithin(folder: string, config: string): string {
 /** Throws Misuse unless the path is that of a folder. */
 export async function needFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch((error: unknown) => {
-    throw codeOf(error) === 'ENOENT' ? new Misuse(`There is no folder ${folder}.`) : unreadable(folder, error);
+    throw codeOf(error) === 'ENOENT' ? new Misuse(`Folder ${folder} does not exist.`) : unreadable(folder, error);
   });
   if (!found.isDirectory()) throw new Misuse(`${folder} is not a folder.`);
 }
@@ -129,7 +129,7 @@ function needInside(path: string, link: string): void {
   const target = posix.normalize(posix.join(posix.dirname(path), link));
   if (!posix.isAbsolute(link) && target !== '..' && !target.startsWith('../')) return;
   throw new Failure(
-    `${path} is a symbolic link to ${link}, which is outside of the folder. Replace it by the file, or name it in .dockerignore.`,
+    `${path} is a symbolic link to ${link}, which is outside the folder. Replace it with the file, or list it in .dockerignore.`,
   );
 }
 
@@ -181,7 +181,7 @@ function tooLarge({ folder, entries }: Source, mostBytes: number): Failure {
   const largest = entries.toSorted((a, b) => b.size - a.size).slice(0, LARGEST_SHOWN);
   const shown = largest.map(({ path, size }) => `${path} (${bytesText(size)})`).join(', ');
   return new Failure(
-    `${folder} has more than ${bytesText(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`,
+    `${folder} has more than ${bytesText(mostBytes)} when packed, the limit of the platform. List files that a build does not need in .dockerignore. Largest: ${shown}.`,
   );
 }
 

@@ -32,7 +32,7 @@ export interface Project {
   readonly container: ContainerFacts | undefined;
   /** Other files that could be built from. */
   readonly alternatives: readonly string[];
-  /** Of a folder that is built from its list of packages: the command that starts it, "" if nothing does. */
+  /** The command that starts a folder that is built from its list of packages; "" if there is none. */
   readonly start?: string;
   /** Whether package.json has a script that builds. */
   readonly hasBuildScript: boolean;
@@ -54,7 +54,7 @@ export function configurationIn({ path, files }: Folder): string {
   if (dockerfiles.includes('Dockerfile')) return 'Dockerfile';
   if (another !== undefined)
     throw new Misuse(
-      `${path} has ${dockerfiles.join(', ')}, and none is named Dockerfile. Choose one: ${PROGRAM} init ${path} --config ${found}`,
+      `${path} has ${dockerfiles.join(', ')}, but none is named Dockerfile. Choose one: ${PROGRAM} init ${path} --config ${found}`,
     );
   if (found !== undefined) return found;
   const manifest = MANIFESTS.find((name) => files.includes(name));
@@ -100,10 +100,10 @@ function withStartScript(facts: ContainerFacts, file: string, start: string | un
 function needGraphs(file: string, text: string): void {
   const content = parsedJson(text);
   if (content === undefined)
-    throw new Failure(`${file} is not one JSON object, so a build would fail. Correct it, then run init again.`);
+    throw new Failure(`${file} is not a JSON object, so a build would fail. Correct it, then run init again.`);
   if (objectIn(content, 'graphs') === undefined)
     throw new Failure(
-      `${file} names no graphs, so a build would fail. Add graphs, or choose a Dockerfile by --config.`,
+      `${file} has no graphs, so a build would fail. Add graphs, or choose a Dockerfile with --config.`,
     );
 }
 
@@ -117,7 +117,7 @@ function nameOf(folder: Folder, ofPackage: string | undefined, pyproject: string
     const value = nameFrom(text ?? '');
     if (value !== undefined) return { value, from };
   }
-  throw new Misuse(`The name of the folder ${folder.path} gives no name for a deployment. Choose one with --name.`);
+  throw new Misuse(`The name of folder ${folder.path} cannot become the name of a deployment. Choose one with --name.`);
 }
 
 /** That of its repository, without registry, tag and digest. Throws Misuse for what gives no name. */
@@ -126,7 +126,7 @@ export function nameOfImage(image: string): Found<string> {
   const own = (repository.split('/').at(-1) ?? '').split(':', 1)[0] ?? '';
   const value = nameFrom(own);
   if (value === undefined)
-    throw new Misuse(`The image ${image} gives no name for a deployment. Choose one with --name.`);
+    throw new Misuse(`The name of image ${image} cannot become the name of a deployment. Choose one with --name.`);
   return { value, from: 'the image' };
 }
 
@@ -176,7 +176,9 @@ export function fileText(project: Project, schema: string): string {
     '# What the image is built from: a Dockerfile, a workflow configuration file, or a list of packages.',
     ...(alternatives.length === 0 ? [] : [`# Or: ${alternatives.join(', ')}.`]),
     `workflow_config_path: ${scalar(config)}`,
-    ...(start === undefined ? [] : [start === '' ? `# Nothing starts yet. ${NO_START}.` : `# It starts: ${start}`]),
+    ...(start === undefined
+      ? []
+      : [start === '' ? `# No program to start was found. ${NO_START}.` : `# It starts: ${start}`]),
     ...(container === undefined && hasBuildScript
       ? ['# Runs in the build after the installation. package.json has this script.', '#build_command: npm run build']
       : []),
@@ -187,7 +189,7 @@ export function fileText(project: Project, schema: string): string {
   ]);
 }
 
-/** The same for an image, which the command names and not the file: each release has another one. */
+/** The text of a davit.yaml for an image. The command names the image, because each release has another one. */
 export function imageFileText(name: Found<string>, schema: string): string {
   return written(`How an image is deployed: ${PROGRAM} deploy --image IMAGE --file ${FILE_NAME}`, name, schema, [
     '# Nothing is built.',
@@ -202,8 +204,8 @@ export function imageFileText(name: Found<string>, schema: string): string {
 function written(how: string, name: Found<string>, schema: string, own: readonly string[]): string {
   const lines = [
     `# yaml-language-server: $schema=${schema}`,
-    `# ${how} reads it. Flags win over it, and what it leaves out`,
-    '# stays as the deployment has it. To use a line that begins with #, remove that sign.',
+    `# ${how} reads it. Flags override it. Absent fields`,
+    '# stay as they are in the deployment. To use a line that begins with #, remove the #.',
     '',
     `# From ${name.from}. A deployment keeps its name.`,
     `name: ${scalar(name.value)}`,
@@ -218,16 +220,16 @@ const OFTEN_WANTED = [
   `# Sizes, and how many pods. If absent, the platform's: ${PROGRAM} platform`,
   '#resource_spec: {cpu: 0.5, memory_mb: 512, min_scale: 1, max_scale: 3}',
   '',
-  '# Plain variables. Everybody who reads the deployment sees their values.',
+  '# Plain variables. Their values are visible to everybody who can read the deployment.',
   '#env: [{name: LOG_LEVEL, value: info}]',
   '',
-  '# Secret variables by name. Their values do not belong here: deploy asks for those that the deployment lacks, or takes',
+  '# Secret variables by name. Their values do not belong here: deploy asks for missing values, or takes',
   '# them from --secret or --secrets-file.',
   '#secrets: [API_KEY]',
 ];
 
 const WORKFLOW_RUNTIME = [
-  '# How the image is run. One of a workflow configuration file needs nothing here.',
+  '# How the image is run. An image from a workflow configuration file needs nothing here.',
   '#runtime: {server: {termination_grace_period_seconds: 60}}',
 ];
 

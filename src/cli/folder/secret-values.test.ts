@@ -65,12 +65,12 @@ it.each([
   {
     is: 'the environment does not have',
     args: ['--secret', 'API_KEY'],
-    says: 'The environment has no variable API_KEY, whose value --secret API_KEY takes. Nothing was changed.',
+    says: 'The environment has no variable API_KEY, from which --secret API_KEY takes the value. Nothing was changed.',
   },
   {
     is: 'is an argument',
     args: ['--secret', 'API_KEY=canary'],
-    says: 'The value of API_KEY must not be an argument, which other users and the history of the shell see. --secret API_KEY takes it from the environment variable API_KEY.',
+    says: 'The value of API_KEY must not be an argument: other users and the history of the shell can see it. --secret API_KEY takes it from the environment variable API_KEY.',
   },
   {
     is: 'can be called by no variable',

@@ -14,7 +14,7 @@ export interface SecretValue {
 /** Value of --secrets-file for standard input. */
 const PIPED = '-';
 
-/** Those of --secrets-file, and of --secret, which win. Throws Misuse and InvalidFile, without a value in their words. */
+/** The values from --secrets-file and --secret, which takes precedence. Throws Misuse and InvalidFile, without a value in their messages. */
 export async function givenSecrets({
   flags,
   environment,
@@ -33,13 +33,13 @@ function fromEnvironment(word: string, environment: NodeJS.ProcessEnv): SecretVa
   const [name = '', ...value] = word.split('=');
   if (value.length > 0)
     throw new Misuse(
-      `The value of ${name} must not be an argument, which other users and the history of the shell see. --secret ${name} takes it from the environment variable ${name}.`,
+      `The value of ${name} must not be an argument: other users and the history of the shell can see it. --secret ${name} takes it from the environment variable ${name}.`,
     );
   needVariableName(name);
   const found = environment[name];
   if (found === undefined)
     throw new Misuse(
-      `The environment has no variable ${name}, whose value --secret ${name} takes. Nothing was changed.`,
+      `The environment has no variable ${name}, from which --secret ${name} takes the value. Nothing was changed.`,
     );
   return { name, value: found };
 }

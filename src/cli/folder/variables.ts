@@ -15,7 +15,7 @@ function variablesOf(words: readonly string[]): PlainVariable[] {
   const names = new Set<string>();
   return words.map((word) => {
     const at = word.indexOf('=');
-    if (at < 1) throw new Misuse(`"${word}" sets no variable. Write KEY=VALUE; KEY= sets an empty value.`);
+    if (at < 1) throw new Misuse(`"${word}" does not set a variable. Write KEY=VALUE; KEY= sets an empty value.`);
     const name = word.slice(0, at);
     needVariableName(name);
     if (names.has(name)) throw new Misuse(`${name} is set twice.`);

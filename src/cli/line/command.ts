@@ -146,7 +146,7 @@ export const API_FLAGS: readonly FlagDefinition[] = [
   {
     name: 'server',
     value: 'URL',
-    help: "address of Davit's HTTP API (DAVIT_SERVER); by default the API server is asked with the kubeconfig's credentials",
+    help: "address of Davit's HTTP API (DAVIT_SERVER); by default requests go to the API server with the kubeconfig's credentials",
   },
   { name: 'davit-namespace', value: 'NAME', help: 'namespace in which Davit is installed; davit-system by default' },
   { name: 'token', value: 'TOKEN', help: "Kubernetes token (DAVIT_TOKEN); by default the kubeconfig's" },
@@ -165,9 +165,9 @@ export function timeoutFlag(seconds: number, what = 'give up after this time', l
   return { name: 'timeout', value: 'SECONDS', help: `${what}; ${seconds} by default`, isNumber: true, least };
 }
 
-/** The same without a time by default. */
+/** The flag --timeout, without a default. */
 export function ownTimeoutFlag(what: string): FlagDefinition {
-  return { name: 'timeout', value: 'SECONDS', help: `${what}; by default it takes its time`, isNumber: true, least: 1 };
+  return { name: 'timeout', value: 'SECONDS', help: `${what}; no limit by default`, isNumber: true, least: 1 };
 }
 
 export const DEPLOYMENT: WordDefinition = { word: 'NAME', names: 'deployment' };
@@ -176,7 +176,7 @@ export const DEPLOYMENT: WordDefinition = { word: 'NAME', names: 'deployment' };
 export interface Done {
   /** For people. */
   readonly says: string;
-  /** The same for programs, under --output json. */
+  /** The result for programs, with --output json. */
   readonly result: Readonly<Record<string, unknown>>;
 }
 
@@ -208,7 +208,7 @@ export function print({ flags, say, report }: Context, value: unknown, lines: ()
   else for (const line of lines()) say(line);
 }
 
-/** The same of a list. Without a row it prints on standard error, for people alone, what to do next. */
+/** Prints a list. If it is empty, prints what to do next on standard error, only for people. */
 export function printList<T>(
   context: Context,
   rows: readonly T[],

@@ -4,7 +4,11 @@ import { Failure } from '../transport/kubectl.ts';
 import { type Context, type FlagDefinition, Misuse } from './command.ts';
 import { PROGRAM } from './program.ts';
 
-export const YES: FlagDefinition = { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' };
+export const YES: FlagDefinition = {
+  name: 'yes',
+  short: 'y',
+  help: 'do not ask for confirmation; required without a terminal',
+};
 
 interface Question {
   /** The name of the deployment. */
@@ -24,7 +28,7 @@ export async function confirm(
 ): Promise<void> {
   if (flags.has(YES.name)) return;
   if (!terminal.isInteractive)
-    throw new Misuse(`Nobody can be asked here. ${refusal} To do it: ${PROGRAM} ${command} --yes`);
+    throw new Misuse(`Confirmation needs a terminal. ${refusal} To confirm in advance: ${PROGRAM} ${command} --yes`);
   const answer = await terminal.ask(`${question} Type ${name} to confirm: `);
   if (answer.trim() !== name) throw new Failure(refusal);
 }

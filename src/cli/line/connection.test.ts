@@ -146,7 +146,7 @@ describe('the token', () => {
   it('cannot be of somebody else', async () => {
     for (const token of [undefined, 'given'])
       expect((await reach({ ...SERVER, token, impersonated: 'bob' })).error).toMatch(
-        /^--as works only with kubectl\..* Without --server and DAVIT_SERVER it works with the kubeconfig/,
+        /^--as works only with kubectl\..* Without --server and DAVIT_SERVER, --as works with the kubeconfig/,
       );
     expect((await reach({ impersonated: 'bob' })).error).toMatch(/^--as works only with kubectl\..* with --token\.$/);
   });

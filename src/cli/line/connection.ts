@@ -39,9 +39,9 @@ const CREDENTIALS_MS = 120_000;
 export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connection> {
   if (options.impersonated !== undefined) {
     const other =
-      ' Without --server and DAVIT_SERVER it works with the kubeconfig, but not for deploy FOLDER and logs --build.';
+      ' Without --server and DAVIT_SERVER, --as works with the kubeconfig, except for deploy FOLDER and logs --build.';
     throw new Misuse(
-      `--as works only with kubectl. Davit's HTTP API knows the user by the token: leave out --as, and give a token of that user with --token.${options.server === undefined ? '' : other}`,
+      `--as works only with kubectl. Davit's HTTP API identifies the user by the token: leave out --as, and pass a token of that user with --token.${options.server === undefined ? '' : other}`,
     );
   }
   const kubeconfig = await readKubeconfig(cluster.kubectl, options);

@@ -18,7 +18,7 @@ const made = (serial: number, imageUri: string): AppRevision => {
 };
 const [NEWEST, OLD] = [made(2, 'app:1'), made(1, 'app:0')];
 const answers = answering({ [RECORDS]: RECORD, 'apprevisions.davit.dev': { items: [NEWEST, OLD] } });
-const UNKNOWN = 'It is not known whether the request was received. To see what there is now: kubectl davit status shop';
+const UNKNOWN = 'The request may or may not have been received. To see what there is now: kubectl davit status shop';
 
 /** What is said before each kubectl and each request, and at the end. */
 async function interruptedAt(

@@ -26,7 +26,7 @@ interface Watched {
 }
 
 interface Watching {
-  /** Those after the command. */
+  /** The words after the command. */
   readonly words: readonly string[];
   /** Registers what is said, and with it that this program ends then. */
   readonly register: Register;
@@ -89,6 +89,6 @@ interface Named {
 function sentenceOf({ nothing, sent }: Change, stage: Stage, { words, name }: Named): string {
   const see = name === undefined ? '' : ` To see what there is now: ${PROGRAM} status ${name}`;
   if (stage === 'not sent') return nothing;
-  if (stage === 'on its way') return `It is not known whether the request was received.${see}`;
+  if (stage === 'on its way') return `The request may or may not have been received.${see}`;
   return sent?.(words) ?? `The request was sent.${see}`;
 }

@@ -101,7 +101,7 @@ describe('the list of a namespace without deployments', () => {
   const unusable = /^Namespace team does not exist, is not a tenant, or you have no role there\. /;
 
   it.each<[what: string, labels: object | null, code: number, err: RegExp]>([
-    ['that is a tenant', TENANT, 0, /^There is no deployment in namespace team yet\.\nTo deploy a folder: /],
+    ['that is a tenant', TENANT, 0, /^No deployments in namespace team yet\.\nTo deploy a folder: /],
     ['that is not there', null, 1, unusable],
     ['that is no tenant', {}, 1, unusable],
   ])('%s', async (_what, labels, code, err) => {
@@ -216,7 +216,7 @@ describe('a cluster that cannot be asked', () => {
     expect(await runCli(args, { kubectl })).toMatchObject({
       code: 1,
       out: '',
-      err: 'Davit is not installed in this cluster. If another cluster has it, name that with --context or --kubeconfig.',
+      err: 'Davit is not installed in this cluster. If another cluster has Davit, select that cluster with --context or --kubeconfig.',
     });
   });
 });

@@ -31,7 +31,7 @@ export async function explained(
 ): Promise<string> {
   if (NO_CLUSTER.test(message)) return needsCluster(command, asking.server);
   if (NO_DAVIT.test(message))
-    return 'Davit is not installed in this cluster. If another cluster has it, name that with --context or --kubeconfig.';
+    return 'Davit is not installed in this cluster. If another cluster has Davit, select that cluster with --context or --kubeconfig.';
   const [words, name] = NOT_FOUND.exec(message) ?? [];
   if (words === undefined || name === undefined)
     return message.replace(MAY_NOT_READ, (_words, namespace: string) => unusableSentence(namespace));

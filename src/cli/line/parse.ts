@@ -70,7 +70,7 @@ function parsed(
     const [, unknown] = /^Unknown option '(-[^']*)'/.exec(message) ?? [];
     const [, doubtful] = /^Option '(-[^']*)' argument is ambiguous/.exec(message) ?? [];
     if (doubtful !== undefined)
-      throw new Misuse(`The value of ${doubtful} begins with "-". If it is meant so: ${doubtful}=VALUE.`);
+      throw new Misuse(`The value of ${doubtful} begins with "-". If this is intended, write ${doubtful}=VALUE.`);
     if (unknown === undefined) throw new Misuse(message.split('\n')[0]);
     const known = definitions.map(({ name }) => `--${name}`);
     const why = unknown === '-o' || unknown === '--output' ? command.noJson : undefined;

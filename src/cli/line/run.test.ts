@@ -74,7 +74,7 @@ describe('a command line', () => {
     [
       'a negative number',
       ['wait', 'shop', '--timeout', '-1'],
-      /^The value of --timeout begins with "-"\. If it is meant so: --timeout=VALUE\.$/,
+      /^The value of --timeout begins with "-"\. If this is intended, write --timeout=VALUE\.$/,
     ],
     [
       'a negative number that is meant so',
@@ -99,7 +99,7 @@ describe('a command line', () => {
       /^NAME "Shop": must be lower-case letters, digits and single hyphens/,
     ],
     ['a new name that none can have', ['clone', 'shop', '--to', 'a--b'], /^--to "a--b": a name must not contain --, /],
-    ['a folder that is not there', ['deploy', '/nonexist', '--name', 'shop'], /^There is no folder \/nonexist\.$/],
+    ['a folder that is not there', ['deploy', '/nonexist', '--name', 'shop'], /^Folder \/nonexist does not exist\.$/],
     ['a name with capital letters', ['deploy', '.', '--name', 'SHOP'], /^--name "SHOP": must be lower-case letters, /],
     ['the same for an image', ['deploy', '--image', 'a', '--name', 'xn'], /^--name "xn": the name xn is reserved: /],
     [
@@ -107,10 +107,14 @@ describe('a command line', () => {
       ['deploy', '--image', 'a b', '--name', 'a'],
       /^--image "a b": must be an image reference such as /,
     ],
-    ['a file that is not there', ['deploy', '.', '--file', '/nonexist.yaml'], /^There is no file \/nonexist\.yaml\.$/],
+    [
+      'a file that is not there',
+      ['deploy', '.', '--file', '/nonexist.yaml'],
+      /^File \/nonexist\.yaml does not exist\.$/,
+    ],
     ['variables of no file', ['deploy', '.', '--env-file', '/nonexist.env'], /^\/nonexist\.env cannot be read: /],
     ['a configuration elsewhere', ['deploy', '.', '--no-file', '--config', '../x'], /^--config \.\.\/x is not in /],
-    ['a folder to begin with', ['init', '/nonexist'], /^There is no folder /],
+    ['a folder to begin with', ['init', '/nonexist'], /^Folder .* does not exist/],
     ['no time to run', ['run', 'shop', '--timeout', '0', '--', 'x'], /^--timeout must be at least 1, not 0\.$/],
     ['too many pods', ['scale', 'shop', 'server=999999'], /^server=999999: the number of pods must be at most 100\.$/],
     [

@@ -32,7 +32,7 @@ export function usage(commands: readonly Command[]): string {
     ...rows(CLUSTER_FLAGS.map((flag) => [flagOf(flag), flag.help])),
     '',
     `Flags and examples of a command: ${PROGRAM} COMMAND --help. Its version: ${PROGRAM} --version`,
-    `Exit codes: ${codes}. exec and run end with the code of what they run.`,
+    `Exit codes: ${codes}. exec and run end with the exit code of their command.`,
   ].join('\n');
 }
 

@@ -40,7 +40,7 @@ export function lost(name: string): (error: unknown) => never {
       [
         error.message,
         `If ${name} was deleted or lost, its backups are still in the store. To begin with the newest, under the same name or another: ${beginningWith(name)}`,
-        `--file FILE gives the new one what ${name} had, as ${PROGRAM} export prints it (${HOW}).`,
+        `--file FILE gives the new deployment the settings of ${name}, as ${PROGRAM} export prints them (${HOW}).`,
       ].join('\n'),
     );
   };

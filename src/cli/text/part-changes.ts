@@ -13,5 +13,5 @@ export function changesOfParts(was: readonly string[], is: readonly string[]): P
 
 /** One clause for each part. */
 export function partWords({ begins, ends }: PartChanges): string[] {
-  return [...begins.map((part) => `it had no ${part} before`), ...ends.map((part) => `its ${part} ends`)];
+  return [...begins.map((part) => `it had no ${part} before`), ...ends.map((part) => `${part} is removed`)];
 }

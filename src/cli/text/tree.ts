@@ -198,7 +198,7 @@ function partOf(part: string, pods: readonly DeploymentPod[]): Branch {
     under: [
       ...shown.toSorted(byName).map(podOf),
       ...(more > 0 ? [{ text: `and ${more} more` }] : []),
-      ...(foreign > 0 ? [{ text: `and ${foreign} with its labels that it has not made` }] : []),
+      ...(foreign > 0 ? [{ text: `and ${foreign} with its labels that it has not created` }] : []),
     ],
   };
 }

@@ -104,7 +104,7 @@ describe('a refusal', () => {
   ])('that is %s is no answer of Davit', async (_name, status, body) => {
     answers(status, body);
     await expect(api().call('GET', '/')).rejects.toThrow(
-      `${origin}/base answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`,
+      `${origin}/base answered ${status}, which does not come from Davit's HTTP API. Set its address with --server or DAVIT_SERVER.`,
     );
   });
 

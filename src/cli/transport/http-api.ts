@@ -53,7 +53,7 @@ export interface HttpApi {
   call<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<T>;
   /** A GET, with the ETag of its answer. */
   tagged<T>(path: string): Promise<Tagged<T>>;
-  /** The same for a request that may be sent twice: an outage of up to a minute is waited for. */
+  /** Sends a request that may be repeated, and waits for the end of an outage of up to a minute. */
   patiently<T>(method: string, path: string, body?: object): Promise<T>;
   /** Sends a file to an address that carries its own credential. */
   upload(url: string, headers: Readonly<Record<string, string>>, file: UploadFile): Promise<void>;
@@ -214,14 +214,14 @@ function unreachableSentence(origin: string, error: unknown): string {
   if (code === 'ECONNRESET' || code === 'EPIPE') return `${origin} broke the connection. Try again.`;
   if (code?.startsWith('ERR_TLS') || /certificate|self-signed/i.test(message))
     return `The certificate of ${origin} is not trusted: ${message}. Name the file of its authority in NODE_EXTRA_CA_CERTS.`;
-  return `${origin} cannot be reached: ${message || code || 'unknown error'}. --server or DAVIT_SERVER names the address of Davit's HTTP API.`;
+  return `${origin} cannot be reached: ${message || code || 'unknown error'}. Check the address of Davit's HTTP API in --server or DAVIT_SERVER.`;
 }
 
 function parsed<T>(body: string, server: string): T {
   try {
     return (body === '' ? undefined : JSON.parse(body)) as T;
   } catch {
-    throw new Failure(`${server} answered with something that is not JSON. Is it the address of Davit's HTTP API?`);
+    throw new Failure(`${server} did not answer with JSON. Is it the address of Davit's HTTP API?`);
   }
 }
 
@@ -232,7 +232,7 @@ function sentenceOf({ status, body }: Answer, { server, namespace }: Pick<Connec
     return unusableSentence(namespace);
   if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
   if (Array.isArray(detail)) return findingsOf(detail).map(findingLine).join('\n');
-  return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;
+  return `${server} answered ${status}, which does not come from Davit's HTTP API. Set its address with --server or DAVIT_SERVER.`;
 }
 
 /** For a caller who cannot know which of these it is. */

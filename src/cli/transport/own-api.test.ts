@@ -57,7 +57,10 @@ it.each([
     'User "ed" cannot impersonate resource "users". Leave out --as, or ask for the right to impersonate that user.',
   ],
   [new Forbidden('refused', { serverMessage: 'no' }), /^Davit is not installed in namespace davit-system: /],
-  [new Unauthorized('refused', { serverMessage: 'Unauthorized' }), /^The Kubernetes API server does not know the cred/],
+  [
+    new Unauthorized('refused', { serverMessage: 'Unauthorized' }),
+    /^The Kubernetes API server does not accept the cred/,
+  ],
 ])('a refusal of the API server is told: %s', async (refusal, words) => {
   const cli = makeOwnCli();
   cli.kube.failOn(() => refusal);

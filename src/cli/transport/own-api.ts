@@ -46,7 +46,7 @@ async function readSettings(kube: KubeClient, davitNamespace: string): Promise<S
   } catch (error) {
     if (error instanceof Unauthorized)
       throw new Failure(
-        'The Kubernetes API server does not know the credentials of the kubeconfig, or they have expired. Renew them, or name another context with --context.',
+        'The Kubernetes API server does not accept the credentials of the kubeconfig, or they have expired. Renew them, or name another context with --context.',
       );
     if (error instanceof Forbidden && IMPERSONATION.test(error.serverMessage ?? ''))
       throw new Failure(`${error.serverMessage}. Leave out --as, or ask for the right to impersonate that user.`);

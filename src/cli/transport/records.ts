@@ -14,7 +14,7 @@ export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDep
   return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
 }
 
-/** Those that can answer, newest first. */
+/** The ready pods, newest first. */
 export function readyPods(pods: readonly Pod[]): Pod[] {
   return youngestFirst(living(pods).filter(isReadyPod));
 }

@@ -78,7 +78,7 @@ async function take(options: HubLeaseOptions): Promise<Lease> {
   // The namespace is that of the enrolment. A hub that said another id would get what accepts another Listener.
   if (listenerId === undefined || hubNamespace(listenerId) !== namespace)
     throw new Terminal(
-      `take the Lease on the hub: namespace ${namespace} there is not that of Listener ${listenerId ?? '(none)'}. Enroll this cluster again: kubectl davit listener join.`,
+      `take the Lease on the hub: namespace ${namespace} there does not belong to Listener ${listenerId ?? '(none)'}. Enroll this cluster again: kubectl davit listener join.`,
     );
   return write(lease, transitionsOf(lease) + 1, options);
 }
@@ -100,7 +100,7 @@ async function renew(held: Lease, options: HubLeaseOptions): Promise<Lease> {
   // The answer to an own renewal was lost, or somebody has labelled it.
   if (isOurs) return write(current, transitionsOf(current), options);
   log.warn(
-    'Another agent has taken the Lease on the hub, of a clone of this cluster or an earlier leader: taking it back',
+    'Another agent (in a clone of this cluster, or an earlier leader) has taken the Lease on the hub, taking it back',
   );
   return write(current, transitionsOf(current) + 1, options);
 }

@@ -116,12 +116,12 @@ function hubChange({ spec }: ListenerWork, copy: AppDeployment): Rejection | und
   if (hub !== spec.hubId)
     return {
       reason: 'HubChanged',
-      message: `${place} was made for hub ${hub}, and this hub is ${spec.hubId}. Nothing is changed. If this hub replaces that one, annotate it there with ${ORIGIN_HUB_ANNOTATION}=${spec.hubId}.`,
+      message: `${place} was created for hub ${hub}, but this hub is ${spec.hubId}. Davit changes nothing. If this hub replaces that one, annotate the AppDeployment in the cluster with ${ORIGIN_HUB_ANNOTATION}=${spec.hubId}.`,
     };
   if (generation <= spec.generation) return undefined;
   return {
     reason: 'HubChanged',
-    message: `${place} has generation ${generation} of the deployment, and the hub, which was probably restored from a backup, has ${spec.generation}. Nothing is changed. To take the hub's state, annotate it there with ${ORIGIN_GENERATION_ANNOTATION}=${spec.generation}.`,
+    message: `${place} has generation ${generation} of the deployment, but the hub has ${spec.generation}, probably because it was restored from a backup. Davit changes nothing. To use the hub's state, annotate the AppDeployment in the cluster with ${ORIGIN_GENERATION_ANNOTATION}=${spec.generation}.`,
   };
 }
 
@@ -135,7 +135,7 @@ function consentMissing({ work: { spec }, namespace, listenerId }: AgentSeen): R
     return undefined;
   return {
     reason: 'NamespaceNotAllowed',
-    message: `Namespace ${spec.namespace} of the cluster does not accept deployments of this listener. There: kubectl label namespace ${spec.namespace} ${TENANT_LABEL}=true ${LISTENER_LABEL}=${listenerId}.`,
+    message: `Namespace ${spec.namespace} of the cluster does not accept deployments of this listener. In that cluster: kubectl label namespace ${spec.namespace} ${TENANT_LABEL}=true ${LISTENER_LABEL}=${listenerId}.`,
   };
 }
 
@@ -147,13 +147,13 @@ function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
   if (!taken.includes(deployment.source))
     return {
       reason: 'ApplyRefused',
-      message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only ${taken.join(', ')}: build the image elsewhere, and name it.`,
+      message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only ${taken.join(', ')}: build the image elsewhere, and deploy that image.`,
     };
   if (sourceConfig.listenerId === undefined) return undefined;
   return {
     reason: 'ApplyRefused',
     message:
-      "The deployment names a listener in the cluster itself. A listener's cluster passes nothing on: name on the hub the listener of the cluster that is to run it.",
+      "The deployment names a listener of the cluster itself, but a listener's cluster does not pass deployments on. On the hub, name the listener of the cluster that should run it.",
   };
 }
 
@@ -178,14 +178,14 @@ function foreignBackup({ work: { spec }, copy, restoredFrom }: AgentSeen): Rejec
     return {
       reason: 'ApplyRefused',
       message:
-        "The deployment begins with a backup of another namespace, which cannot be asked for from a hub. Remove source_config.database.restore, and restore the backup in the listener's cluster with kubectl davit database restore.",
+        "The deployment begins with a backup of another namespace, which a hub cannot request. Remove source_config.database.restore, and restore the backup in the listener's cluster with kubectl davit database restore.",
     };
   if (from === undefined || (copy !== undefined && restoreFrom(copy.spec) === from)) return undefined;
   const { [ORIGIN_ID_ANNOTATION]: id, [ORIGIN_TENANT_ANNOTATION]: tenant } = restoredFrom?.metadata.annotations ?? {};
   if (id !== undefined && tenant === spec.tenantId) return undefined;
   return {
     reason: 'ApplyRefused',
-    message: `The deployment begins with a backup of ${quoted(from)}, and namespace ${spec.namespace} of the cluster has no deployment of that name from the same tenant of the hub. Remove source_config.database.restore, and restore the backup there with kubectl davit database restore.`,
+    message: `The deployment begins with a backup of ${quoted(from)}, but namespace ${spec.namespace} of the cluster has no deployment with that name from the same tenant of the hub. Remove source_config.database.restore, and restore the backup there with kubectl davit database restore.`,
   };
 }
 
@@ -198,7 +198,7 @@ function occupied({ work, listenerId, isOnHub }: AgentSeen, { metadata }: AppDep
   if (!isOnHub(id)) return forgotten(what, id, work);
   return {
     reason: 'NameConflict',
-    message: `${what} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This one continues when that one has been deleted there.`,
+    message: `${what} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This deployment continues when the other one has been deleted there.`,
   };
 }
 
@@ -207,7 +207,7 @@ function forgotten(what: string, id: string, { spec }: ListenerWork): Rejection 
   const { namespace } = spec;
   return {
     reason: 'NameConflict',
-    message: `${what} in namespace ${namespace} of the cluster belongs to deployment ${id}, which the hub does not have. The hub was probably restored from a backup. Nothing is changed. If that deployment and its data are not needed, delete it there with its Secrets: kubectl delete appd ${spec.name} -n ${namespace}; ${deleteCopies(id, namespace)}. Otherwise create this one under another name.`,
+    message: `${what} in namespace ${namespace} of the cluster belongs to deployment ${id}, which the hub does not have. The hub was probably restored from a backup. Davit changes nothing. If that deployment and its data are not needed, delete it there with its Secrets: kubectl delete appd ${spec.name} -n ${namespace}; ${deleteCopies(id, namespace)}. Otherwise create this one under another name.`,
   };
 }
 
@@ -229,7 +229,7 @@ export function secretConflict(name: string, owner: string | undefined, { work, 
 function nameConflict(what: string, { spec }: ListenerWork): Rejection {
   return {
     reason: 'NameConflict',
-    message: `${what} in namespace ${spec.namespace} of the cluster exists and is not of this deployment. Delete it there, or create the deployment under another name.`,
+    message: `${what} in namespace ${spec.namespace} of the cluster exists and does not belong to this deployment. Delete it there, or create the deployment under another name.`,
   };
 }
 
@@ -266,7 +266,7 @@ export interface Outcome {
   readonly rejection?: Rejection | undefined;
   /** The cluster has no copy of a work that it rejects. */
   readonly absent?: boolean;
-  /** Nothing of it is left in the cluster. */
+  /** The cluster has no objects of it left. */
   readonly gone?: boolean;
 }
 

@@ -148,7 +148,7 @@ async function remove(
     if (!(error instanceof Forbidden)) throw error;
     return {
       reason: 'NamespaceNotAllowed',
-      message: `The API server of the cluster does not let the agent delete what is in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). In that cluster, add it to listener.namespaces, and check which of its policies deny this.`,
+      message: `The API server of the cluster does not allow the agent to delete objects in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). In that cluster, add the namespace to listener.namespaces, and check which policies deny the deletion.`,
     };
   }
 }
@@ -255,7 +255,7 @@ function refusal(error: Invalid | Forbidden): Rejection {
   return {
     reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
     message: isUnknownField
-      ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade it.`
+      ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade that Davit.`
       : `The cluster's API server refused the deployment: ${words}`,
   };
 }

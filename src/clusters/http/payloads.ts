@@ -18,7 +18,7 @@ const k8sNamespaces = listOf(element, 500)
   .nullish();
 const computeConfig = z.object({
   k8s_namespaces: k8sNamespaces.describe(
-    'Namespaces of the cluster that deployments may name in listener_config.k8s_namespace; none where null or empty.',
+    'Namespaces of the cluster that deployments may name in listener_config.k8s_namespace. null or empty: none.',
   ),
 });
 
@@ -36,13 +36,15 @@ export const PatchListener = z
     compute_id: computeId.nullish(),
     compute_config: computeConfig
       .extend({
-        k8s_namespaces: k8sNamespaces.describe('The whole list; unchanged where null, cleared where empty.'),
+        k8s_namespaces: k8sNamespaces.describe(
+          'The whole list. null leaves it unchanged, and an empty list clears it.',
+        ),
       })
       .nullish(),
   })
   .meta({
     id: 'PatchListener',
-    description: 'What is left out or null stays as it is. compute_type and compute_id cannot be changed.',
+    description: 'Absent and null fields are unchanged. compute_type and compute_id cannot be changed.',
     examples: [{ compute_config: { k8s_namespaces: ['shops', 'tools'] } }],
   });
 export type PatchListener = z.output<typeof PatchListener>;
@@ -60,7 +62,7 @@ export const ListenerResponse = z
     compute_config: z.object({ k8s_namespaces: z.array(z.string()).nullable() }),
     created_at: time,
     updated_at: time,
-    version: z.string().nullable().describe("Version of the cluster's Davit; null until it has reported."),
+    version: z.string().nullable().describe("Version of the cluster's Davit. null until the cluster has reported."),
     connected: z.boolean().describe('Whether the cluster reports.'),
     last_seen_at: time.nullable().describe('When the cluster was last seen, to within five minutes.'),
   })
@@ -72,6 +74,6 @@ export type ListenerResponse = z.output<typeof ListenerResponse>;
 export const ListenerList = z
   .object({
     resources: z.array(ListenerResponse),
-    offset: z.int().describe('Where the next page begins.'),
+    offset: z.int().describe('Offset of the next page.'),
   })
   .meta({ id: 'ListenerList' });

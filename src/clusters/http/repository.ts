@@ -17,7 +17,7 @@ import { patchTo } from '../../runtime/http/merge-patch.ts';
 import type { CreateListener, PatchListener } from './payloads.ts';
 
 export interface Listeners {
-  /** Those of the tenant: created last, first; then by id. */
+  /** The Listeners of a tenant, newest first, then by id. */
   list(tenant: Tenant): readonly Listener[];
   /** 404 for a missing listener and for one of another tenant, with the same text. */
   find(admitted: RequestContext, id: string): Promise<Listener>;
@@ -99,7 +99,7 @@ async function createListener(
   if (there.length >= perTenant && !there.some(({ metadata }) => metadata.name === name))
     throw new HttpError(
       409,
-      `This tenant has ${there.length} Listeners, and the platform allows ${perTenant}. Delete one that is not needed.`,
+      `This tenant has ${there.length} Listeners, and the limit of the platform is ${perTenant}. Delete an unneeded one.`,
     );
   const listener: Listener = {
     apiVersion: API_VERSION,

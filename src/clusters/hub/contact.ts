@@ -47,13 +47,13 @@ export function contactOf(listener: Listener, heard: Heard): Contact {
   if (seen !== clusterId)
     return no(
       'AnotherCluster',
-      `Cluster ${seen} connects with the credentials of cluster ${clusterId}, which is enrolled, and is rejected. If it replaces that cluster, annotate the Listener with ${ACCEPT_CLUSTER_ANNOTATION}=${seen}. Otherwise revoke the credentials: kubectl davit listener revoke ${name}.`,
+      `Cluster ${seen} is rejected: it connects with the credentials of the enrolled cluster ${clusterId}. If it replaces that cluster, annotate the Listener with ${ACCEPT_CLUSTER_ANNOTATION}=${seen}. Otherwise revoke the credentials: kubectl davit listener revoke ${name}.`,
     );
   // A copy of a whole cluster has its id too.
   if (takenInTurns)
     return no(
       'SeveralAgents',
-      `Several agents report with the credentials of cluster ${clusterId} in turns, the last of them ${lease?.spec?.holderIdentity}: a copy of the cluster, or a second installation in it. Stop all but one, or end the access of all: kubectl davit listener revoke ${name}.`,
+      `Several agents take turns to report with the credentials of cluster ${clusterId}, the last of them ${lease?.spec?.holderIdentity}: a copy of the cluster, or a second installation in it. Stop all but one, or revoke the access of all: kubectl davit listener revoke ${name}.`,
     );
   // A restarted controller has seen no renewal yet: what was said before holds until the time is up.
   const before = conditionOf(listener.status?.conditions, 'Connected');
@@ -68,7 +68,7 @@ export function contactOf(listener: Listener, heard: Heard): Contact {
 }
 
 const SILENT =
-  'The cluster does not report. Check davit listener on that cluster and its connection to this API server. Its deployments continue to run.';
+  'The cluster has stopped reporting. Check the pod of davit-listener there, and its connection to this API server. Its deployments continue to run.';
 
 /** lastSeenAt is written when the contact begins or ends, and otherwise this often. */
 const SEEN_EVERY_MS = 5 * 60_000;

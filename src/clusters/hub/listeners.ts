@@ -134,7 +134,7 @@ function surplus(listener: Listener, perTenant: number): Contact {
   return disconnected(
     listener,
     'TooManyListeners',
-    `Namespace ${listener.metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or ask the platform team to raise settings.listeners.perTenant.`,
+    `Namespace ${listener.metadata.namespace} has more than ${perTenant} Listeners, the limit of this platform. Delete another one, and this one continues automatically; or ask the platform team to raise settings.listeners.perTenant.`,
   );
 }
 
@@ -143,7 +143,7 @@ function leaving(namespace: string, listener: Listener): Contact {
   return disconnected(
     listener,
     'Deleting',
-    `The Listener is being deleted, and waits for its namespace ${namespace} to go. What holds the namespace is in its conditions: kubectl get namespace ${namespace} -o yaml.`,
+    `The Listener is being deleted and waits for the deletion of its namespace ${namespace}. To see what blocks it: kubectl get namespace ${namespace} -o yaml.`,
   );
 }
 
@@ -151,7 +151,7 @@ function foreign(namespace: string, listener: Listener): Contact {
   return disconnected(
     listener,
     'NameConflict',
-    `Namespace ${namespace} was not made for this Listener. Delete it, or delete the Listener and create it again.`,
+    `Namespace ${namespace} was not created for this Listener. Delete it, or delete the Listener and create it again.`,
   );
 }
 

@@ -118,7 +118,7 @@ function stateOf({ record }: Mirrored, reported: State | undefined, word: Word |
 }
 
 function releaseOf({ metadata: { name, uid } }: AppDeployment): string {
-  return `If that will never be, release the name: kubectl annotate appd ${name} --overwrite ${ABANDON_ANNOTATION}=${uid}.`;
+  return `If the cluster will never report again, release the name: kubectl annotate appd ${name} --overwrite ${ABANDON_ANNOTATION}=${uid}.`;
 }
 
 /** What is said instead of the cluster's own word, if anything. */
@@ -140,7 +140,7 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     const base =
       `Listener ${name} is not connected${since === undefined ? '' : ` (last seen ${since})`}. ${connected?.message ?? ''}`.trim();
     if (!isLeaving) return unknown('ListenerSilent', base);
-    return unknown('ListenerSilent', `${base} The deletion continues when it reports. ${releaseOf(record)}`);
+    return unknown('ListenerSilent', `${base} The deletion continues when the cluster reports. ${releaseOf(record)}`);
   }
   // For these two the agent does not delete its copy.
   if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')
@@ -159,7 +159,7 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
   if (latest === 'unreadable')
     return no(
       'ListenerTooOld',
-      `The report of listener ${name} is too long, or has another form than this Davit knows. Upgrade the older of the two.`,
+      `The report of listener ${name} is too long, or has a format that this Davit does not know. Upgrade the older Davit of the two.`,
     );
   if (latest === undefined || latest.generation < (record.metadata.generation ?? 0))
     return no('ListenerPending', `The cluster of listener ${name} has not applied the last change yet.`, true);

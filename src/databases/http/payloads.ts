@@ -31,10 +31,12 @@ export const CreateOperation = z
         archive: z
           .boolean()
           .optional()
-          .describe('Whether it is a base backup of the archive (driver cloudnative-pg) where there are dumps too.'),
+          .describe(
+            'Whether to make a base backup of the archive (driver cloudnative-pg) although the deployment also has dumps.',
+          ),
       })
       .optional()
-      .describe('How action Backup makes it.'),
+      .describe('How action Backup makes the backup.'),
     restore: OperationRestore.optional(),
     delete_previous: OperationDeletePrevious.optional(),
     patch: OperationPatch.optional(),
@@ -56,20 +58,20 @@ const Shown = z.object(shown);
 export const OperationResponse = z
   .object({
     name: z.string().describe('Name of the DatastoreOperation.'),
-    action: z.enum(OPERATION_ACTIONS).describe('What is done.'),
+    action: z.enum(OPERATION_ACTIONS).describe('Action of the operation.'),
     phase: z
       .enum(OPERATION_PHASES)
       .describe(
-        'How far it is. Succeeded and Failed are final. From Stopping until Starting no pod of the deployment runs.',
+        'Its progress. Succeeded and Failed are final. From Stopping until Starting no pod of the deployment runs.',
       ),
     reason: z
       .string()
       .nullable()
-      .describe('Cause of the phase, as one word for programs. null: Davit has not looked yet.'),
+      .describe('Cause of the phase, as one word for programs. null: Davit has not handled the operation yet.'),
     message: z.string().nullable().describe('Cause of the phase and what to do, as text for people.'),
-    requested_by: z.string().nullable().describe('Who asked for it. null: not known.'),
-    created_at: time.describe('When it was asked for.'),
-    started_at: time.nullable().describe('When its work began.'),
+    requested_by: z.string().nullable().describe('Who requested it. null: not known.'),
+    created_at: time.describe('When it was requested.'),
+    started_at: time.nullable().describe('When its work started.'),
     ended_at: time.nullable().describe('When it ended.'),
     ...response(Shown).shape,
   })
@@ -79,10 +81,10 @@ export type OperationResponse = z.output<typeof OperationResponse>;
 const Act = z
   .object({
     request: CreateOperation.describe(
-      'What to send to ask for it. A Restore names the newest backup that is listed; another one may take its place.',
+      'Body of the request. A Restore names the newest listed backup, which you may replace by another one.',
     ),
-    refused: z.string().nullable().describe('Why it could only fail now, and what to do. null: it can be asked for.'),
-    loses: z.string().nullable().describe('What accept of the request accepts. null: nothing is lost.'),
+    refused: z.string().nullable().describe('Why it would fail now, and what to do. null: it can be requested.'),
+    loses: z.string().nullable().describe('Losses that accept of the request permits. null: nothing is lost.'),
   })
   .meta({ id: 'OperationAct' });
 
@@ -91,10 +93,10 @@ export const OperationList = z
     resources: z.array(OperationResponse).describe('The operations of the deployment, the newest first.'),
     database: response(DatabaseOfDeployment)
       .nullable()
-      .describe('The own PostgreSQL in use. null: the deployment has none, or has no revision yet.'),
+      .describe("The deployment's own PostgreSQL in use. null: the deployment has none, or has no revision yet."),
     acts: z
       .array(Act)
-      .describe('Every operation on the datastores of the deployment, also those that could only fail now.'),
+      .describe('Every operation on the datastores of the deployment, including those that would fail now.'),
   })
   .meta({
     id: 'OperationList',

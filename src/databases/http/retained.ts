@@ -23,14 +23,16 @@ import { servedResources } from '../../runtime/kube/discovery.ts';
 const RetainedResponse = z
   .object({
     id: id.describe('uid of its volume claim, or of its Cluster.'),
-    deployment_name: z.string().describe('Name of the deployment that has retained it.'),
-    deployment_id: z.string().describe('Id of that deployment, which is gone.'),
+    deployment_name: z.string().describe('Name of the deployment that retained it.'),
+    deployment_id: z.string().describe('Id of that deployment, which was deleted.'),
     number: z.int().describe('Its number among the databases of that deployment.'),
-    driver: z.enum(DATABASE_DRIVERS).describe('What runs it.'),
+    driver: z.enum(DATABASE_DRIVERS).describe('Driver of the database.'),
     claim: z.string().describe('Name of its PersistentVolumeClaim, or of its Cluster.'),
     size_bytes: z.int().describe('Size of its volumes, in bytes.'),
-    created_at: time.describe('When it was made.'),
-    wanted_by: id.nullable().describe('Id of the present deployment of that name. null if no deployment has the name.'),
+    created_at: time.describe('When it was created.'),
+    wanted_by: id
+      .nullable()
+      .describe('Id of the current deployment with that name. null if no deployment has the name.'),
   })
   .meta({ id: 'RetainedDatabase' });
 export type RetainedResponse = z.output<typeof RetainedResponse>;
@@ -85,7 +87,7 @@ export function registerRetained(app: App, { auth, deployments }: RetainedNeeds)
       auth.concerns(request, deployment);
       const uid = deploymentOf(deployment);
       if (uid === undefined)
-        throw new HttpError(409, `There is no deployment "${deployment}" that could use it. Create it first.`);
+        throw new HttpError(409, `Deployment "${deployment}", which could use it, does not exist. Create it first.`);
       const { status } = await deployments.find(admitted, uid);
       const ready = conditionOf(status?.conditions, 'Ready');
       if (ready !== undefined && ready.reason !== 'DatabaseKept')
@@ -155,7 +157,7 @@ async function lookIn({ caller, tenant: { namespace } }: RequestContext): Promis
 async function find(admitted: RequestContext, wanted: string): Promise<Seen & { readonly found: RetainedDatabase }> {
   const seen = await lookIn(admitted);
   const found = seen.retained.find(({ holder }) => holder.metadata.uid === wanted.toLowerCase());
-  if (!found) throw new HttpError(404, `There is no retained database "${wanted}".`);
+  if (!found) throw new HttpError(404, `Retained database "${wanted}" does not exist.`);
   return { ...seen, found };
 }
 

@@ -42,7 +42,7 @@ export function registerOperations(app: App, needs: OperationNeeds): void {
     schema: {
       tags: ['deployments'],
       operationId: 'listOperations',
-      summary: 'List the operations on the database of a deployment, and those that can be asked for now',
+      summary: 'List the operations on the database of a deployment, and those that can be requested now',
       params: DeploymentPath,
       querystring: NoParameters,
       response: { 200: OperationList, 304: UNCHANGED, ...failures(401, 403, 404, 422) },
@@ -108,7 +108,7 @@ function registerCreation(app: App, { auth, deployments, randomSuffix, now, sett
     schema: {
       tags: ['deployments'],
       operationId: 'createOperation',
-      summary: 'Begin an operation on the database or Redis of a deployment, such as a backup or a restore',
+      summary: 'Start an operation on the database or Redis of a deployment, such as a backup or a restore',
       isKeyed: true,
       params: DeploymentPath,
       body: CreateOperation,

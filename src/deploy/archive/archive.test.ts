@@ -42,7 +42,7 @@ describe('the backup that is asked for', () => {
     ...whole({ ...OWNER, deployment: 'shop-2' }, day(9)),
   ];
   const all = backupsAmong(keys, OWNER);
-  const which = `There are ${day(5)}, ${day(3)}, ${day(1)}.`;
+  const which = `Complete backups: ${day(5)}, ${day(3)}, ${day(1)}.`;
 
   it('is among those of all lives, and of this deployment alone', () => {
     expect(all.map(({ name, owner, isComplete }) => [name, owner.uid, isComplete])).toEqual([
@@ -59,7 +59,7 @@ describe('the backup that is asked for', () => {
     ['one of this name', { backup: day(1) }, day(1)],
     ['one of a time between two', { at: '2026-02-04T00:00:00Z' }, day(3)],
     ['one of its very time', { at: '2026-02-03T02:00:00Z' }, day(3)],
-    ['none of this name', { backup: day(2) }, `There is no backup ${day(2)}. ${which}`],
+    ['none of this name', { backup: day(2) }, `Backup ${day(2)} does not exist. ${which}`],
     [
       'one without a manifest',
       { backup: day(7) },
@@ -73,7 +73,7 @@ describe('the backup that is asked for', () => {
     [
       'none so old',
       { at: '2026-01-01T00:00:00Z' },
-      `There is no complete backup of 2026-01-01T00:00:00Z or before. ${which}`,
+      `There is no complete backup from 2026-01-01T00:00:00Z or before. ${which}`,
     ],
   ])('%s', (_what, asked, expected) => {
     const found = chosenBackup(all, asked);
@@ -84,8 +84,12 @@ describe('the backup that is asked for', () => {
     ['none was known', undefined, undefined],
     ['it is the newest', day(5), undefined],
     ['a newer one is there', day(4), undefined],
-    ['it has gone', day(6), /^Backup .*6T.* is not in the store, or not complete\. The newest is .*5T/],
-    ['it lacks its dump', day(8), /^Backup .*8T.* is not in the store, or not complete/],
+    [
+      'it has gone',
+      day(6),
+      /^Backup .*6T.* is missing or incomplete in the store\. The newest complete backup is .*5T/,
+    ],
+    ['it lacks its dump', day(8), /^Backup .*8T.* is missing or incomplete in the store/],
   ])('that is known is missed unless %s', (_what, known, words) => {
     const said = missingNewest(all, known);
     if (words === undefined) expect(said).toBeUndefined();
@@ -114,7 +118,7 @@ describe('the backup that is asked for', () => {
   });
 
   it('is none where there is none', () => {
-    expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
+    expect(chosenBackup([], {})).toBe('The store has no complete backup.');
   });
 });
 
@@ -168,20 +172,20 @@ describe('a backup is not loaded', () => {
   });
 
   it.each([
-    ['of another tenant', why({ namespace: 'other' }), /of namespace other with uid t1, and of another tenant/],
-    ['of an earlier namespace', why({ tenant: 't0' }), /of namespace team with uid t0, and of another tenant/],
-    ['under another name', why({ name: day(4) }), /is that of backup/],
-    ['of another life', why({ uid: 'u0' }), /is that of backup .* \(u0\)/],
+    ['of another tenant', why({ namespace: 'other' }), /another tenant: namespace other, uid t1/],
+    ['of an earlier namespace', why({ tenant: 't0' }), /belongs to another tenant: namespace team, uid t0/],
+    ['under another name', why({ name: day(4) }), /describes another backup:/],
+    ['of another life', why({ uid: 'u0' }), /describes another backup: .* \(u0\)/],
     [
       'of a newer major version',
       why({}, 10, 160_010),
-      /is of PostgreSQL 17, and the database has version 16, which is older/,
+      /was made by PostgreSQL 17, but the database has the older version 16/,
     ],
     ['that was cut', why({}, 9), /is damaged: its file dump has 9 of 10 bytes/],
     [
       'of another time than its name',
       why({ takenAt: '2026-02-03T02:00:01Z' }),
-      /has another time, 2026-02-03T02:00:01Z/,
+      /has a different time: 2026-02-03T02:00:01Z/,
     ],
   ])('%s', (_what, words, expected) => {
     expect(words).toMatch(expected);

@@ -135,15 +135,16 @@ export interface Asked {
 export function chosenBackup(all: readonly Found[], { backup, at }: Asked): Found | string {
   const complete = all.filter(({ isComplete }) => isComplete);
   const shown = complete.slice(0, MOST_SHOWN).map(({ name }) => name);
-  const which = shown.length === 0 ? 'There is none.' : `There are ${shown.join(', ')}.`;
+  const which = shown.length === 0 ? 'The store has no complete backup.' : `Complete backups: ${shown.join(', ')}.`;
   if (backup !== undefined) {
     const found = all.find(({ name }) => name === backup);
-    if (found === undefined) return `There is no backup ${backup}. ${which}`;
+    if (found === undefined) return `Backup ${backup} does not exist. ${which}`;
     return found.isComplete ? found : `Backup ${backup} is not complete: it has no dump or no manifest. ${which}`;
   }
   const latest = at === undefined ? Infinity : Date.parse(at);
   const found = complete.find(({ name }) => (timeOf(name) ?? Infinity) <= latest);
-  return found ?? `There is no complete backup${at === undefined ? '' : ` of ${at} or before`}. ${which}`;
+  if (found !== undefined) return found;
+  return at === undefined || shown.length === 0 ? which : `There is no complete backup from ${at} or before. ${which}`;
 }
 
 const MOST_SHOWN = 10;
@@ -156,14 +157,14 @@ export function unfitness(
 ): string | undefined {
   const { namespace, deployment, tenant, uid } = manifest;
   if (namespace !== owner.namespace || tenant !== owner.tenant)
-    return `Backup ${name} is of namespace ${namespace} with uid ${tenant}, and of another tenant.`;
+    return `Backup ${name} belongs to another tenant: namespace ${namespace}, uid ${tenant}.`;
   if (manifest.name !== name || deployment !== owner.deployment || uid !== owner.uid)
-    return `The manifest of backup ${name} is that of backup ${manifest.name} of ${deployment} (${uid}).`;
+    return `The manifest of backup ${name} describes another backup: ${manifest.name} of ${deployment} (${uid}).`;
   if (timeOf(name) !== Date.parse(manifest.takenAt))
-    return `The manifest of backup ${name} has another time, ${manifest.takenAt}.`;
+    return `The manifest of backup ${name} has a different time: ${manifest.takenAt}.`;
   const old = tooOldFor(serverVersion, manifest.serverVersion);
   if (old)
-    return `Backup ${name} is of PostgreSQL ${old.needs}, and the database has version ${old.has}, which is older. Create the deployment with an image of PostgreSQL ${old.needs} or newer.`;
+    return `Backup ${name} was made by PostgreSQL ${old.needs}, but the database has the older version ${old.has}. Create the deployment with an image of PostgreSQL ${old.needs} or newer.`;
   const short = manifest.files.find((file) => stored.get(keyOf(owner, name, file.name)) !== file.sizeBytes);
   if (short)
     return `Backup ${name} is damaged: its file ${short.name} has ${stored.get(keyOf(owner, name, short.name)) ?? 0} of ${short.sizeBytes} bytes.`;
@@ -174,7 +175,7 @@ export function unfitness(
 export function missingNewest(all: readonly Found[], known: string | undefined): string | undefined {
   const newest = all.find(({ isComplete }) => isComplete)?.name;
   if (known === undefined || (newest !== undefined && newest >= known)) return undefined;
-  return `Backup ${known}, which the status of the deployment names, is not in the store, or not complete. ${newest === undefined ? 'There is none' : `The newest is ${newest}`}. Somebody has deleted it, or settings.backups.store has changed. Make a backup now.`;
+  return `Backup ${known} is in the status of the deployment, but is missing or incomplete in the store. ${newest === undefined ? 'The store has no complete backup' : `The newest complete backup is ${newest}`}. It was deleted, or settings.backups.store has changed. Make a backup now.`;
 }
 
 /** `20261125T020000Z-1a2b3c4d`: names sort by time. `random`: eight hex digits, so that no two backups share a name. */

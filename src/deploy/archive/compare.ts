@@ -12,14 +12,14 @@ import { fileText } from './send.ts';
 /** `folder`: with `manifest`, and `contents` of each restored database. Throws Unusable if they differ. */
 export async function compareBackup(folder: string, now: Date): Promise<VerificationReport> {
   const manifest = ArchiveManifest.safeParse(jsonOf(await fileText(join(folder, 'manifest')))).data;
-  if (manifest === undefined) throw new Error('The restore has not said what it restored.');
+  if (manifest === undefined) throw new Error('The restore did not report what it restored.');
   const { name, takenAt, contentsProblem } = manifest;
   const all: string[] = [];
   let [tables, rows, isCounted] = [0, 0, true];
   for (const { name: file, database, contents } of manifest.files) {
     if (file === ROLES) continue;
     const restored = contentsOf((await fileText(join(folder, dirname(pathOf(file)), 'contents'))) ?? '');
-    if (restored === undefined) throw new Error('The restore has not said what it restored.');
+    if (restored === undefined) throw new Error('The restore did not report what it restored.');
     tables += restored.tables.length;
     rows += rowsOf(restored);
     if (contents === undefined) isCounted = false;
@@ -30,11 +30,11 @@ export async function compareBackup(folder: string, now: Date): Promise<Verifica
   }
   const report = { name, takenAt, comparedAt: rfc3339(now), tables, rows };
   if (all.length > 0)
-    throw new Unusable(`Backup ${name} was restored, and differs from its database: ${toldDifferences(all)}.`);
+    throw new Unusable(`Backup ${name} was restored, but differs from its database: ${toldDifferences(all)}.`);
   return isCounted ? report : { ...report, uncompared: whyUncounted(name, contentsProblem) };
 }
 
 function whyUncounted(name: string, problem: string | undefined): string {
-  const why = problem === undefined ? 'verification was off when it was made' : `they could not be made: ${problem}`;
+  const why = problem === undefined ? 'verification was off when it was made' : `counting failed: ${problem}`;
   return `Backup ${name} has no counts in its manifest: ${why}`;
 }

@@ -53,27 +53,31 @@ describe('a restored database', () => {
     [
       'other rows',
       ({ tables }) => ((tables[0] ?? fail()).sum = '1'),
-      'table public.orders has 5000 rows, and not the same ones',
+      'table public.orders has 5000 rows, but their contents differ',
     ],
     ['a table less', ({ tables }) => tables.shift(), 'table public.orders is missing'],
     [
       'a table more',
       ({ tables }) => tables.push({ name: 'public.x', rows: '1', sum: '1' }),
-      'table public.x is there, which the manifest does not have',
+      'table public.x is not in the manifest',
     ],
-    ['a table twice', ({ tables }) => tables.push(tables[0] ?? fail()), 'table public.orders is there'],
+    ['a table twice', ({ tables }) => tables.push(tables[0] ?? fail()), 'table public.orders is not in the manifest'],
     [
       'a value before',
       ({ sequences }) => ((sequences[0] ?? fail()).least = '6'),
-      'sequence public.s has another value',
+      'sequence public.s has a different value',
     ],
-    ['a value after', ({ sequences }) => ((sequences[0] ?? fail()).most = '13'), 'sequence public.s has another value'],
+    [
+      'a value after',
+      ({ sequences }) => ((sequences[0] ?? fail()).most = '13'),
+      'sequence public.s has a different value',
+    ],
     ['a sequence less', ({ sequences }) => sequences.pop(), 'sequence public.s is missing'],
-    ['fewer large objects', ({ largeObjects }) => (largeObjects.count = '0'), 'there are 0 of 1 large objects'],
-    ['other large objects', ({ largeObjects }) => (largeObjects.sum = '0'), 'the large objects are not the same ones'],
-    ['an index less', ({ objects }) => ((objects[0] ?? fail()).count = '1'), 'there are 1 of 2 indexes'],
-    ['no index', ({ objects }) => objects.pop(), 'there are 0 of 2 indexes'],
-    ['a view more', ({ objects }) => objects.push({ kind: 'views', count: '1' }), 'there are 1 of 0 views'],
+    ['fewer large objects', ({ largeObjects }) => (largeObjects.count = '0'), '0 of 1 large objects exist'],
+    ['other large objects', ({ largeObjects }) => (largeObjects.sum = '0'), 'the large objects differ'],
+    ['an index less', ({ objects }) => ((objects[0] ?? fail()).count = '1'), '1 of 2 indexes exist'],
+    ['no index', ({ objects }) => objects.pop(), '0 of 2 indexes exist'],
+    ['a view more', ({ objects }) => objects.push({ kind: 'views', count: '1' }), '1 of 0 views exist'],
   ])('with %s differs', (_what, change, words) => {
     expect(changed((contents) => void change(contents))).toEqual([expect.stringContaining(words)]);
   });

@@ -72,7 +72,7 @@ export function missingContents(dumped: Contents, restored: Contents): readonly 
     ),
     ...largeObjectDifference(dumped.largeObjects, restored.largeObjects),
     ...paired(dumped.objects, restored.objects, ({ kind }) => kind).flatMap(([kind, had, has]) =>
-      had?.count === has?.count ? [] : [`there are ${has?.count ?? 0} of ${had?.count ?? 0} ${kind}`],
+      had?.count === has?.count ? [] : [`${has?.count ?? 0} of ${had?.count ?? 0} ${kind} exist`],
     ),
   ];
 }
@@ -88,10 +88,10 @@ function tableDifference(
   had: Contents['tables'][number] | undefined,
   has: Contents['tables'][number] | undefined,
 ): string[] {
-  if (had === undefined) return [`table ${name} is there, which the manifest does not have`];
+  if (had === undefined) return [`table ${name} is not in the manifest`];
   if (has === undefined) return [`table ${name} is missing`];
   if (had.rows !== has.rows) return [`table ${name} has ${has.rows} of ${had.rows} rows`];
-  return had.sum === has.sum ? [] : [`table ${name} has ${has.rows} rows, and not the same ones`];
+  return had.sum === has.sum ? [] : [`table ${name} has ${has.rows} rows, but their contents differ`];
 }
 
 /** The value of a dump is one that the sequence had between those that were read before and after. */
@@ -100,15 +100,15 @@ function sequenceDifference(
   had: Contents['sequences'][number] | undefined,
   has: Contents['sequences'][number] | undefined,
 ): string[] {
-  if (had === undefined) return [`sequence ${name} is there, which the manifest does not have`];
+  if (had === undefined) return [`sequence ${name} is not in the manifest`];
   if (has === undefined) return [`sequence ${name} is missing`];
   const isWithin = BigInt(had.least) <= BigInt(has.least) && BigInt(has.most) <= BigInt(had.most);
-  return isWithin ? [] : [`sequence ${name} has another value`];
+  return isWithin ? [] : [`sequence ${name} has a different value`];
 }
 
 function largeObjectDifference(had: Contents['largeObjects'], has: Contents['largeObjects']): string[] {
-  if (had.count !== has.count) return [`there are ${has.count} of ${had.count} large objects`];
-  return had.sum === has.sum ? [] : ['the large objects are not the same ones'];
+  if (had.count !== has.count) return [`${has.count} of ${had.count} large objects exist`];
+  return had.sum === has.sum ? [] : ['the large objects differ'];
 }
 
 /** What both have, what only the first has, and what only the second has. Names that stand twice are different ones. */

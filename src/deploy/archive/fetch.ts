@@ -96,7 +96,7 @@ async function fetchChosen(store: ObjectStore, fetching: Fetching): Promise<Arch
     await store.download(keyOf(owner, name, of), file);
     if ((await digestOf(file)) !== sha256) {
       await rm(file, { force: true });
-      throw new Unusable(`Backup ${name} is damaged: its file ${of} does not have the SHA-256 of its manifest.`);
+      throw new Unusable(`Backup ${name} is damaged: the SHA-256 of its file ${of} differs from the manifest.`);
     }
     if (database !== undefined && of !== DUMP) await writeFile(join(dirname(file), 'name'), database);
   }
@@ -111,5 +111,5 @@ function anotherTenants(all: readonly Found[], { tenants, ...asked }: Fetching):
   );
   if (typeof found === 'string') return undefined;
   const { namespace, tenant } = found.owner;
-  return `Backup ${found.name} is of another namespace ${namespace}, with uid ${tenant}: an earlier one, or one of another cluster. It may be another tenant's. An administrator of the platform can allow it for the namespace that asks: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}. Then name namespace ${namespace} in the restore.`;
+  return `Backup ${found.name} belongs to an earlier namespace ${namespace} or to another cluster (uid ${tenant}), perhaps to another tenant. A platform administrator can allow the restore in the namespace of the new deployment: kubectl annotate namespace NAMESPACE ${BACKUPS_OF_ANNOTATION}=${namespace}/${tenant}. Then set the namespace of the restore to ${namespace}.`;
 }

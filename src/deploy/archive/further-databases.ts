@@ -17,5 +17,5 @@ export function furtherWords({
   );
   return words.length === 0
     ? undefined
-    : `${words.join(' and ')}, and a Cluster gets the database of the application alone. Move them elsewhere and drop them first, or keep driver pod.`;
+    : `${words.join(' and ')}, but a Cluster gets only the database of the application. Move them elsewhere and drop them first, or keep driver pod.`;
 }

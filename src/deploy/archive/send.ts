@@ -60,7 +60,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
   const described = manifestKey(owner, name);
   for (const key of [described, ...files.map((file) => keyOf(owner, name, file.name))]) {
     if ((await store.sizeOf(key)) !== undefined)
-      throw new Error(`The store already has ${key}, and no backup is overwritten. Run the backup again.`);
+      throw new Error(`The store already has ${key}, and backups are never overwritten. Run the backup again.`);
   }
   // Before there is a backup that retention could take for a scheduled one.
   if (isByHand) await store.put(byHandKey(owner, name), 'Retention keeps this backup.\n');
@@ -150,7 +150,7 @@ async function dumpedFiles(folder: string): Promise<Dumped> {
   for (const name of names) {
     const file = join(folder, pathOf(name));
     const { size: sizeBytes } = await stat(file);
-    if (sizeBytes === 0) throw new Error(`The dump is empty: it has no byte of ${name}.`);
+    if (sizeBytes === 0) throw new Error(`The dump is empty: its file ${name} has no content.`);
     const sha256 = await digestOf(file);
     const database = await fileText(join(dirname(file), 'name'));
     const { contents, contentsProblem } = name === ROLES ? {} : await contentsIn(dirname(file));
@@ -171,7 +171,7 @@ async function contentsIn(folder: string): Promise<{ contents?: Contents; conten
   if (contents === undefined && problem === undefined) return {};
   const parsed = contentsOf(contents ?? '');
   if (parsed !== undefined) return { contents: parsed };
-  const [words = 'they were not whole'] = (problem ?? '').match(/(?:ERROR|FATAL|error): .*/) ?? [];
+  const [words = 'the counts are incomplete'] = (problem ?? '').match(/(?:ERROR|FATAL|error): .*/) ?? [];
   return { contentsProblem: words.slice(0, 300) };
 }
 

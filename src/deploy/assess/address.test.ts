@@ -144,12 +144,12 @@ describe('the condition', () => {
   it('says that everybody is let in, or which sidecar asks for a key', () => {
     const served = seen(ingress({ ingress: [{ ip: '192.0.2.1' }] }));
     expect(checkAddress(served, HELD, []).message).toBe(
-      `${HOST} is routed to the main service. It is open to everybody who reaches its address.`,
+      `${HOST} is routed to the main service. Everybody who reaches its address has access.`,
     );
     const { record } = served;
     const locked = { ...record, spec: { ...record.spec, sourceConfig: { access: { lock: 'door' } } } };
     expect(checkAddress({ ...served, record: locked }, HELD, []).message).toBe(
-      `${HOST} is routed to the main service. Sidecar door asks for a key.`,
+      `${HOST} is routed to the main service. Sidecar door requires a key.`,
     );
   });
 

@@ -183,8 +183,7 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
 }
 
 function routed(host: string, lock: string | undefined): Entry {
-  const to =
-    lock === undefined ? 'It is open to everybody who reaches its address.' : `Sidecar ${lock} asks for a key.`;
+  const to = lock === undefined ? 'Everybody who reaches its address has access.' : `Sidecar ${lock} requires a key.`;
   return pass('Routed', `${host} is routed to the main service. ${to}`);
 }
 

@@ -20,7 +20,7 @@ const RECOVERY = 'full-recovery';
 
 /** By far the most frequent cause, and PostgreSQL's words for it are in a log. */
 const BEYOND =
-  'A point in time after the last change that is archived cannot be reached: leave out at for the newest state.';
+  'A point in time after the last archived change cannot be restored. To restore the newest state, leave out at.';
 
 type Restored = Readonly<DatabaseRestore>;
 
@@ -125,15 +125,15 @@ export function checkArchiveRestore(observed: Observed, revision: AppRevision): 
     fail(
       'Restoring',
       phase === 'due'
-        ? `${ofArchive(asked)} is restored as soon as the Cluster is made.`
-        : `${ofArchive(asked)} is being restored.${phaseOf(observed)} kubectl get pods -l ${CNPG_CLUSTER_LABEL}=${names.postgres} -n ${record.metadata.namespace} shows how far it is.`,
+        ? `${ofArchive(asked)} is restored as soon as the Cluster exists.`
+        : `${ofArchive(asked)} is being restored.${phaseOf(observed)} kubectl get pods -l ${CNPG_CLUSTER_LABEL}=${names.postgres} -n ${record.metadata.namespace} shows its progress.`,
     )
   );
 }
 
 /** What the condition says when it is done. `status`: as the record has it. */
 export function beganWith({ from, takenAt }: DatabaseRestoreStatus): Entry {
-  const state = takenAt === undefined ? 'all that was archived' : `the state of ${takenAt}`;
+  const state = takenAt === undefined ? 'everything that was archived' : `the state of ${takenAt}`;
   return pass('Restored', `The database began with the archive of ${from}, and has ${state}.`);
 }
 
@@ -145,7 +145,7 @@ function noCluster({ phase }: Seen): Entry | undefined {
   return phase === 'external'
     ? stalled(
         'RestoreNotPossible',
-        'Only a database of driver cloudnative-pg begins with an archive. Create another deployment with source_config.database.driver cloudnative-pg; or with restore without archive, which begins with a backup.',
+        'Only a database with driver cloudnative-pg can begin with an archive. Create another deployment with source_config.database.driver cloudnative-pg, or leave out restore.archive to begin with a backup.',
       )
     : undefined;
 }
@@ -154,7 +154,7 @@ function clusterThere({ observed: { names }, phase }: Seen): Entry | undefined {
   return phase === 'taken'
     ? stalled(
         'RestoreNotPossible',
-        `Cluster ${names.postgres} was there before, and nothing is restored over data. Remove source_config.database.restore, or create a deployment of another name.`,
+        `Cluster ${names.postgres} existed already, and a restore never overwrites data. Remove source_config.database.restore, or create a deployment with another name.`,
       )
     : undefined;
 }
@@ -164,7 +164,7 @@ function recoveryFailed({ observed, asked, phase }: Seen): Entry | undefined {
   const { name, namespace } = observed.record.metadata;
   return stalled(
     'RestoreFailed',
-    `${ofArchive(asked)} could not be restored. ${logsOfRecovery(observed)} ${BEYOND} Then create the deployment again: kubectl delete appd ${name} -n ${namespace}.`,
+    `${ofArchive(asked)} could not be restored. ${logsOfRecovery(observed)} ${BEYOND} Then delete the deployment and create it again: kubectl delete appd ${name} -n ${namespace}.`,
   );
 }
 
@@ -176,7 +176,7 @@ function noPlugin({ observed }: Seen): Entry | undefined {
 export function pluginMissing(what: string): Entry {
   return stalled(
     'ArchivePluginMissing',
-    `The deployment ${what}, and this platform has no kind ObjectStore of CloudNativePG's Barman Cloud plugin. The platform team can install the plugin; the deployment then continues automatically.`,
+    `The deployment ${what}, but this platform does not have CloudNativePG's Barman Cloud plugin (kind ObjectStore). Ask the platform team to install it; the deployment then continues automatically.`,
   );
 }
 
@@ -197,7 +197,7 @@ function recoveryTriesAgain({ observed, asked, phase }: Seen): Entry | undefined
   if (phase !== 'running' || tries === 0) return undefined;
   return fail(
     'Restoring',
-    `${ofArchive(asked)} was not restored in ${tries === 1 ? 'one try' : `${tries} tries`}, and CloudNativePG tries again. ${logsOfRecovery(observed)} ${BEYOND}`,
+    `${ofArchive(asked)} was not restored after ${tries === 1 ? 'one attempt' : `${tries} attempts`}; CloudNativePG is trying again. ${logsOfRecovery(observed)} ${BEYOND}`,
   );
 }
 
@@ -211,5 +211,5 @@ function recoveryPods({ pods, names }: ObservedChildren): readonly Pod[] {
 
 /** CloudNativePG's pods leave no last words. */
 function logsOfRecovery({ names, record }: ObservedChildren): string {
-  return `Its log says why: kubectl logs -n ${record.metadata.namespace} job/${names.postgres}-1-${RECOVERY} --all-containers.`;
+  return `Its log shows the cause: kubectl logs -n ${record.metadata.namespace} job/${names.postgres}-1-${RECOVERY} --all-containers.`;
 }

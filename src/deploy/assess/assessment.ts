@@ -139,7 +139,7 @@ function heldByOperation({ operation, names }: Observed, database: Entry): Entry
 function unreachable(observed: Observed, { paused, mayApply }: Preconditions): Entry | undefined {
   const name = observed.names.service;
   if ((paused === undefined && mayApply) || childOf(observed, 'Service', name)) return undefined;
-  return fail('Progressing', `Service ${name} is missing, so nothing reaches the pods of the server.`);
+  return fail('Progressing', `Service ${name} is missing, so no traffic reaches the pods of the server.`);
 }
 
 export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push an image, or upload its source.';

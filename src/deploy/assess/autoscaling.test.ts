@@ -88,7 +88,7 @@ describe('the depth of the queue', () => {
       want: ['pass', 'FollowsQueue', 'AsAsked'],
     },
     {
-      reason: 'KEDA cannot ask',
+      reason: 'KEDA cannot query',
       keda: true,
       there: [scaled({ status: 'False', reason: 'TriggerError' })],
       want: ['fail', 'QueueDepthUnknown', 'AsAsked'],

@@ -44,7 +44,7 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
       );
   }
   if (asksForDepth && roles.includes('queue')) return checkDepth(observed, byDepth);
-  return pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
+  return pass('Autoscaled', `Autoscalers set the number of pods of ${roles.join(', ')}.`);
 }
 
 /** Says which of the two the queue workers follow, for a record that asks for the depth of the queue. */
@@ -52,7 +52,7 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   if (!byDepth)
     return fail(
       'KedaMissing',
-      'The number of queue workers follows CPU and memory, if the cluster has metrics, because this platform has no KEDA for queue_depth. The platform team can install KEDA; settings.keda.enabled must not be false.',
+      'This platform has no KEDA, so the number of queue workers follows CPU and memory (if the cluster has metrics) instead of queue_depth. Ask the platform team to install KEDA; settings.keda.enabled must not be false.',
     );
   const name = observed.names.queue;
   const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;
@@ -63,16 +63,16 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   if (ready.status !== 'True')
     return fail(
       'QueueDepthUnknown',
-      `KEDA cannot ask for the depth of the queue (${quoted(ready.reason ?? ready.status, 128)}), so the number of queue workers does not change. Check queue_depth.query, and run kubectl describe scaledobject ${name}.`,
+      `KEDA cannot query the queue depth (${quoted(ready.reason ?? ready.status, 128)}), so the number of queue workers does not change. Check queue_depth.query, and run kubectl describe scaledobject ${name}.`,
     );
   // KEDA starts the first pod and ends the last one; what is between is up to its autoscaler. KEDA before 2.21 does not tell.
   const active = conditionWith('HPAActive');
   if (active?.status === 'False')
     return fail(
       'QueueDepthUnknown',
-      `KEDA's autoscaler of the queue workers does not get the depth of the queue (${quoted(active.reason ?? active.status, 128)}), so it starts no more than the first worker. Check that KEDA's metrics server runs, and run kubectl describe hpa keda-hpa-${name}.`,
+      `KEDA's autoscaler of the queue workers does not receive the queue depth (${quoted(active.reason ?? active.status, 128)}), so it starts only the first worker. Check that KEDA's metrics server runs, and run kubectl describe hpa keda-hpa-${name}.`,
     );
-  return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
+  return pass('FollowsQueue', 'KEDA sets the number of queue workers from the queue depth.');
 }
 
 /** Is every field of resource_spec taken as it stands? */

@@ -11,15 +11,15 @@ type Make = (reason: 'BackupStoreMissing' | 'BackupCredentialsMissing', message:
 /** `so`: what cannot be done. `then`: what follows, or what to do instead, with its punctuation. */
 export function storeMissing({ backupStore }: Observed, make: Make, so: string, then: string): Entry | undefined {
   if (backupStore !== undefined) return undefined;
-  const message = `This platform has no store for backups, so ${so}. Ask the platform team to set settings.backups.store${then}.`;
+  const message = `This platform has no backup store, so ${so}. Ask the platform team to set settings.backups.store${then}.`;
   return make('BackupStoreMissing', message);
 }
 
-/** The same of the keys. Undefined where there is no store. */
+/** The entry for a namespace without the keys of the store. Undefined if they exist, or without a store. */
 export function keysMissing({ backupStore, record }: Observed, make: Make, so: string, then = ''): Entry | undefined {
   if (backupStore === undefined || backupStore.hasCredentials) return undefined;
   return make(
     'BackupCredentialsMissing',
-    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so ${so}. An administrator creates it with the keys accessKeyId and secretAccessKey${then}.`,
+    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so ${so}. Ask an administrator to create it with the keys accessKeyId and secretAccessKey${then}.`,
   );
 }

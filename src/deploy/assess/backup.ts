@@ -72,7 +72,7 @@ interface Seen {
 /** In the order in which people should hear of them. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notOwned,
-  ({ observed }) => storeMissing(observed, fail, 'none are made', '; the backups then begin automatically'),
+  ({ observed }) => storeMissing(observed, fail, 'no backups are made', '; backups then begin automatically'),
   ({ observed: { names }, failures }) => refusalAt({ kind: 'CronJob', name: names.backup }, failures),
   ({ observed }) => keysMissing(observed, fail, 'no backup can be sent', '; the next backup then uses it'),
   held,
@@ -115,8 +115,8 @@ function unprotected({ record, backupStore }: Observed): Entry | undefined {
   if (archivePlanOf(database, name) !== undefined) return undefined;
   const why =
     backupStore === undefined
-      ? 'This platform has no store for backups (settings.backups.store).'
-      : `Backups are off. To have one made every day: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'.`;
+      ? 'This platform has no backup store (settings.backups.store).'
+      : `Backups are off. To make one every day: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'.`;
   return fail('NotConfigured', `Nothing protects the database. ${why}`);
 }
 
@@ -125,7 +125,7 @@ function notOwned({ observed, latest }: Seen): Entry | undefined {
   if (shown === undefined || shown.spec.resolved.postgres !== undefined) return undefined;
   return fail(
     'BackupNotPossible',
-    'The deployment has no PostgreSQL of its own, and Davit backs up no other. Remove source_config.database.backup, and back up the external database where it runs.',
+    'The deployment has no PostgreSQL of its own, and Davit does not back up external databases. Remove source_config.database.backup, and back up the external database where it runs.',
   );
 }
 
@@ -134,7 +134,7 @@ function held({ observed: { record }, status: { heldAfter } }: Seen): Entry | un
   const { name, namespace } = record.metadata;
   return fail(
     'BackupsHeld',
-    `The database began empty, and the store has backups of the database before, so no backup is made on schedule. To load the newest of them into a new database: kubectl davit database restore ${name} -n ${namespace} --backup ${heldAfter}. To back up the present database from now on: kubectl davit backup ${name} -n ${namespace}.`,
+    `The database began empty, but the store has backups of the previous database. To keep them, no backup is made on schedule. To load the newest one into a new database: kubectl davit database restore ${name} -n ${namespace} --backup ${heldAfter}. To back up the current database from now on: kubectl davit backup ${name} -n ${namespace}.`,
   );
 }
 
@@ -155,11 +155,11 @@ function lastRunFailed({ observed, status }: Seen): Entry | undefined {
 
 function stale({ observed: { patience }, status: { name, lastSuccessAt } }: Seen): Entry | undefined {
   if (patience?.backupStale !== true) return undefined;
-  const last = name === undefined ? 'No backup has been made.' : `The last backup, ${name}, is of ${lastSuccessAt}.`;
-  return fail('BackupStale', `${last} That is longer ago than stale_after_hours. Check the schedule and its CronJob.`);
+  const last = name === undefined ? '' : ` The last backup, ${name}, is from ${lastSuccessAt}.`;
+  return fail('BackupStale', `No backup was made within stale_after_hours.${last} Check the schedule and its CronJob.`);
 }
 
 function lastBackup({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
   if (name === undefined) return undefined;
-  return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${bytesText(sizeBytes)}.`);
+  return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} (${bytesText(sizeBytes)}).`);
 }

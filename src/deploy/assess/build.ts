@@ -6,7 +6,7 @@ import { type Entry, fail, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 
 export const NO_BUILDER =
-  'The source has to be built, and no builder is configured. Deploy an image, or ask the platform team to set builds in its settings.';
+  'The source has to be built, but no builder is configured. Deploy an image, or ask the platform team to set builds in its settings.';
 
 /** For a revision without an image. */
 export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {

@@ -62,9 +62,9 @@ export function readyInstances(observed: ObservedChildren): { readonly ready: nu
 /** What CloudNativePG says of it, for people; empty where it has said nothing. */
 export function phaseOf(observed: ObservedChildren): string {
   const { phase, phaseReason = '' } = ownCluster(observed)?.status ?? {};
-  if (phase === undefined) return ' CloudNativePG has not looked at it yet: check that its operator runs.';
+  if (phase === undefined) return ' CloudNativePG has not reported its state yet: check that its operator is running.';
   const reason = phaseReason === '' || phaseReason === phase ? '' : ` (${quoted(phaseReason)})`;
-  return ` CloudNativePG says: ${quoted(phase)}${reason}.`;
+  return ` CloudNativePG reports: ${quoted(phase)}${reason}.`;
 }
 
 export function isHibernated({ metadata }: Pick<PostgresClusterSeen, 'metadata'>): boolean {
@@ -108,7 +108,7 @@ export function clusterOutOfReach(observed: Observed): { readonly hindrance: str
 
 /** How a person lets go of a deletion that the data holds up. */
 export function howToLeave({ metadata: { name, namespace } }: Observed['record'], what: string): string {
-  return `To let the deployment go, and leave ${what}: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'.`;
+  return `To complete the deletion and leave ${what}: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'.`;
 }
 
 /** Nothing is made for a database whose kind the cluster lacks: a password would be taken for that of lost data. */
@@ -117,7 +117,7 @@ export function cloudNativePgMissing(observed: ObservedChildren): ActionFailure 
     reason: 'CloudNativePgMissing',
     ref: { kind: 'Cluster', name: observed.names.postgres },
     message:
-      'PostgreSQL of this deployment is a Cluster of CloudNativePG, and this platform has no CloudNativePG. The platform team can install it (settings.database.cloudNativePg.enabled must not be false), and the deployment then continues automatically. If its database has never had data, driver pod needs no CloudNativePG: source_config.database.driver.',
+      "This deployment's PostgreSQL has driver cloudnative-pg, but this platform does not have CloudNativePG. Ask the platform team to install it (settings.database.cloudNativePg.enabled must not be false); the deployment then continues automatically. If the database has never had data, you can set source_config.database.driver to pod instead.",
   };
 }
 

@@ -55,7 +55,7 @@ export function reportsOf<Report>(observed: ObservedChildren, kind: ReportKind<R
     .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
 }
 
-/** The same reports with the ends of their containers, RFC 3339 in UTC: the first to end comes first. */
+/** Reports with the end times of their containers (RFC 3339, UTC), the earliest first. */
 export function endedReports<Report>(
   observed: ObservedChildren,
   { component, container, schema, timeOf }: ReportKind<Report>,

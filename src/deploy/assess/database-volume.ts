@@ -93,7 +93,7 @@ function restoreWords({ record: { metadata, status } }: ObservedChildren): strin
   const { name: backup, lastSuccessAt } = status?.databaseBackup ?? {};
   return backup === undefined
     ? ''
-    : ` To give the deployment a new database with its newest backup, of ${lastSuccessAt}: kubectl davit database restore ${metadata.name} -n ${metadata.namespace} --backup ${backup}.`;
+    : ` To create a new database from its newest backup, of ${lastSuccessAt}: kubectl davit database restore ${metadata.name} -n ${metadata.namespace} --backup ${backup}.`;
 }
 
 /** May an object of the claim's name be taken for it? An apply of it heals its labels then. */
@@ -113,7 +113,7 @@ export function volumeTrouble(observed: ObservedChildren): ActionFailure | undef
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"'), and do not restart the pod before.`,
+      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"'), and do not restart the pod first.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
@@ -131,7 +131,7 @@ function clusterTrouble(cluster: PostgresClusterSeen): ActionFailure | undefined
   return {
     reason: 'VolumeTerminating',
     ref,
-    message: `${refText(ref)} is being deleted, which cannot be undone, and its volumes with it. Back up the data now, as long as a pod of it runs: kubectl get pods -n ${namespace} -l ${CNPG_CLUSTER_LABEL}=${name}.`,
+    message: `${refText(ref)} and its volumes are being deleted, which cannot be undone. Back up the data now, while one of its pods still runs: kubectl get pods -n ${namespace} -l ${CNPG_CLUSTER_LABEL}=${name}.`,
   };
 }
 
@@ -173,16 +173,16 @@ export function unfinishedResize(observed: ObservedChildren): Resize | undefined
   if (step.endsWith('Infeasible') || is('ControllerResizeError') || is('NodeResizeError'))
     return {
       failed: true,
-      message: `${sizesSaid}: it could not be grown. Set db_storage_gi to a size that the storage class supports, or ${describe}.`,
+      message: `${sizesSaid}: it could not be expanded. Set db_storage_gi to a size that the storage class supports, or ${describe}.`,
     };
   if (is('FileSystemResizePending') || step.startsWith('NodeResize'))
     return {
       failed: false,
-      message: `${sizesSaid}: its node has to grow the file system, at the latest when the pod restarts.`,
+      message: `${sizesSaid}: its node expands the file system when the pod restarts, if not earlier.`,
     };
   return {
     failed: false,
-    message: `${sizesSaid}: it is being grown. If this persists, ${describe}. The storage class needs allowVolumeExpansion.`,
+    message: `${sizesSaid}: it is being expanded. If this persists, ${describe}. The storage class needs allowVolumeExpansion.`,
   };
 }
 

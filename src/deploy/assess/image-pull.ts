@@ -28,7 +28,7 @@ export interface PullFailure {
 }
 
 const OTHER_PROCESSOR =
-  "The image is for other processors than the node's: build it for these (docker buildx build --platform).";
+  "The image is built for another processor architecture than the node's: build it for the node's architecture (docker buildx build --platform).";
 
 /** What helps where a program cannot run on the processor of its node. */
 export function adviceOnProcessor(words: string): string | undefined {
@@ -37,23 +37,20 @@ export function adviceOnProcessor(words: string): string | undefined {
 
 /** The first cause that fits. containerd says "not found" also of what it has found and cannot use. */
 const ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
-  [/no space left on device/, "The node's disk is full. Free space on it. The pull is tried again automatically."],
+  [/no space left on device/, "The node's disk is full. Free space on it. The pull is retried automatically."],
   [/no match(?:ing manifest)? for platform|no matching manifest/, OTHER_PROCESSOR],
   [
     /unexpected media type|failed to (?:extract|unpack)|failed size validation|unexpected commit digest|mismatched image rootfs|invalid (?:checksum|tar header|character)|unexpected end of JSON|cannot unmarshal|manifest.*(?:exceeds|too large)/,
     'The node cannot use the image from the registry. Build and push it again.',
   ],
-  [
-    /\b429 |toomanyrequests|\b50[0-4] [A-Z]/,
-    'The registry refuses for now, and the pull is tried again automatically.',
-  ],
+  [/\b429 |toomanyrequests|\b50[0-4] [A-Z]/, 'The registry refuses the pull for now. It is retried automatically.'],
   [/pull policy of Never/, 'image_pull_policy is Never, so the image must be on the node: choose another policy.'],
   [/couldn't parse image name|invalid reference format/, 'Correct the name of the image.'],
-  [/^SignatureValidationFailed/, 'Sign the image as the nodes demand, or choose one that is signed.'],
+  [/^SignatureValidationFailed/, 'Sign the image as the nodes require, or choose a signed one.'],
   [/x509|certificate|tls: /i, "Check the registry's certificate: the nodes must trust its authority."],
   [
     /connection refused|no such host|i\/o timeout|no route to host|network is unreachable|deadline exceeded|server misbehaving/i,
-    "Check the registry's host and port in the image, and that the nodes reach it.",
+    "Check the registry's host and port in the image, and that the nodes can reach it.",
   ],
   [
     /\b401\b|\b403\b|unauthorized|forbidden|denied|authentication required/i,

@@ -143,7 +143,7 @@ export function checkMigration(
   if (earlier)
     return fail(
       'Migrating',
-      `The migration of revision ${earlier.spec.id} is still running, and Davit waits for it to finish: ${follow(observed, earlier)}. The latest revision follows. To end it: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
+      `The migration of revision ${earlier.spec.id} is still running, and Davit waits for it to finish: ${follow(observed, earlier)}. The latest revision follows. To stop the migration: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
     );
   if (migration.is === 'done' || migration.is === 'asleep') return undefined;
   const refused = failures.find(rollsNothing) ?? failureOfKind('Job', failures);
@@ -165,7 +165,7 @@ export function migrationLost(observed: ObservedRecord, { spec: { id } }: AppRev
   return {
     reason: 'MigrationFailed',
     ref: { kind: 'Job', name },
-    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then create a new revision, which migrates again. ${whatServes(observed)}`,
+    message: `Job ${name} was deleted before the migration ended, so its progress is unknown. Check the database, then create a new revision, which migrates again. ${whatServes(observed)}`,
   };
 }
 
@@ -175,7 +175,7 @@ function whatServes({ revisions }: ObservedRecord): string {
 }
 
 function follow({ record: { metadata }, names }: ObservedRecord, { spec: { id } }: AppRevision): string {
-  return `kubectl logs job/${names.migration(id)} -n ${metadata.namespace} shows how far it is`;
+  return `kubectl logs job/${names.migration(id)} -n ${metadata.namespace} shows its progress`;
 }
 
 function migrationFailure(observed: ObservedChildren, revision: AppRevision, job: Job): Migration {
@@ -186,7 +186,7 @@ function migrationFailure(observed: ObservedChildren, revision: AppRevision, job
   if (migrate && jobEnd(job, 'Failed')?.reason === 'DeadlineExceeded')
     return {
       is: 'failed',
-      message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo} ${meanwhile}`,
+      message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was stopped. ${todo} ${meanwhile}`,
     };
   const pods = podsOf(observed, MIGRATION, revision.spec.id);
   const trouble = withMissingStores(podFailure(pods), revision.spec.requested);

@@ -17,13 +17,13 @@ export interface Patience {
   /** Conditions that have been False for longer than that. */
   readonly exhausted: ReadonlySet<ConditionType>;
   readonly progressDeadlineSeconds: number;
-  /** The same for what is rolled out. */
+  /** Conditions that have been False for longer than a rollout may take. */
   readonly overdue: ReadonlySet<ConditionType>;
   /** The record asks for backups, and has had none for longer than it allows. */
   readonly backupStale?: boolean;
-  /** The same of base backups of its archive. */
+  /** Whether the last base backup of its archive is too old. */
   readonly archiveStale?: boolean;
-  /** The same of verifications. */
+  /** Whether the last verification is too old. */
   readonly verificationStale?: boolean;
 }
 
@@ -77,14 +77,14 @@ function untilBackupStaleMs(record: AppDeployment, settings: Settings, now: Date
   return untilStaleMs(plan, ready, status?.databaseBackup?.lastSuccessAt, now);
 }
 
-/** The same of base backups. */
+/** Milliseconds until the last base backup is too old. Undefined if the record has no archive. */
 function untilArchiveStaleMs({ metadata, spec, status }: AppDeployment, now: Date): number | undefined {
   const plan = archivePlanOf(spec.sourceConfig.database, metadata.name);
   const ready = conditionOf(status?.conditions, 'ArchiveReady');
   return untilStaleMs(plan, ready, status?.databaseArchive?.lastBackupAt, now);
 }
 
-/** The same of verifications. Nothing can be verified before there is a backup, and BackupReady says so. */
+/** Milliseconds until the last verification is too old. Undefined without verification, or before the first backup. */
 function untilVerificationStaleMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
   const { metadata, status } = record;
   if (status?.databaseBackup?.name === undefined) return undefined;

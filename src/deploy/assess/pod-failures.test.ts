@@ -28,7 +28,7 @@ it.each([
     'davit-fetch',
     137,
     'OOMKilled',
-    'The fetch of the backup failed (OOMKilled, exit code 137): it is away. It reached the limit of its memory.',
+    'The fetch of the backup failed (OOMKilled, exit code 137): it is away. It reached its memory limit.',
   ],
   ['davit-dump', 255, 'StartError', 'The dump of the database failed (StartError, exit code 255): it is away.'],
   ['postgres', 1, undefined, 'Container postgres exited (Error, exit code 1): it is away. Read its log.'],
@@ -56,7 +56,7 @@ it('a program that ended without an error is no server, and the advice says what
   const lastState = { terminated: { exitCode: 0, reason: 'Completed' } };
   const pod = aPod('server', REVISION, { main: [{ name: 'server', image: 'x:1', state, lastState }] });
   expect(podFailure([pod])?.message).toMatch(
-    /^Container server exited \(Completed, exit code 0\)\. Its program ended without an error.* \(setting builds\.agentServer\)\.$/,
+    /^Container server exited \(Completed, exit code 0\)\. The program ended without an error.* \(setting builds\.agentServer\)\.$/,
   );
 });
 
@@ -74,22 +74,22 @@ it.each([
   [
     'server',
     '160Mi',
-    'The server was killed: it used more than its memory limit of 160 MB. Raise memory_limit_mb in resource_spec, or have it use less.',
+    'The server was killed: it used more than its memory limit of 160 MB. Raise memory_limit_mb in resource_spec, or reduce its memory use.',
   ],
   [
     'queue',
     '1Gi',
-    'The queue was killed: it used more than its memory limit of 1024 MB. Raise queue_memory_limit_mb in resource_spec, or have it use less.',
+    'The queue was killed: it used more than its memory limit of 1024 MB. Raise queue_memory_limit_mb in resource_spec, or reduce its memory use.',
   ],
   [
     'proxy',
     '160Mi',
-    'Container proxy was killed: it used more than its memory limit of 160 MB. Raise the limit, or have it use less.',
+    'Container proxy was killed: it used more than its memory limit of 160 MB. Raise the limit, or reduce its memory use.',
   ],
   [
     'davit-task',
     undefined,
-    'The command was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or have it use less.',
+    'The command was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or reduce its memory use.',
   ],
 ])('%s with a limit of %s that needs more', (name, memory, message) => {
   const state = { terminated: { exitCode: 137, reason: 'OOMKilled', message: 'half a line' } };
@@ -143,7 +143,7 @@ it.each([
     name: 'more than any node has',
     pods: [unscheduled('0/3 nodes are available: 3 Insufficient cpu.')],
     reason: 'Unschedulable',
-    says: 'A pod of the server fits on no node: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
+    says: 'No node can run a pod of the server: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
   },
   {
     name: 'a cordoned node',
@@ -212,7 +212,7 @@ const PULLS = [
   // What a node refuses: Source: containerd's client, its unpacker and its registry resolver.
   [
     'failed to pull and unpack image "registry.example/shop:1": no match for platform in manifest: not found',
-    "The image is for other processors than the node's: build it for these",
+    "The image is built for another processor architecture than the node's: build it for",
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed to unpack image on snapshotter overlayfs: unexpected media type text/html for sha256:04a7: not found',
@@ -232,11 +232,11 @@ const PULLS = [
   ],
   [
     'unexpected status from HEAD request to https://registry.example/v2/shop/manifests/1: 429 Too Many Requests',
-    'The registry refuses for now, and the pull is tried again automatically.',
+    'The registry refuses the pull for now. It is retried automatically.',
   ],
   [
     'unexpected status from HEAD request to https://registry.example/v2/shop/manifests/1: 503 Service Unavailable',
-    'The registry refuses for now, and the pull is tried again automatically.',
+    'The registry refuses the pull for now. It is retried automatically.',
   ],
 ] as const;
 it.each(PULLS)('says why an image cannot be pulled, and the same while the kubelet waits: %s', (cause, todo) => {
@@ -279,7 +279,7 @@ it.each([
   [
     'a program for another processor',
     { terminated: { exitCode: 255, reason: 'Error', message: 'exec /usr/bin/serve: exec format error' } },
-    "The image is for other processors than the node's: build it for these",
+    "The image is built for another processor architecture than the node's: build it for",
   ],
 ] as const)('says what helps with %s', (_what, state, todo) => {
   expect(podFailure([server(state)])?.message).toContain(todo);
@@ -309,7 +309,7 @@ it.each<[string, { type: string; status: string; reason?: string }[], string | u
       { type: 'Ready', status: 'False' },
       { type: 'ContainersReady', status: 'True' },
     ],
-    'Node n1 has stopped reporting, so pod shop-server-0 on it counts as not ready. Check the node: kubectl describe node n1. If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.',
+    'Node n1 has stopped reporting, so pod shop-server-0 on it counts as not ready. Check the node: kubectl describe node n1. If it does not return, Kubernetes replaces the pods of Deployments after about five minutes.',
   ],
   [
     'reports that a container is not ready',

@@ -145,7 +145,7 @@ function configTrouble(container: ContainerStatus): Trouble | undefined {
 function adviceOnProgram(words: string): string | undefined {
   const hasNone = /executable file not found|exec: .*(?:no such file or directory|permission denied)/.test(words);
   return (
-    adviceOnProcessor(words) ?? (hasNone ? 'Correct the command, or the image that has no such program.' : undefined)
+    adviceOnProcessor(words) ?? (hasNone ? 'Correct the command, or use an image that has this program.' : undefined)
   );
 }
 
@@ -190,7 +190,7 @@ const MEMORY_FIELDS: Readonly<Record<string, string>> = {
 
 /** What helps where a program ended without an error: it is no server. */
 const NOTHING_SERVES =
-  'Its program ended without an error, and a deployment needs one that keeps running. Name it as command in source_config.runtime, or as CMD of the image. For graphs of a langgraph.json the platform can add a server (setting builds.agentServer).';
+  'The program ended without an error, but a deployment needs one that keeps running. Set command in source_config.runtime, or CMD in the image. For the graphs of a langgraph.json, the platform can add a server (setting builds.agentServer).';
 
 /** What helps where PostgreSQL has ended for want of room. */
 export const VOLUME_FULL =
@@ -199,7 +199,7 @@ export const VOLUME_FULL =
 /** What helps. No revision changes what Davit's own work on the database does, nor the program of a store. */
 function adviceOnEnd({ name, isTyped }: Container, reason: string | undefined, words: string): string | undefined {
   const isOwn = isDatabaseStep(name);
-  if (reason === 'OOMKilled' && isOwn) return 'It reached the limit of its memory.';
+  if (reason === 'OOMKilled' && isOwn) return 'It reached its memory limit.';
   // A container that has started wrote its words itself.
   const known = reason === 'StartError' && !isOwn ? adviceOnProgram(words) : adviceOnProcessor(words);
   if (known !== undefined || isOwn) return known;
@@ -248,7 +248,7 @@ function nodeTrouble(pod: Pod): Trouble | undefined {
   const { nodeName } = spec;
   const then = isReplacedAfterItsEnd(pod)
     ? `Kubernetes starts no other pod while this one may still run. ${howToGiveUp(nodeName, pod)}`
-    : 'If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.';
+    : 'If it does not return, Kubernetes replaces the pods of Deployments after about five minutes.';
   return {
     reason: 'NodeNotReady',
     message: `Node ${nodeName} has stopped reporting, so pod ${metadata.name} on it counts as not ready. Check the node: kubectl describe node ${nodeName}. ${then}`,
@@ -284,7 +284,7 @@ function placeTrouble(pod: Pod): Trouble | undefined {
   const part = isPart(component) ? component : undefined;
   return {
     reason: 'Unschedulable',
-    message: `${part === undefined ? 'The pod' : `A pod of the ${part}`} fits on no node: ${words}. ${PLACE_ADVICE.find(([cause]) => cause.test(words))?.[1] ?? 'Add a node that accepts the pod.'}`,
+    message: `No node can run ${part === undefined ? 'the pod' : `a pod of the ${part}`}: ${words}. ${PLACE_ADVICE.find(([cause]) => cause.test(words))?.[1] ?? 'Add a node that accepts the pod.'}`,
   };
 }
 

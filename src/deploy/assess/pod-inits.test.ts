@@ -84,7 +84,7 @@ it.each<{ name: string; pods: readonly Pod[]; says: string | undefined }>([
   {
     name: 'it is being created',
     pods: [server({ setup: { waiting: { reason: 'PodInitializing' } } }, initializing)],
-    says: 'Pod shop-server-0 is starting, and its program does not run yet.',
+    says: 'Pod shop-server-0 is starting, and its program is not running yet.',
   },
   {
     name: 'an init container that hangs',

@@ -23,7 +23,7 @@ function isSidecar(container: string, spec: Pod['spec']): boolean {
   return spec?.initContainers?.find(({ name }) => name === container)?.restartPolicy === 'Always';
 }
 
-/** Since when (milliseconds) it could have ended: an own store must be ready before. */
+/** Since when (milliseconds) it could have ended: the deployment's own store must be ready before. */
 function heldSinceMs(pod: Pod, pods: readonly Pod[]): number | undefined {
   const held = heldBy(pod);
   const began = Date.parse(held?.state?.running?.startedAt ?? '');
@@ -92,10 +92,10 @@ export function heldWords(pods: readonly Pod[]): string | undefined {
   const [first] = alive;
   if (!first || alive.some(hasStarted)) return undefined;
   const { name, namespace } = first.metadata;
-  return `Pod ${name} is starting, and its program does not run yet. If this lasts: kubectl describe pod ${name} -n ${namespace}.`;
+  return `Pod ${name} is starting, and its program is not running yet. If this persists: kubectl describe pod ${name} -n ${namespace}.`;
 }
 
-/** The same of pods that an init container holds back for long. */
+/** Describes pods that an init container has held back for long. Undefined if there are none. */
 export function longHeldWords(pods: readonly Pod[]): string | undefined {
   const late = living(pods).find(({ longHeld }) => longHeld);
   const held = late && heldBy(late);
@@ -103,7 +103,7 @@ export function longHeldWords(pods: readonly Pod[]): string | undefined {
   const awaited = isSidecar(held.name, late.spec)
     ? `sidecar ${held.name} to start`
     : `init container ${held.name} to end`;
-  return `Pod ${late.metadata.name} waits for its ${awaited}. ${logsOf(late, held.name)} shows what that does.`;
+  return `Pod ${late.metadata.name} waits for its ${awaited}. ${logsOf(late, held.name)} shows what it is doing.`;
 }
 
 /** Whether a container of the application has run, so that it has a log. */

@@ -83,7 +83,7 @@ function sourceNotAllowed({ observed: { record }, settings }: Seen): Entry | und
   if (isSourceTaken(source, settings.hosting, !runsHere(record))) return undefined;
   return stalled(
     'SourceNotAllowed',
-    `Source ${source} is for hosting mode ${hosting}, and this platform's mode is ${settings.hosting}. Use another source.`,
+    `Source ${source} is for hosting mode ${hosting}, but this platform's mode is ${settings.hosting}. Use another source.`,
   );
 }
 
@@ -92,7 +92,7 @@ function templateNotFound({ observed, settings }: Seen): Entry | undefined {
   if (missing.length === 0) return undefined;
   return stalled(
     'TemplateNotFound',
-    `No template offers ${listed(missing)}. Choose one of kubectl get apptemplates -n ${settings.organizationNamespace}, or ask the platform team to add it; the deployment then continues automatically.`,
+    `No template offers ${listed(missing)}. To list the templates: kubectl get apptemplates -n ${settings.organizationNamespace}. Choose one of them, or ask the platform team to add yours; the deployment then continues automatically.`,
   );
 }
 
@@ -132,7 +132,7 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
   );
 }
 
-/** The newest revision needs an own PostgreSQL and has none that this version knows: its pods would start without their database. */
+/** The newest revision needs its own PostgreSQL and has none that this version knows: its pods would start without their database. */
 function databaseUnknown({ observed: { record, revisions, names } }: Seen): Entry | undefined {
   const [newest] = revisions;
   if (newest === undefined || newest.spec.resolved.postgres !== undefined || !runsHere(record)) return undefined;
@@ -141,7 +141,7 @@ function databaseUnknown({ observed: { record, revisions, names } }: Seen): Entr
     return undefined;
   return stalled(
     'DatabaseDriverUnknown',
-    `The database was made with a driver that this version of Davit does not have, so Davit changes nothing of the deployment. To keep using that database as an external one, copy key uri of Secret ${names.postgresSecret} into a Secret of your own. Then name that Secret as ${EXTERNAL_VARIABLES.postgres} in secret_references and remove source_config.database.driver, in one change.`,
+    `The database was created with a driver that this version of Davit does not have, so Davit does not change the deployment. To keep using that database as an external one, copy key uri of Secret ${names.postgresSecret} into a Secret of your own. Then name that Secret as ${EXTERNAL_VARIABLES.postgres} in secret_references and remove source_config.database.driver, in one change.`,
   );
 }
 
@@ -239,7 +239,7 @@ function integrationMessage(
 ): string {
   const { integrationId, repoUrl } = spec.sourceConfig;
   if (problem.is === 'unknown')
-    return `${integrationId} is not a code host integration with namespace ${metadata.namespace} among its tenants. kubectl get codehostintegrations -n ${organizationNamespace} lists them.`;
+    return `Code host integration ${integrationId} does not exist or does not list namespace ${metadata.namespace}. kubectl get codehostintegrations -n ${organizationNamespace} lists them.`;
   return `${repoUrl} is not a repository on the integration's host, ${problem.host}. Create another deployment with a repository on that host.`;
 }
 

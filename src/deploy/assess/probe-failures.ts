@@ -20,14 +20,14 @@ interface Answer {
   readonly isCertain?: (match: readonly string[]) => boolean;
 }
 
-/** Those of a server that may answer otherwise a moment later. */
+/** Statuses of a server that may answer differently a moment later. */
 const PASSING: readonly string[] = ['408', '425', '429'];
 
 const HTTP_ANSWERS: readonly Answer[] = [
   {
     words: /connection refused/,
     says: ({ port }) => `port ${port} refused the connection`,
-    todo: 'Nothing listens there, or only on 127.0.0.1: the program must listen on 0.0.0.0 and on the port in the variable PORT, or runtime must have the port that it uses',
+    todo: 'Nothing listens there, or only on 127.0.0.1: the program must listen on 0.0.0.0 and on the port in the variable PORT, or set port in runtime to the port that it uses',
   },
   {
     words: /statuscode: (\d{3})/,
@@ -43,7 +43,7 @@ const HTTP_ANSWERS: readonly Answer[] = [
   },
   {
     words: /malformed HTTP|server gave HTTP response to HTTPS|EOF|connection reset/,
-    says: ({ port }) => `what port ${port} answered is not HTTP`,
+    says: ({ port }) => `the answer from port ${port} is not HTTP`,
     todo: 'Check that this is the port of the HTTP server',
   },
 ];
@@ -62,11 +62,11 @@ const COMMAND_ANSWERS: readonly Answer[] = [
   },
 ];
 
-/** What has to come true before a pod is ready, as the beginning of a sentence. */
+/** What a pod that is not ready yet waits for, as the beginning of a sentence. */
 export function healthWords({ port, path, command, heartbeat, none }: Health): string {
-  if (none) return 'The container of its pods must run for 10 s';
-  if (heartbeat) return `${heartbeat.file} must have been written in the last ${heartbeat.maxAgeSeconds} s in its pods`;
-  return command ? 'Its health command must succeed in its pods' : `Its pods must answer ${path} on port ${port}`;
+  if (none) return 'Waiting for its pods to run for 10 s';
+  if (heartbeat) return `Waiting for its pods to write ${heartbeat.file} (at least every ${heartbeat.maxAgeSeconds} s)`;
+  return command ? 'Waiting for its health command to succeed' : `Waiting for GET ${path} on port ${port}`;
 }
 
 /**
@@ -79,7 +79,7 @@ export function probeWords(pods: readonly Pod[], asked: Health): string {
   // Whoever may write events of the namespace chooses the length.
   const words = pod.failedProbe.slice(0, LONGEST_EVENT);
   const begin = (isFault: boolean): string =>
-    isFault ? '; the last check failed' : '; its program has just started, and no check has passed yet';
+    isFault ? '; the last check failed' : '; the container has just started';
   for (const { words: pattern, says, todo, isCertain } of asked.command || asked.heartbeat
     ? COMMAND_ANSWERS
     : HTTP_ANSWERS) {

@@ -42,7 +42,7 @@ function todoOf(missing: readonly Missing[], { metadata: { name, namespace } }: 
   );
   if (own.length === 0) return "Create it in the deployment's namespace; the deployment then continues automatically.";
   const commands = listed(own.toSorted().map((key) => `kubectl davit secrets ${name} set ${key} -n ${namespace}`));
-  return `Davit made ${name}--vars-… of values that it keeps nowhere else. Set them again: ${commands}. The rest has to be created in the deployment's namespace.`;
+  return `Davit created ${name}--vars-… from values that it keeps nowhere else. Set them again: ${commands}. Create the others in the deployment's namespace.`;
 }
 
 interface Missing {

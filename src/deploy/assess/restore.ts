@@ -120,7 +120,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notOwnedToRestore,
   notAllowed,
   hasFailed,
-  ({ observed }) => storeMissing(observed, stalled, 'none can be loaded', OR_WITHOUT),
+  ({ observed }) => storeMissing(observed, stalled, 'no backup can be loaded', OR_WITHOUT),
   ({ observed }) => keysMissing(observed, stalled, 'no backup can be fetched', '; the backup is then loaded'),
   ({ observed: { names }, failures }) => refusalAt({ kind: 'Job', name: names.restore }, failures),
   restorePodFails,
@@ -144,7 +144,7 @@ export function checkRestore(
     fail(
       'Restoring',
       phase === 'running'
-        ? `A backup of ${fromOf(observed)} is being loaded. kubectl get pods -l job-name=${observed.names.restore} -n ${observed.record.metadata.namespace} shows how far it is.`
+        ? `A backup of ${fromOf(observed)} is being loaded. kubectl get pods -l job-name=${observed.names.restore} -n ${observed.record.metadata.namespace} shows its progress.`
         : `A backup of ${fromOf(observed)} is loaded as soon as PostgreSQL answers.`,
     )
   );
@@ -163,7 +163,7 @@ function restoredFrom({ observed, phase }: Seen): Entry | undefined {
   const whose = originText({ from, namespace: restoreAsked(observed)?.namespace });
   return pass(
     'Restored',
-    `The database began with backup ${name} of ${whose}, which has the state of ${takenAt} and ${bytesText(sizeBytes)}.`,
+    `The database began with backup ${name} of ${whose}, which has the state of ${takenAt} (${bytesText(sizeBytes)}).`,
   );
 }
 
@@ -171,7 +171,7 @@ function ending({ phase }: Seen): Entry | undefined {
   return phase === 'ending'
     ? fail(
         'Restoring',
-        'The restore that was asked for before is being ended. The deployment then continues automatically.',
+        'The previously requested restore is being stopped. The deployment then continues automatically.',
       )
     : undefined;
 }
@@ -180,7 +180,7 @@ function notOwnedToRestore({ phase }: Seen): Entry | undefined {
   return phase === 'external'
     ? stalled(
         'RestoreNotPossible',
-        'The deployment has no PostgreSQL of its own, and Davit loads a backup into no other. Remove source_config.database.restore, and load the backup where the external database runs.',
+        'The deployment has no PostgreSQL of its own, and Davit does not load backups into external databases. Remove source_config.database.restore, and load the backup where the external database runs.',
       )
     : undefined;
 }
@@ -207,10 +207,10 @@ function hasFailed({ observed, phase }: Seen): Entry | undefined {
   const others =
     names.databaseNumber > 0
       ? ''
-      : ' A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.';
+      : ' Changing source_config.database.restore has the same effect. Without that field, the deployment starts with the database as it is.';
   return stalled(
     'RestoreFailed',
-    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${namespace}.${others}`,
+    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job; Davit creates it again: kubectl delete job ${names.restore} -n ${namespace}.${others}`,
   );
 }
 
@@ -225,7 +225,7 @@ function triesAgain({ observed, phase }: Seen): Entry | undefined {
   const [words] = phase === 'running' ? youngestFirst(restorePods(observed)).flatMap(lastWords) : [];
   return words === undefined
     ? undefined
-    : fail('Restoring', `A backup of ${fromOf(observed)} is not loaded yet, and is tried again. ${words}.`);
+    : fail('Restoring', `A backup of ${fromOf(observed)} could not be loaded yet; Davit is trying again. ${words}.`);
 }
 
 function fromOf(observed: ObservedChildren): string {

@@ -142,7 +142,7 @@ describe("the record's own store", () => {
 
   it.each([
     ['b', 'a', 'Redis is restarting with its new settings.'],
-    ['a', 'a', 'Redis is being restarted, because its pod was evicted or deleted; its settings are the same.'],
+    ['a', 'a', 'Redis is being restarted, because its pod was evicted or deleted; its settings have not changed.'],
   ])('a pod that is started again is of new settings only where they are: %s after %s', (now, before, says) => {
     const store: Workload = aStore('redis');
     const status = { ...store.status, currentRevision: before, updateRevision: now, updatedReplicas: 0 };
@@ -174,7 +174,7 @@ describe("the record's own store", () => {
       name: 'old pods serve',
       children: [aWorkload('server', revision)],
       serving: true,
-      says: /The pods that serve connected earlier\.$/,
+      says: /The running pods connected earlier\.$/,
     },
   ])('that runs and lets no new pod in does not count as answering: $name', ({ children, serving, says }) => {
     const init = [{ name: 'wait-for-database', state: { running: {} } }];
@@ -183,7 +183,7 @@ describe("the record's own store", () => {
     const entry = checkStore('postgres', observed, revision);
     expect([entry.is, entry.reason, entry.serving]).toEqual(['fail', 'NotAnswering', serving]);
     expect(entry.message).toContain(
-      'PostgreSQL runs, and pod shop-server-0 cannot connect to it. Check its password, users and network: kubectl logs shop-server-0 -c wait-for-database -n team shows',
+      'PostgreSQL is running, but pod shop-server-0 cannot connect to it. Check its password, users and network: kubectl logs shop-server-0 -c wait-for-database -n team shows',
     );
     expect(entry.message).toMatch(says);
     expect(
@@ -263,13 +263,13 @@ describe('an external store', () => {
       name: 'old pods serve while new ones wait for long',
       observed: see({ pods: [since(waiting, LATE), passedAt(EARLY)], children: [aWorkload('server', of)] }, answered),
       want: 'fail NotAnswering serving',
-      says: 'The PostgreSQL in POSTGRES_URI_CUSTOM does not answer. Check its address, password and network. Pod shop-server-0 waits for it: kubectl logs shop-server-0 -c wait-for-database -n team shows the cause. The pods that serve connected earlier.',
+      says: 'The PostgreSQL in POSTGRES_URI_CUSTOM does not answer. Check its address, password and network. Pod shop-server-0 waits for it: kubectl logs shop-server-0 -c wait-for-database -n team shows the cause. The running pods connected earlier.',
     },
     {
       name: 'it was said not to answer, and old pods serve',
       observed: see({ children: [aWorkload('server', of)] }, said('DatabaseReady', 'False', 'NotAnswering')),
       want: 'fail NotObserved serving',
-      says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet. The pods that serve connected earlier.',
+      says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet. The running pods connected earlier.',
     },
     {
       name: 'no pod of the revision has tried, and one of an earlier revision waits for long',
@@ -286,13 +286,13 @@ describe('an external store', () => {
       name: 'another pod has got through since',
       observed: see({ pods: [since(waiting, EARLY), passedAt(LATE)] }),
       want: 'pass Answering',
-      says: `The PostgreSQL that POSTGRES_URI_CUSTOM names answered when pod shop-server-1 started, at ${LATE}.`,
+      says: `The PostgreSQL in POSTGRES_URI_CUSTOM answered when pod shop-server-1 started, at ${LATE}.`,
     },
     {
       name: 'no pod of the revision has tried, and old ones serve',
       observed: see({ children: [aWorkload('server', of)] }, answered),
       want: 'pass Answering',
-      says: 'The PostgreSQL that POSTGRES_URI_CUSTOM names answered the pods that serve.',
+      says: 'The PostgreSQL in POSTGRES_URI_CUSTOM answered the running pods.',
     },
     {
       name: 'the pods that serve use another external one',
@@ -301,7 +301,7 @@ describe('an external store', () => {
       says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet.',
     },
     {
-      name: 'the pods that serve use an own one, and the first new one is starting',
+      name: 'the pods that serve use their own one, and the first new one is starting',
       observed: see(
         { pods: [waiting], children: [aWorkload('server', of)], revisions: [of, deployed(withOwn)] },
         answered,

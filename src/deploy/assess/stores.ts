@@ -104,7 +104,7 @@ const OWN_CHECKS: readonly Check[] = [
   restarting,
   stoppedAnswering,
 ];
-/** The same of a Cluster, whose pods CloudNativePG makes. */
+/** The checks of a Cluster, whose pods CloudNativePG creates. */
 const CLUSTER_CHECKS: readonly Check[] = [
   kindMissing,
   volumeUnusable,
@@ -150,12 +150,12 @@ export function checkStore(
   if (doesWithout(part, revision.spec.requested.runtime))
     return pass('NotNeeded', `The record needs no ${what}.${keptVolume(seen)}`);
   if (inCluster && isRestoringArchive(observed, revision))
-    return fail('Starting', `${what} answers when the archive that it begins with is restored.`);
+    return fail('Starting', `${what} does not answer until its archive has been restored.`);
   if (isOwn(part, revision))
     return tooLong(
       seen,
       firstOf(inCluster ? CLUSTER_CHECKS : OWN_CHECKS, seen) ??
-        fail('Starting', `${what} was started and has not answered yet.`),
+        fail('Starting', `${what} has started but does not answer yet.`),
     );
   return withServing(
     seen,
@@ -175,7 +175,7 @@ function withServing({ observed }: Seen, entry: Entry): Entry {
 
 /** Said of a store that a new pod does not reach. */
 function connectedEarlier(observed: ObservedChildren): string {
-  return isServing(observed) ? ' The pods that serve connected earlier.' : '';
+  return isServing(observed) ? ' The running pods connected earlier.' : '';
 }
 
 /**
@@ -267,7 +267,7 @@ function storeRefusesPods(seen: Seen): Entry | undefined {
   const late = ownStoreAnswers(part, observed) ? lateAt(podsWithImage(seen), waits) : undefined;
   if (!late) return undefined;
   const { name } = late.metadata;
-  const message = `${what} runs, and pod ${name} cannot connect to it. Check its password, users and network: ${logsOf(late, waits)} shows the cause.${connectedEarlier(observed)}`;
+  const message = `${what} is running, but pod ${name} cannot connect to it. Check its password, users and network: ${logsOf(late, waits)} shows the cause.${connectedEarlier(observed)}`;
   return withServing(seen, fail('NotAnswering', message));
 }
 
@@ -288,7 +288,7 @@ function clusterReady({ observed, what }: Seen): Entry | undefined {
   if (!ownStoreAnswers('postgres', observed)) return undefined;
   const { ready, wanted } = readyInstances(observed);
   if (ready >= wanted) return pass('Answering', `${what} answers.`);
-  const said = `${what} answers, and ${ready} of ${wanted} instances are ready.${phaseOf(observed)}`;
+  const said = `${what} answers, but only ${ready} of ${wanted} instances are ready.${phaseOf(observed)}`;
   const pods = storePodsOf(observed, 'postgres').filter(isUnended);
   const overdue = pods.find((pod) => pod.overdue);
   const cause = overdue ? howToRelease(overdue) : podFailure(pods)?.message;
@@ -306,7 +306,7 @@ function clusterStopped({ observed, condition, what, name }: Seen): Entry | unde
 }
 
 function clusterStarts({ observed, what }: Seen): Entry | undefined {
-  return fail('Starting', `${what} was started and has not answered yet.${phaseOf(observed)}`);
+  return fail('Starting', `${what} has started but does not answer yet.${phaseOf(observed)}`);
 }
 
 function storeRefused({ name, inCluster, failures }: Seen): Entry | undefined {
@@ -356,7 +356,7 @@ function resizing({ observed, set, what, part, condition }: Seen): Entry | undef
     const { name, namespace } = deferred.pod.metadata;
     return pass(
       'ResizeDeferred',
-      `${what} answers with its earlier sizes, because its node cannot give it the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as its node can; smaller sizes need less. If another node has room, kubectl delete pod ${name} -n ${namespace} restarts ${what} there${part === 'redis' ? ', without its data' : ''}.`,
+      `${what} runs with its previous sizes, because its node has no room for the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as the node has room for them. Smaller sizes may fit now. If another node has room, kubectl delete pod ${name} -n ${namespace} restarts ${what} there${part === 'redis' ? ', without its data' : ''}.`,
     );
   }
   const before = conditionOf(observed.record.status?.conditions, condition)?.reason;
@@ -373,7 +373,7 @@ function restarting({ observed, part, set, what }: Seen): Entry | undefined {
   if (!set || !isReady(set)) return undefined;
   const how = replacesPods(set, storePodsOf(observed, part))
     ? 'is restarting with its new settings'
-    : 'is being restarted, because its pod was evicted or deleted; its settings are the same';
+    : 'is being restarted, because its pod was evicted or deleted; its settings have not changed';
   return fail('Starting', `${what} ${how}.`);
 }
 
@@ -412,7 +412,7 @@ function aPodIsLate(seen: Seen): Entry | undefined {
   return lateAmong(podsWithImage(seen), seen);
 }
 
-/** The same of earlier revisions with the same external store, while the revision has no pod. */
+/** A late pod of an earlier revision with the same external store, while the revision has no pod. */
 function anEarlierPodIsLate(seen: Seen): Entry | undefined {
   const { observed } = seen;
   if (podsWithImage(seen).length > 0) return undefined;
@@ -445,7 +445,7 @@ function servesOn(seen: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
   // A deployed revision has had pods that got through.
   const isAnswered = before?.status === 'True' || (before?.reason === 'NotObserved' && isActiveRevision(seen));
-  return isAnswered && isServing(observed) && !isNewStore(seen) ? answered(seen, 'the pods that serve') : undefined;
+  return isAnswered && isServing(observed) && !isNewStore(seen) ? answered(seen, 'the running pods') : undefined;
 }
 
 function isActiveRevision({ observed, revision }: Seen): boolean {
@@ -478,7 +478,7 @@ function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
 
 /** Davit opens no connection to an external store, so all that is known is when a pod last did. */
 function answered(seen: Seen, whom: string): Entry {
-  return pass('Answering', `The ${seen.what} that ${seen.variable} names answered ${whom}.${keptVolume(seen)}`);
+  return pass('Answering', `The ${seen.what} in ${seen.variable} answered ${whom}.${keptVolume(seen)}`);
 }
 
 // A switch to an external database, or to none, deletes nothing; who looks should know that there is something to go back to.

@@ -138,7 +138,7 @@ describe('a run', () => {
         state: 'Failed',
         finishedAt: at(9),
         reason: 'DeadlineExceeded',
-        message: 'It took longer than 60 s (timeout_seconds) and was ended. Image none:1 cannot be pulled.',
+        message: 'It took longer than 60 s (timeout_seconds) and was stopped. Image none:1 cannot be pulled.',
       },
     ],
     [
@@ -224,7 +224,7 @@ describe('a task', () => {
     const revision = observed.revisions[0] ?? aRevision(observed.record);
     const stateWith = (child: KubeObject): unknown =>
       taskStatuses({ ...observed, children: [child] }, revision)?.map(({ state, message }) => [state, message]);
-    expect(stateWith(cronJob(true))).toEqual([['Suspended', 'Somebody has suspended CronJob shop--clean.']]);
+    expect(stateWith(cronJob(true))).toEqual([['Suspended', 'CronJob shop--clean is suspended.']]);
     expect(stateWith(cronJob(false, {}))).toEqual([['Pending', 'CronJob shop--clean does not exist yet.']]);
   });
 

@@ -125,7 +125,7 @@ export function checkTasks({ record: { metadata }, names: of }: ObservedChildren
   if (missed)
     return fail(
       'TaskMissed',
-      `A run of task ${missed.name} was due at ${missed.missedAt} and did not begin. To see why: kubectl describe cronjob ${of.task(missed.name)} -n ${metadata.namespace}. The deployment serves as before.`,
+      `A run of task ${missed.name} was due at ${missed.missedAt} but did not start. To see why: kubectl describe cronjob ${of.task(missed.name)} -n ${metadata.namespace}. The deployment keeps serving.`,
     );
   const failed = tasks.filter(hasFailedLast);
   const [first] = failed;
@@ -137,7 +137,7 @@ export function checkTasks({ record: { metadata }, names: of }: ObservedChildren
     const words = failed.length === 1 ? run.message : `${first.name}: ${run.message}`;
     return fail(
       'TaskFailed',
-      `The last run of ${which} failed. ${words} Its log: ${log}. The deployment serves as before.`,
+      `The last run of ${which} failed. ${words} Its log: ${log}. The deployment keeps serving.`,
     );
   }
   const pending = tasks.find(({ state }) => state === 'Pending');
@@ -171,7 +171,7 @@ function taskStateOf(
   const message =
     spec.resolved.server.maxScale === 0
       ? 'No run begins while the deployment is scaled to zero.'
-      : `Somebody has suspended CronJob ${cronJobName}.`;
+      : `CronJob ${cronJobName} is suspended.`;
   return { state: 'Suspended', message };
 }
 
@@ -221,7 +221,7 @@ function end(
   const reason = failed.reason ?? 'Failed';
   if (reason === 'DeadlineExceeded') {
     const seconds = spec?.activeDeadlineSeconds;
-    const message = `It took longer than ${seconds} s (timeout_seconds) and was ended.`;
+    const message = `It took longer than ${seconds} s (timeout_seconds) and was stopped.`;
     return { reason, message: bounded([message, before?.message].filter(Boolean).join(' ')) };
   }
   const trouble = withMissingStores(podFailure(pods), requested);

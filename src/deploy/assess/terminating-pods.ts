@@ -41,11 +41,11 @@ export function howToRelease(pod: Pod): string {
   const { name, namespace, deletionTimestamp, finalizers = [] } = pod.metadata;
   const end = `Pod ${name} should have terminated by ${deletionTimestamp}`;
   if (finalizers.length > 0)
-    return `${end}, and finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
+    return `${end}, but finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
   const node = pod.spec?.nodeName;
   if (node === undefined)
-    return `${end} and still exists. kubectl delete pod ${name} -n ${namespace} --force --grace-period=0 deletes it.`;
-  return `${end}, and node ${node} has not confirmed it. ${howToGiveUp(node, pod)}`;
+    return `${end} but still exists. kubectl delete pod ${name} -n ${namespace} --force --grace-period=0 deletes it.`;
+  return `${end}, but node ${node} has not confirmed it. ${howToGiveUp(node, pod)}`;
 }
 
 /** What releases a pod whose node does not come back. */

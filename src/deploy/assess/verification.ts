@@ -94,10 +94,7 @@ export function checkVerification(
 function nothingToVerify({ observed: { record } }: Seen): Entry | undefined {
   if (record.status?.databaseBackup?.name !== undefined || record.status?.databaseVerification?.name !== undefined)
     return undefined;
-  return unknown(
-    'VerificationPending',
-    'There is no backup yet that could be verified. Condition BackupReady says more.',
-  );
+  return unknown('VerificationPending', 'There is no backup to verify yet. See condition BackupReady.');
 }
 
 function verificationPodFails({ observed }: Seen): Entry | undefined {
@@ -119,7 +116,7 @@ function uncompared({ observed, status }: Seen): Entry | undefined {
   if (lastUncomparedAt === undefined || lastUncomparedAt < verifiedAt) return undefined;
   return unknown(
     'VerificationWithoutCounts',
-    `${lastUncompared}. It could be restored at ${lastUncomparedAt}. ${lastVerification(status)} ${toVerifyAgain(observed)}`,
+    `${lastUncompared}. It was restored at ${lastUncomparedAt}. ${lastVerification(status)} ${toVerifyAgain(observed)}`,
   );
 }
 
@@ -127,7 +124,7 @@ function verificationStale({ observed: { patience }, status }: Seen): Entry | un
   if (patience?.verificationStale !== true) return undefined;
   return fail(
     'VerificationStale',
-    `${lastVerification(status)} That is longer ago than verify_stale_after_hours. Check the schedule and its CronJob.`,
+    `No backup was verified within verify_stale_after_hours.${status.name === undefined ? '' : ` ${lastVerification(status)}`} Check the schedule and its CronJob.`,
   );
 }
 
@@ -143,5 +140,5 @@ function verified({ status }: Seen): Entry | undefined {
 function lastVerification({ name, verifiedAt }: DatabaseVerificationStatus): string {
   return name === undefined
     ? 'No backup has been verified yet.'
-    : `The last verification is of ${verifiedAt}, of backup ${name}.`;
+    : `Backup ${name} was verified last, at ${verifiedAt}.`;
 }

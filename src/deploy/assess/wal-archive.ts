@@ -79,7 +79,7 @@ interface Seen {
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notArchivable,
   noPluginForArchive,
-  ({ observed }) => storeMissing(observed, fail, 'nothing is archived', '; the archive then begins automatically'),
+  ({ observed }) => storeMissing(observed, fail, 'nothing is archived', '; archiving then begins automatically'),
   archiveRefused,
   ({ observed }) => keysMissing(observed, fail, 'nothing can be archived', '; archiving then continues automatically'),
   pluginAway,
@@ -110,13 +110,13 @@ function notArchivable({ observed, latest }: Seen): Entry | undefined {
   if (shown === undefined || shown.spec.resolved.postgres?.driver === 'cloudnative-pg') return undefined;
   return fail(
     'ArchiveNotPossible',
-    'The database is not a Cluster of CloudNativePG, and Davit archives no other. Remove source_config.database.archive, or move the database: kubectl davit database move.',
+    'Only a database with driver cloudnative-pg can have an archive. Remove source_config.database.archive, or move the database: kubectl davit database move.',
   );
 }
 
 function noPluginForArchive({ observed: { archives } }: Seen): Entry | undefined {
   if (archives !== undefined) return undefined;
-  const { reason, message } = pluginMissing('asks for an archive');
+  const { reason, message } = pluginMissing('has an archive');
   return fail(reason, message);
 }
 
@@ -138,7 +138,7 @@ function notArchiving({ observed }: Seen): Entry | undefined {
   if (archiving?.status !== 'False' || !hasPlugin(observed)) return undefined;
   return fail(
     'ArchiveFailing',
-    `Changes of the database do not reach the archive, and PostgreSQL keeps them until its volume is full. CloudNativePG says: ${quoted(archiving.message)}. The log of container ${SIDECAR_CONTAINER} has more: ${logs(observed)}.`,
+    `Database changes do not reach the archive, so PostgreSQL keeps them until its volume is full. CloudNativePG reports: ${quoted(archiving.message)}. For details, see the log of container ${SIDECAR_CONTAINER}: ${logs(observed)}.`,
   );
 }
 
@@ -146,25 +146,24 @@ function baseBackupFailed({ observed, status: { lastFailureAt = '', lastBackupAt
   const last = said(observed, 'LastBackupSucceeded');
   const hasFailed = lastFailureAt > lastBackupAt || last?.status === 'False';
   if (!hasFailed || last?.status === 'True') return undefined;
-  const words = last?.message === undefined ? '' : ` CloudNativePG says: ${quoted(last.message)}.`;
+  const words = last?.message === undefined ? '' : ` CloudNativePG reports: ${quoted(last.message)}.`;
   return fail(
     'ArchiveFailing',
-    `The last base backup failed.${words} The next one follows the schedule. To make one now: kubectl davit backup ${observed.record.metadata.name} --archive -n ${observed.record.metadata.namespace}. The log of container ${SIDECAR_CONTAINER} has more: ${logs(observed)}.`,
+    `The last base backup failed.${words} The next one follows the schedule. To make one now: kubectl davit backup ${observed.record.metadata.name} --archive -n ${observed.record.metadata.namespace}. For details, see the log of container ${SIDECAR_CONTAINER}: ${logs(observed)}.`,
   );
 }
 
 function archiveStale({ observed: { patience }, status: { lastBackupAt } }: Seen): Entry | undefined {
   if (patience?.archiveStale !== true) return undefined;
-  const last =
-    lastBackupAt === undefined ? 'No base backup has been made.' : `The last base backup is of ${lastBackupAt}.`;
-  return fail('ArchiveStale', `${last} That is longer ago than stale_after_hours. Check the schedule.`);
+  const last = lastBackupAt === undefined ? '' : ` The last base backup is from ${lastBackupAt}.`;
+  return fail('ArchiveStale', `No base backup was made within stale_after_hours.${last} Check the schedule.`);
 }
 
 function recoverable({ observed, status: { firstRecoverableAt, lastBackupAt } }: Seen): Entry | undefined {
   if (firstRecoverableAt === undefined || said(observed, 'ContinuousArchiving')?.status !== 'True') return undefined;
   return pass(
     'Archived',
-    `The database can be restored to any point in time from ${firstRecoverableAt} on, up to a few minutes ago. The last base backup is of ${lastBackupAt}.`,
+    `The database can be restored to any point in time from ${firstRecoverableAt} on, up to a few minutes ago. The last base backup is from ${lastBackupAt}.`,
   );
 }
 

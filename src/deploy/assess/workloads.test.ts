@@ -82,7 +82,7 @@ describe('checkWorkloads', () => {
       name: 'an old pod is left',
       server: aWorkload('server', revision, { total: 2 }),
       want: 'fail Progressing',
-      says: 'is being rolled',
+      says: 'Rolling out',
     },
     { name: 'its pods fail', server: waiting, pods: [pulling], want: 'fail ImagePullFailed' },
     {
@@ -96,7 +96,7 @@ describe('checkWorkloads', () => {
       name: 'too late, and nobody knows why',
       server: aWorkload('server', revision, { ready: 0, conditions: [OVERDUE] }),
       want: 'stalled ProgressDeadlineExceeded',
-      says: 'answer /ok on port 8000',
+      says: 'Waiting for GET /ok on port 8000',
     },
     {
       name: 'too late, because its pods fail',
@@ -111,13 +111,18 @@ describe('checkWorkloads', () => {
       want: 'fail Progressing',
       says: 'PostgreSQL was started.',
     },
-    { name: 'waiting for its own answer', server: waiting, want: 'fail Progressing', says: 'answer /ok on port 8000' },
+    {
+      name: 'waiting for its own answer',
+      server: waiting,
+      want: 'fail Progressing',
+      says: 'Waiting for GET /ok on port 8000',
+    },
     {
       name: 'held back by an init container',
       server: waiting,
       pods: [{ ...aPod('server', revision, { init: [{ name: 'setup', state: { running: {} } }] }), longHeld: true }],
       want: 'fail Progressing',
-      says: 'latest revision. Pod shop-server-0 waits for its init container setup to end. kubectl logs shop-server-0 -c setup -n team shows what that does.',
+      says: 'Rolling out the server. Pod shop-server-0 waits for its init container setup to end. kubectl logs shop-server-0 -c setup -n team shows what it is doing.',
     },
     {
       name: 'held back until the deadline',
@@ -139,16 +144,16 @@ describe('checkWorkloads', () => {
       name: 'nothing listens yet',
       words: 'Startup probe failed: dial tcp 10.0.0.7:8000: connect: connection refused',
       justStarted: true,
-      says: 'port 8000; its program has just started, and no check has passed yet: port 8000 refused the connection. See the log',
+      says: 'port 8000; the container has just started: port 8000 refused the connection. See the log',
     },
     {
       name: 'a command that does not succeed yet',
       health: { healthCommand: ['ping'] },
       words: 'Startup probe failed: no',
       justStarted: true,
-      says: 'in its pods; its program has just started, and no check has passed yet: no. See the log',
+      says: 'the container has just started: no. See the log',
     },
-    { name: 'nothing yet', says: 'Its pods must answer /ok on port 8000. See the log' },
+    { name: 'nothing yet', says: 'Waiting for GET /ok on port 8000. See the log' },
     {
       name: 'nothing listens',
       words: 'Startup probe failed: dial tcp 10.0.0.7:8000: connect: connection refused',
@@ -169,13 +174,13 @@ describe('checkWorkloads', () => {
       name: 'not yet, of a program that has just started',
       words: 'Startup probe failed: HTTP probe failed with statuscode: 503',
       justStarted: true,
-      says: '; its program has just started, and no check has passed yet: /ok answered with status 503. See the log',
+      says: '; the container has just started: /ok answered with status 503. See the log',
     },
     {
       name: 'too many requests, of a program that has just started',
       words: 'Startup probe failed: HTTP probe failed with statuscode: 429',
       justStarted: true,
-      says: 'has just started, and no check has passed yet: /ok answered with status 429. See the log',
+      says: 'the container has just started: /ok answered with status 429. See the log',
     },
     {
       name: 'too slow',
@@ -187,26 +192,26 @@ describe('checkWorkloads', () => {
       name: 'no HTTP',
       words:
         'Readiness probe failed: Get "http://10.0.0.7:8000/ok": net/http: HTTP/1.x transport connection broken: malformed HTTP response',
-      says: 'what port 8000 answered is not HTTP',
+      says: 'the answer from port 8000 is not HTTP',
     },
     {
       name: 'a command',
       health: { healthCommand: ['ping'] },
       words: 'Readiness probe failed: sh: ping: not found',
-      says: 'Its health command must succeed in its pods; the last check failed: sh: ping: not found. See the log',
+      says: 'Waiting for its health command to succeed; the last check failed: sh: ping: not found. See the log',
     },
     {
       name: 'a command that the image lacks',
       health: { heartbeatFile: '/tmp/alive', heartbeatMaxAgeSeconds: 30 },
       words:
         'Readiness probe errored: rpc error: code = Unknown desc = failed to exec in container: failed to start exec "5d8f": OCI runtime exec failed: exec failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown',
-      says: '/tmp/alive must have been written in the last 30 s in its pods; the last check failed: the image has no program sh. Set health_command to a program that the image has',
+      says: 'Waiting for its pods to write /tmp/alive (at least every 30 s); the last check failed: the image has no program sh. Set health_command to a program that the image has',
     },
     {
       name: 'a command that takes too long',
       health: { healthCommand: ['ping'], healthTimeoutSeconds: 4 },
       words: 'Readiness probe failed: command timed out: "ping" timed out after 4s',
-      says: 'in its pods; the last check failed: it did not end within 4 s. Raise health_timeout_seconds, or',
+      says: 'Waiting for its health command to succeed; the last check failed: it did not end within 4 s. Raise health_timeout_seconds, or',
     },
   ])('says what the health check got: $name', ({ words, justStarted, health, says }) => {
     const asking = aRecord({ sourceConfig: { runtime: { server: health } } });
@@ -393,7 +398,7 @@ describe('checkWorkloads', () => {
   it('calls nothing a rollout that is none', () => {
     const of: AppRevision = { ...revision, status: { state: 'DEPLOYED' } };
     const observed = anObserved(record, { revisions: [of], children: [aWorkload('server', of, { ready: 0 })] });
-    expect(checkWorkloads(observed, of, ANSWER).message).toContain('starting or not ready, outside of a rollout');
+    expect(checkWorkloads(observed, of, ANSWER).message).toContain('of the server is not ready');
   });
 
   it('names the pod that is not ready, and not the log of one that never began', () => {
@@ -411,14 +416,14 @@ describe('checkWorkloads', () => {
     ];
     const children = [aWorkload('server', of, { wanted: 2, ready: 1 })];
     expect(checkWorkloads(anObserved(record, { revisions: [of], children, pods }), of, ANSWER).message).toBe(
-      'Pod shop-b of the server is starting or not ready, outside of a rollout. Pod shop-b is starting, and its program does not run yet. If this lasts: kubectl describe pod shop-b -n team.',
+      'Pod shop-b of the server is not ready. Pod shop-b is starting, and its program is not running yet. If this persists: kubectl describe pod shop-b -n team.',
     );
   });
 
   it.each([
-    [{ port: 5679, healthPath: '/live' }, 'Its pods must answer /live on port 5679.'],
-    [{ healthCommand: ['ping'] }, 'Its health command must succeed in its pods.'],
-    [{ heartbeatFile: '/tmp/alive' }, '/tmp/alive must have been written in the last 60 s in its pods.'],
+    [{ port: 5679, healthPath: '/live' }, 'Waiting for GET /live on port 5679.'],
+    [{ healthCommand: ['ping'] }, 'Waiting for its health command to succeed.'],
+    [{ heartbeatFile: '/tmp/alive' }, 'Waiting for its pods to write /tmp/alive (at least every 60 s).'],
   ])('says what a part with the health %j waits for', (queue, says) => {
     const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 }, runtime: { queue } } });
     const of = aRevision(two);

@@ -92,7 +92,7 @@ function failureText(revision: AppRevision, message: string): string {
   return runsNothing(revision) ? `Scaled to zero, so nothing serves. Before that: ${message}` : message;
 }
 
-/** The same of the pods alone, whatever is still to be built or migrated. */
+/** Checks only the pods, regardless of builds and migrations. */
 function checkParts(
   observed: Observed,
   revision: AppRevision,
@@ -124,7 +124,7 @@ export function checkHeld(
   const held = heldRevision(observed, latest);
   if (!held || held.spec.id === latest.spec.id) return undefined;
   const entry = checkParts(observed, held, stores, failures);
-  return { ...entry, message: `Revision ${held.spec.id}, which should serve: ${entry.message}` };
+  return { ...entry, message: `Revision ${held.spec.id} should be serving: ${entry.message}` };
 }
 
 /** What the pods of a revision that shares some do not say: whether its stores are as it wants them, and other parts gone. */
@@ -152,9 +152,7 @@ function checkRole(seen: Seen): Entry {
   const { revision, role } = seen;
   const [pod] = unreadyPods(seen);
   const subject = pod ? `Pod ${pod.metadata.name}` : 'A pod';
-  const how = hasBeenReady(revision, role)
-    ? `${subject} of the ${role} is starting or not ready, outside of a rollout.`
-    : `The ${role} is being rolled to the latest revision.`;
+  const how = hasBeenReady(revision, role) ? `${subject} of the ${role} is not ready.` : `Rolling out the ${role}.`;
   return unavailable(seen, firstOf(CHECKS, seen) ?? fail('Progressing', `${how} ${waitingFor(seen)}`));
 }
 
@@ -198,7 +196,8 @@ function waitsForLostPod({ observed, workload, revision, role }: Seen): Entry | 
 function stuckPod(observed: ObservedChildren, role: string): Entry | undefined {
   const overdue = podsOf(observed, role).find((pod) => pod.overdue);
   return (
-    overdue && stalled('PodStuckTerminating', `The ${role} waits for a pod that does not end. ${howToRelease(overdue)}`)
+    overdue &&
+    stalled('PodStuckTerminating', `The ${role} is waiting for a pod that does not terminate. ${howToRelease(overdue)}`)
   );
 }
 
@@ -227,7 +226,7 @@ function scaledByHand({ observed, workload, revision, role }: Seen): Entry | und
   const least = scale.kind === 'fixed' ? scale.replicas : Math.min(1, scale.min);
   const there = workload?.spec?.replicas ?? 1;
   if (workload === undefined || there >= least) return undefined;
-  return fail('Progressing', `The ${role} was scaled to ${there}, and its record asks for ${least} or more.`);
+  return fail('Progressing', `The ${role} was scaled to ${there}, but the record specifies ${least} or more.`);
 }
 
 function serves({ observed, revision, role }: Seen): Entry | undefined {
@@ -429,7 +428,7 @@ export function replicasOf(observed: ObservedChildren, part = 'server'): string 
   return `${workload.status?.readyReplicas ?? 0}/${workload.spec?.replicas ?? 1}`;
 }
 
-/** The same of the workers of a revision, with the scale in force, as the status has it. */
+/** The workers of a revision with their scale in force, in the form of the status. */
 export function workersOf(
   observed: ObservedChildren,
   latest: AppRevision | undefined,

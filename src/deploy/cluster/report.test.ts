@@ -101,7 +101,7 @@ it('says once that a database was given up', async () => {
     [
       'Warning',
       'DatabaseGivenUp',
-      'The lost database old was replaced by new, which began empty, because annotation davit.dev/empty-database gave it up.',
+      'The lost database old was replaced by new, which began empty, as annotation davit.dev/empty-database requested.',
     ],
   ]);
   expect(await recorded({ ...record, status: after }, { ...after, state: 'READY' })).toEqual([]);

@@ -46,7 +46,7 @@ function recordGivenUp(record: AppDeployment, status: AppDeploymentStatus, event
   const isGivenUp = before !== undefined && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === before;
   if (!isGivenUp || after === undefined || after === before || status.databaseNumber !== databaseNumber) return;
   given(
-    `The lost database ${before} was replaced by ${after}, which began empty, because annotation ${EMPTY_DATABASE_ANNOTATION} gave it up.`,
+    `The lost database ${before} was replaced by ${after}, which began empty, as annotation ${EMPTY_DATABASE_ANNOTATION} requested.`,
   );
 }
 

@@ -24,7 +24,7 @@ import { Task } from '../../kinds/tasks.ts';
 import { RuntimeWorker } from '../../kinds/workers.ts';
 import { apiSchemas } from '../../runtime/http/api-schemas.ts';
 
-const MERGED = 'In a PATCH merged field by field: null sets a field back.';
+const MERGED = 'A PATCH merges it field by field, and null resets a field.';
 
 type Component = readonly [schema: z.ZodObject, id: string, words: string, ofRequest?: string];
 const COMPONENTS: readonly Component[] = [
@@ -32,8 +32,8 @@ const COMPONENTS: readonly Component[] = [
   [
     Runtime,
     'Runtime',
-    'How the image is run. Every field may be left out (docs/porting.md)',
-    'In a PATCH merged field by field, and each part likewise: what is left out stays as it is, null sets a field back to its default. A list or a map takes the place of the one before; an empty one takes it away.',
+    'How the image is run. Every field is optional (docs/porting.md)',
+    'A PATCH merges it and each of its parts field by field: absent fields are unchanged, and null resets a field to its default. A list or map replaces the previous one; an empty one removes it.',
   ],
   [Access, 'Access', 'Who reaches the main service', MERGED],
   [ChosenPlacement, 'PartPlacement', 'Where the pods of a part run', MERGED],
@@ -44,36 +44,36 @@ const COMPONENTS: readonly Component[] = [
   [
     Database,
     'Database',
-    'The own PostgreSQL beyond its size',
-    'In a PATCH absent fields are unchanged, and null takes one away.',
+    "Settings of the deployment's own PostgreSQL, except its size",
+    'In a PATCH, absent fields are unchanged, and null removes a field.',
   ],
   [
     DatabaseBackup,
     'DatabaseBackup',
-    'Scheduled backups of the own PostgreSQL. An empty object asks for them with all defaults',
+    "Scheduled backups of the deployment's own PostgreSQL. An empty object turns them on with all defaults",
     MERGED,
   ],
   [
     DatabaseArchive,
     'DatabaseArchive',
-    'Archive of the own PostgreSQL, by which it can be restored to any point in time. An empty object asks for it with all defaults',
+    "Archive of the deployment's own PostgreSQL, from which it can be restored to any point in time. An empty object turns it on with all defaults",
     MERGED,
   ],
   [
     DatabaseRestore,
     'DatabaseRestore',
-    'The backup that the database of a new deployment begins with',
-    'In a PATCH it replaces the previous one, and null takes it away; that has an effect until it is loaded.',
+    'The backup with which the database of a new deployment begins',
+    'A PATCH replaces the previous one, and null removes it. Neither has an effect after the backup is loaded.',
   ],
-  [Task, 'Task', 'A command that runs in a pod of its own, on a schedule or when asked', ''],
+  [Task, 'Task', 'A command that runs in a pod of its own, on a schedule or on request', ''],
 ];
 
 const REPORTS: readonly Component[] = [
-  [DatabaseBackupStatus, 'DatabaseBackupReport', 'What is known of the backups'],
-  [DatabaseBackupsStatus, 'DatabaseBackupsReport', 'The backups that the store has'],
-  [DatabaseArchiveStatus, 'DatabaseArchiveReport', 'What is known of the archive'],
-  [DatabaseVerificationStatus, 'DatabaseVerificationReport', 'What is known of the verifications of the backups'],
-  [DatabaseRestoreStatus, 'DatabaseRestoreReport', 'What is known of the backup that the database began with'],
+  [DatabaseBackupStatus, 'DatabaseBackupReport', 'State of the backups'],
+  [DatabaseBackupsStatus, 'DatabaseBackupsReport', 'Backups in the store'],
+  [DatabaseArchiveStatus, 'DatabaseArchiveReport', 'State of the archive'],
+  [DatabaseVerificationStatus, 'DatabaseVerificationReport', 'State of the verifications of the backups'],
+  [DatabaseRestoreStatus, 'DatabaseRestoreReport', 'State of the backup with which the database began'],
   [DatastoreStatus, 'DatastoreReport', 'Image and version of a datastore'],
 ];
 

@@ -149,7 +149,7 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
   const advice =
     taken?.metadata.deletionTimestamp === undefined
       ? `Choose another name. If the answer to an earlier request was lost, GET /v2/deployments?name=${name} shows what it created.`
-      : 'It is being deleted, and its name is free again when it is gone.';
+      : 'It is being deleted, and its name becomes free when the deletion is complete.';
   return new HttpError(409, `A deployment named "${name}" already exists. ${advice}`);
 }
 

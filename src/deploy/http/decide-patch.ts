@@ -54,6 +54,6 @@ export function decidePatch(
 function nothingToDeploy(): HttpError {
   return new HttpError(
     409,
-    'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
+    'The deployment has no image or source yet, so there is nothing to deploy. First push an image or upload a source.',
   );
 }

@@ -127,7 +127,7 @@ describe('an error has its place', () => {
       '# notes\n$ kubectl davit export shop\n# Written.\nname: shop\nsource: external_docker\nruntime:\n  port: 1\n',
       [
         '2:1: This line is not a field such as "name: shop". Remove it.',
-        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
+        expect.stringMatching(/^and \d+ more, which these may have caused\.$/) as unknown as string,
       ],
     ],
     [
@@ -137,7 +137,7 @@ describe('an error has its place', () => {
         expect.stringMatching(/^3:\d+: /) as unknown as string,
         expect.stringMatching(/^\d+:\d+: /) as unknown as string,
         expect.stringMatching(/^\d+:\d+: /) as unknown as string,
-        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
+        expect.stringMatching(/^and \d+ more, which these may have caused\.$/) as unknown as string,
       ],
     ],
     [
@@ -146,12 +146,12 @@ describe('an error has its place', () => {
       ['2:39: runtime.server.heartbeat_max_age_seconds needs heartbeat_file'],
     ],
     ['an empty list', 'tasks: [{name: a, command: []}]\n', ['1:19: tasks[0].command must have at least 1 item']],
-    ['a tag', 'name: !js agent\n', ['1:7: Tags that begin with ! are not read. Remove it.']],
+    ['a tag', 'name: !js agent\n', ['1:7: Tags that begin with ! are not supported. Remove the tag.']],
     ['an unclosed quote', 'name: "agent\n', ['2:1: Missing closing "quote.']],
     [
       'an alias of itself',
       'resource_spec:\n  labels: &x {a: *x}\n',
-      ['2:18: Aliases such as *x are not read. Write the value out.'],
+      ['2:18: Aliases such as *x are not supported. Write the value in full.'],
     ],
   ])('%s', (_what, text, errors) => {
     expect(errorsOf(text)).toEqual(errors);
@@ -190,7 +190,7 @@ it('has the driver of the database, its instances and its archive, which another
 describe('a file that would fill the memory', () => {
   it('by aliases of aliases is refused before they are read', () => {
     const levels = Array.from({ length: 20 }, (_, i) => `k${i}: &k${i} [${`*k${i - 1}, `.repeat(i === 0 ? 0 : 9)}x]`);
-    expect(errorsOf(levels.join('\n'))[0]).toMatch(/^2:\d+: Aliases such as \*k0 are not read/);
+    expect(errorsOf(levels.join('\n'))[0]).toMatch(/^2:\d+: Aliases such as \*k0 are not supported/);
   });
 
   it('by its depth is refused', () => {
@@ -199,14 +199,14 @@ describe('a file that would fill the memory', () => {
   });
 
   it('by its number of values is refused', () => {
-    const tooMany = ['davit.yaml has more than any deployment needs. Write less into it.'];
+    const tooMany = ['davit.yaml is more complex than any deployment needs. Shorten it.'];
     expect(errorsOf('a: b\n'.repeat(2000))).toEqual(tooMany);
     expect(errorsOf(`env: [${'a,'.repeat(10_000)}]`)).toEqual(tooMany);
   });
 
   it('by its size is refused', () => {
     expect(errorsOf(`# ${'x'.repeat(65_536)}`)).toEqual([
-      'davit.yaml is larger than 64 KiB, and a file describes one deployment.',
+      'davit.yaml is larger than 64 KiB, the limit for a file that describes one deployment.',
     ]);
   });
 });

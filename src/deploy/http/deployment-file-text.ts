@@ -24,7 +24,7 @@ const MOST_LEVELS = 100;
 const TOO_DEEP = 'is nested too deeply to be read.';
 /** Errors that are told. Nobody corrects more at once. */
 const MOST_ERRORS = 50;
-/** The same of YAML that cannot be parsed: the first one causes most others. */
+/** The maximum of reported errors of YAML that cannot be parsed: the first one causes most others. */
 const MOST_SYNTAX_ERRORS = 3;
 
 export type ReadText =
@@ -73,7 +73,7 @@ function asFinding({ at, message: msg }: FileError): { readonly at: number; read
 function firstErrors(errors: readonly FieldError[], most: number): FieldError[] {
   const more = errors.length - most;
   const first = errors.slice(0, most);
-  const msg = `and ${more} more, which may follow from these.`;
+  const msg = `and ${more} more, which these may have caused.`;
   return more > 0 ? [...first, { loc: [], msg, type: NO_YAML }] : first;
 }
 
@@ -96,7 +96,7 @@ function excessOf(text: string): string | undefined {
     else if (piece === ']' || piece === '}') brackets -= 1;
     else if (piece === '-' || piece === '?') dashes += 1;
     else if (piece === '\n') dashes = 0;
-    if (pieces > MOST_PIECES) return 'has more than any deployment needs. Write less into it.';
+    if (pieces > MOST_PIECES) return 'is more complex than any deployment needs. Shorten it.';
     if (Math.max(brackets, dashes) > MOST_LEVELS) return TOO_DEEP;
   }
   return undefined;
@@ -127,7 +127,10 @@ function syntaxErrors(document: Document.Parsed): FileError[] {
   visit(document, {
     // An alias may stand for itself, or for so much that it fills the memory.
     Alias(_key, { source, range }) {
-      found.push({ at: range?.[0] ?? 0, message: `Aliases such as *${source} are not read. Write the value out.` });
+      found.push({
+        at: range?.[0] ?? 0,
+        message: `Aliases such as *${source} are not supported. Write the value in full.`,
+      });
     },
     Map(_key, { items }) {
       const seen = new Set<unknown>();
@@ -146,7 +149,7 @@ const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   TAB_AS_INDENT: 'A tab indents this line. YAML is indented with spaces: replace the tab.',
   DUPLICATE_KEY: 'This key appears twice. Remove one of them.',
   NON_STRING_KEY: 'This key is not a string. Write it as a plain word.',
-  TAG_RESOLVE_FAILED: 'Tags that begin with ! are not read. Remove it.',
+  TAG_RESOLVE_FAILED: 'Tags that begin with ! are not supported. Remove the tag.',
 };
 
 function anotherError(another: Document.Parsed | undefined): FileError[] {

@@ -37,9 +37,9 @@ const {
 
 export const DeploymentFile = z
   .object({
-    name: name.describe(`${name.description ?? ''} If absent, the name of the folder.`).nullish(),
+    name: name.describe(`${name.description ?? ''} Default: the name of the folder.`).nullish(),
     source: oneOf(SOURCES)
-      .describe(`Where the image comes from. If absent, ${DEFAULT_SOURCE}: the folder is uploaded and built.`)
+      .describe(`Where the image comes from. Default: ${DEFAULT_SOURCE}: the folder is uploaded and built.`)
       .nullish(),
     ...REVISION_CONFIG,
     ...CONFIG,
@@ -50,7 +50,7 @@ export const DeploymentFile = z
     secret_references,
   })
   .describe(
-    'One deployment beside its code. What it leaves out stays as the deployment has it. In resource_spec and runtime, null sets a field back to its default.',
+    'Describes one deployment, in the folder of its code. Absent fields stay as they are in the deployment. In resource_spec and runtime, null resets a field to its default.',
   );
 export type DeploymentFile = z.output<typeof DeploymentFile>;
 
@@ -243,7 +243,7 @@ export function withoutUnset(value: unknown): unknown {
   return Object.fromEntries(kept.filter(([, inner]) => isSet(inner) && !isEmpty(inner)));
 }
 
-/** The same of an answer and of the elements of its lists, with empty objects where one asks for something: `database: {backup: {}}`. */
+/** Removes null from an answer and the elements of its lists. Keeps empty objects that turn something on: `database: {backup: {}}`. */
 export function withoutNull(value: unknown, field = ''): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => withoutNull(one));
   if (!isObject(value)) return value;

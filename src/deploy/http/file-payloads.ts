@@ -25,7 +25,7 @@ export const ApplyFile = z
       .array(
         z.object({
           field: z.string().min(1).max(200).describe('Field of the file, with dots, such as resource_spec.cpu.'),
-          value: z.unknown().describe('Its value. null sets it back to its default.'),
+          value: z.unknown().describe('Its value. null resets it to its default.'),
         }),
       )
       .max(100)
@@ -34,7 +34,7 @@ export const ApplyFile = z
     whole: z
       .boolean()
       .describe(
-        'true: the file is all of the deployment, so what it leaves out goes back to its default. What the source needs stays, and so do secrets. Default: false: what it leaves out stays.',
+        'true: the file describes the whole deployment, so absent fields are reset to their defaults, except secrets and what the source needs. Default: false: absent fields stay.',
       )
       .nullish(),
     name: name.describe('Name of the deployment. It overrides the name in the file.').nullish(),
@@ -42,7 +42,7 @@ export const ApplyFile = z
     source: z
       .enum(SOURCES)
       .describe(
-        'What is deployed, if the file does not say it. A file of another source is refused. Default: the source of the deployment, or internal_source.',
+        'Source of the deployment, if the file does not name it. A file with another source is rejected. Default: the source of the deployment, or internal_source.',
       )
       .nullish(),
     source_tarball_path: SourceRevisionConfig.shape.sourceTarballPath

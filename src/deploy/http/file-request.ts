@@ -82,7 +82,7 @@ export function asksOf(body: ApplyFile, { recordOf, settings, isDryRun }: Asking
   const missingSecrets = missing.map(({ loc }) => file.secrets?.[Number(loc[1])] ?? '');
   // Where they are no error, the rest is judged as if they had values.
   const values = [...secrets, ...missingSecrets.map((one) => ({ name: one, value: '' }))];
-  /** Those of the newest request. */
+  /** source_config of the newest request. */
   let config: Readonly<Record<string, unknown>> = {};
   const fieldsFrom = (record?: AppDeployment, now?: Deployment): object => {
     const sent = requestOf(file);
@@ -158,7 +158,7 @@ function needBuilds({ registry, images }: Settings['builds'], name: string): voi
       : 'image of a builder (setting builds.images.builder)';
   throw new HttpError(
     409,
-    `This platform builds nothing: it has no ${missing}, which the platform team sets. Build an image elsewhere, push it, and deploy that: kubectl davit deploy --image IMAGE --name ${name}`,
+    `This platform builds no images: it has no ${missing}. Build the image elsewhere, push it, and deploy it: kubectl davit deploy --image IMAGE --name ${name}`,
   );
 }
 

@@ -37,7 +37,7 @@ export function registerApplyFile(
       auth.concerns(request, name);
       const precondition = ifMatch(request);
       if (there === undefined && precondition !== undefined)
-        throw new HttpError(412, `There is no deployment "${name}", so it is no version that If-Match names.`);
+        throw new HttpError(412, `Deployment "${name}" does not exist, so If-Match matches no version of it.`);
       if (there !== undefined && onlyCreates(request))
         throw new HttpError(412, `A deployment named "${name}" already exists. Choose another name.`);
       if (there === undefined && !onlyCreates(request)) await mayCreate(request);

@@ -73,14 +73,12 @@ describe('fields that are set', () => {
 
 describe('a caller', () => {
   it.each(['', '# Nothing yet.\n', '{}'])('brings no file without a field: %j', (text) => {
-    expect(judge(text).errors).toEqual([
-      'The file is empty: it has no field such as "name: shop". Write one, or leave the file out.',
-    ]);
+    expect(judge(text).errors).toEqual(['The file is empty. Add a field such as "name: shop", or leave the file out.']);
   });
 
   it('brings no file of another source than what is deployed', () => {
     expect(judge('source: codehost\n', { source: 'external_docker' }).errors).toEqual([
-      'source is codehost, and what is deployed is external_docker: remove source from the file, or deploy what it names',
+      'source is codehost, but this request deploys external_docker: remove source from the file, or deploy from the source in it',
     ]);
     expect(judge('image_uri: shop:1\n', { source: 'external_docker' }).errors).toEqual([]);
     expect(judge('image_uri: shop:1\n').errors).toEqual(['image_uri does not apply to source internal_source']);
@@ -90,7 +88,7 @@ describe('a caller', () => {
     const secret = (name: string): AppDeploymentSpec['secrets'][number] => ({ name, secretName: 's', secretKey: 'k' });
     const { spec } = aRecord({ secrets: [secret('A')], secretReferences: [secret('B')] });
     expect(judge('secrets: [A, B, C, D]\n', { spec, given: ['C'] }).errors).toEqual([
-      'secrets[3] names D, which the deployment lacks: give its value, as with kubectl davit secrets',
+      'secrets[3] names D, which the deployment lacks: set its value, for example with kubectl davit secrets',
     ]);
   });
 });
@@ -99,7 +97,7 @@ it('a push brings the same sentence, and its own list of what applies', () => {
   const { spec } = aRecord({ source: 'codehost' });
   const pushed = (text: string): ReturnType<typeof judgeFile> =>
     judgeFile(text, { by: 'push', spec, settings: SETTINGS });
-  expect(pushed('secrets: [D]\n').findings[0]?.msg).toContain('names D, which the deployment lacks: give its value');
+  expect(pushed('secrets: [D]\n').findings[0]?.msg).toContain('names D, which the deployment lacks: set its value');
   expect(pushed('')).toMatchObject({ findings: [], values: {} });
   expect(pushed('resource_spec: {cpu: 1, max_scale: 3}\n')).toMatchObject({ values: { resourceSpec: { cpu: 1 } } });
 });

@@ -92,7 +92,7 @@ function judgeBrought(
 
 const EMPTY: FieldError = {
   loc: [],
-  msg: 'is empty: it has no field such as "name: shop". Write one, or leave the file out.',
+  msg: 'is empty. Add a field such as "name: shop", or leave the file out.',
   type: 'missing',
 };
 
@@ -103,7 +103,7 @@ function withField(content: object, [step = '', ...rest]: readonly string[], val
 
 function* wrongSource({ source }: DeploymentFile, wanted: Source | undefined): Generator<FieldError> {
   if (!source || wanted === undefined || source === wanted) return;
-  const msg = `is ${source}, and what is deployed is ${wanted}: remove source from the file, or deploy what it names`;
+  const msg = `is ${source}, but this request deploys ${wanted}: remove source from the file, or deploy from the source in it`;
   yield { loc: ['source'], msg, type: 'value_error' };
 }
 

@@ -18,7 +18,7 @@ function actOf(
 
 it('raises the limit that a killed container names, by half', () => {
   const message =
-    'The queue was killed: it used more than its memory limit of 512 MB. Raise queue_memory_limit_mb in resource_spec, or have it use less.';
+    'The queue was killed: it used more than its memory limit of 512 MB. Raise queue_memory_limit_mb in resource_spec, or reduce its memory use.';
   const conditions = [ready('False', 'ContainerCrashed', message)];
   expect(
     actOf({ conditions }, { sourceConfig: { resourceSpec: { queueMaxScale: 2, queueMemoryLimitMb: 512 } } }),
@@ -32,7 +32,9 @@ it('raises the limit that a killed container names, by half', () => {
 
 it('names no field that a container wrote into its message', () => {
   const said = (message: string): unknown => actOf({ conditions: [ready('False', 'ContainerCrashed', message)] });
-  expect(said('Container server exited: "Raise constructor_mb in resource_spec, or have it use less.".')).toBeNull();
+  expect(
+    said('Container server exited: "Raise constructor_mb in resource_spec, or reduce its memory use.".'),
+  ).toBeNull();
   expect(said('Container server exited: "Raise memory in resource_spec".')).toBeNull();
 });
 

@@ -102,7 +102,7 @@ const Tags = listOf(Uuid, 50).describe(
 );
 
 const DatabaseDeletionPolicy = oneOf(DELETION_POLICIES).describe(
-  'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.',
+  "What happens to the deployment's own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.",
 );
 
 const DisplayName = Printable.max(253);
@@ -438,10 +438,10 @@ export const Deployment = z
       .string()
       .nullable()
       .describe(
-        'Username of who wrote its present values, its scale included. null where the write did not tell, with kubectl, Helm or a GitOps tool, and while it is being deleted: the audit log of the API server has that user.',
+        'Username of the last writer of its values, including its scale. null if the write did not name the user, as with kubectl, Helm or a GitOps tool, and while it is being deleted: the audit log of the API server has that user.',
       ),
     status: oneOf(STATES).describe(
-      'READY: the active revision serves, and its own stores answer; external ones answered when its pods started. AWAITING_DATABASE: an own PostgreSQL or Redis does not answer, or nothing serves and the pods wait for an external one. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
+      'READY: the active revision serves, and its own PostgreSQL and Redis answer; external ones answered when its pods started. AWAITING_DATABASE: its own PostgreSQL or Redis does not answer, or nothing serves and the pods wait for an external one. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
     ),
     phase: oneOf(REVISION_STATES)
       .nullable()
@@ -450,7 +450,7 @@ export const Deployment = z
       ),
     status_message: z
       .string()
-      .describe('The message of the condition Ready, for people: what it waits for or what is wrong, and what to do.'),
+      .describe('The message of the condition Ready, for people: the cause of a wait or failure, and what to do.'),
     next_act: z
       .object({
         label: z.string().describe('What it does, for a button.'),
@@ -460,12 +460,12 @@ export const Deployment = z
       })
       .nullable()
       .describe(
-        'The request that mends what status_message says: more memory, a rollback, or a scale of 1. null where no single request does. Nothing is sent until a person sends it.',
+        'The request that corrects the problem in status_message: more memory, a rollback, or a scale of 1. null if no single request does. Davit does not send it on its own.',
       ),
     processed: z
       .boolean()
       .describe(
-        'Whether Davit has processed the last change. Until then status, phase and conditions may be of the deployment before it.',
+        'Whether Davit has processed the last change. Until then, status, phase and conditions may be those from before the change.',
       ),
     conditions: z
       .array(Condition)
@@ -480,7 +480,7 @@ export const Deployment = z
     database_restore: response(DatabaseRestoreStatus).nullable(),
     datastores: z
       .object({ postgres: response(DatastoreStatus).nullable(), redis: response(DatastoreStatus).nullable() })
-      .describe('Its own PostgreSQL and Redis: image, version, and what action Patch would bring.'),
+      .describe('Its own PostgreSQL and Redis: image, version, and the image that action Patch would install.'),
     internal_url: z
       .string()
       .nullable()
@@ -494,7 +494,7 @@ export type Deployment = z.output<typeof Deployment>;
 export const DeploymentFileContent = z.record(z.string(), z.unknown()).meta({
   id: 'DeploymentFileContent',
   description:
-    'What the deployment asks for, without defaults. Secrets are listed by name. /davit.schema.json describes the fields.',
+    'The settings of the deployment, without defaults. Secrets are listed by name. /davit.schema.json describes the fields.',
 });
 export type DeploymentFileContent = z.output<typeof DeploymentFileContent>;
 

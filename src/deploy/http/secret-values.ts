@@ -29,7 +29,7 @@ export async function removeVariables(caller: Caller, secret: KubeObject, log: L
     await caller.kube.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
   } catch (err) {
     // A caller may have the right to create Secrets but not to delete them. The controller collects Secrets that no record names.
-    log.info({ namespace, secret: name, err }, 'Secret of values not deleted, the controller will collect it');
+    log.info({ namespace, secret: name, err }, 'Could not delete a Secret with values, the controller will delete it');
   }
 }
 

@@ -104,7 +104,7 @@ describe('planAdoption', () => {
         claim(EARLIER),
       ],
       adopts: EARLIER,
-      says: `--overwrite "davit.dev/used-last=${EARLIER} pod"; then it can be adopted`,
+      says: `--overwrite "davit.dev/used-last=${EARLIER} pod"; then adopt it`,
     },
     {
       reason: 'it is going',

@@ -82,7 +82,7 @@ export function dataThere(observed: ObservedChildren): DataThere {
 
 function ofOtherDriver(holder: KubeObject, kept: readonly KubeObject[]): string {
   const driver = driverOfHolder(holder);
-  return `The database of an earlier deployment of this name was retained: ${refText(refTo(holder))}, of driver ${driver}. Set source_config.database.driver to ${driver} to adopt it. ${howToDiscard(kept)}`;
+  return `The database of an earlier deployment of this name was retained: ${refText(refTo(holder))}, with driver ${driver}. Set source_config.database.driver to ${driver} to adopt it. ${howToDiscard(kept)}`;
 }
 
 /** What kubectl calls the kinds of a database. */
@@ -137,7 +137,7 @@ function howToTakeUp(kept: readonly KubeObject[]): string {
 function howToChoose(kept: readonly KubeObject[], secret: KubeObject, driver: DatabaseDriver): string {
   const { name, namespace } = secret.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
-  return `The database of an earlier deployment of this name was retained: ${what}. ${OF_BEFORE_EXTERNAL} To use the external database, name the Secret with its URI as ${EXTERNAL_POSTGRES_VARIABLE} in secret_references. To have the data of before all the same, say so: kubectl annotate secret ${name} -n ${namespace} --overwrite "${USED_LAST_ANNOTATION}=${origin(secret)} ${driver}"; then it can be adopted. ${howToDiscard(kept)}`;
+  return `The database of an earlier deployment of this name was retained: ${what}. ${OF_BEFORE_EXTERNAL} To use the external database, name the Secret with its URI as ${EXTERNAL_POSTGRES_VARIABLE} in secret_references. To use the retained data anyway, confirm it: kubectl annotate secret ${name} -n ${namespace} --overwrite "${USED_LAST_ANNOTATION}=${origin(secret)} ${driver}"; then adopt it. ${howToDiscard(kept)}`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {

@@ -133,7 +133,7 @@ describe('nextTeardownStep', () => {
       pods: [withOverdue([going('2026-02-02T01:00:00Z')], NOW)[0] as Pod],
       waitsFor: 'PostgreSQL (pod shop-postgres-0 on node n1)',
       hindrance: expect.stringMatching(
-        /^Pod shop-postgres-0 should have terminated by 2026-02-02T01:00:00Z, and node n1 has not confirmed it.*kubectl taint nodes n1 node.kubernetes.io\/out-of-service=nodeshutdown:NoExecute.*kubectl delete pod shop-postgres-0 -n team --force --grace-period=0/,
+        /^Pod shop-postgres-0 should have terminated by 2026-02-02T01:00:00Z, but node n1 has not confirmed it.*kubectl taint nodes n1 node.kubernetes.io\/out-of-service=nodeshutdown:NoExecute.*kubectl delete pod shop-postgres-0 -n team --force --grace-period=0/,
       ),
     },
     {

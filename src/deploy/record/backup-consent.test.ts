@@ -23,7 +23,7 @@ const shop = (annotations = {}, place = TEAM): Placed => placed('shop', place, a
 
 const REFUSED = {
   refused:
-    'No backup of shop of namespace team may be loaded into a database of namespace staging: there is no such deployment, or it does not consent. A person who may get the volumes of namespace team consents there: kubectl annotate appd shop -n team davit.dev/backups-for=staging/s1',
+    'A backup of shop in namespace team cannot be loaded into namespace staging: that deployment does not exist, or does not allow it. A person who may get the volumes of namespace team can allow it: kubectl annotate appd shop -n team davit.dev/backups-for=staging/s1',
 };
 
 describe('backups of another namespace', () => {
@@ -90,7 +90,7 @@ it('a database of another driver gets no backup', () => {
   expect(otherDriver('shop', 'pod', 'pod')).toBeUndefined();
   expect(otherDriver('shop', undefined, 'pod')).toBeUndefined();
   expect(otherDriver('shop', 'cloudnative-pg', 'pod')).toMatch(
-    /^The database of shop has driver cloudnative-pg, and this one has driver pod\./,
+    /^The database of shop has driver cloudnative-pg, but this one has driver pod\./,
   );
 });
 

@@ -55,7 +55,7 @@ export function sourceOf(
   if (isAllowed) return { namespace, tenants: [lifeOf(origin), ...gone], driver };
   if (gone.length > 0) return { namespace, tenants: gone };
   return {
-    refused: `No backup of ${from} of namespace ${namespace} may be loaded into a database of namespace ${name}: there is no such deployment, or it does not consent. A person who may get the volumes of namespace ${namespace} consents there: kubectl annotate appd ${from} -n ${namespace} ${BACKUPS_FOR_ANNOTATION}=${name}/${uid}`,
+    refused: `A backup of ${from} in namespace ${namespace} cannot be loaded into namespace ${name}: that deployment does not exist, or does not allow it. A person who may get the volumes of namespace ${namespace} can allow it: kubectl annotate appd ${from} -n ${namespace} ${BACKUPS_FOR_ANNOTATION}=${name}/${uid}`,
   };
 }
 
@@ -82,7 +82,7 @@ function tenantsNamed(entries: string | undefined, namespace: string): readonly 
 export function otherDriver(from: string, has: DatabaseDriver | undefined, wants: DatabaseDriver): string | undefined {
   return has === undefined || has === wants
     ? undefined
-    : `The database of ${from} has driver ${has}, and this one has driver ${wants}. A backup is loaded only into a database of the same driver: set source_config.database.driver of a new deployment to ${has}.`;
+    : `The database of ${from} has driver ${has}, but this one has driver ${wants}. A backup can be loaded only into a database with the same driver: set source_config.database.driver of a new deployment to ${has}.`;
 }
 
 /** For people: which deployment a request names. */

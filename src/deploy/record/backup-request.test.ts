@@ -68,7 +68,7 @@ describe('a backup by hand', () => {
         secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }],
       }),
       false,
-      /^shop uses an external database, of which Davit makes no backups\. Back it up where it runs\.$/,
+      /^shop uses an external database, which Davit does not back up\. Back it up where it runs\.$/,
     ],
     [
       'it runs elsewhere',

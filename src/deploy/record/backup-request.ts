@@ -82,6 +82,6 @@ function whyNothingToBackUp(record: AppDeployment): string | undefined {
   if (spec.sourceConfig.runtime?.database === 'none')
     return `${name} has no database (runtime.database: none), so there is nothing to back up.`;
   if (namesExternalPostgres(record.spec))
-    return `${name} uses an external database, of which Davit makes no backups. Back it up where it runs.`;
+    return `${name} uses an external database, which Davit does not back up. Back it up where it runs.`;
   return undefined;
 }

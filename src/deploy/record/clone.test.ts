@@ -61,7 +61,7 @@ describe('a clone', () => {
       from: 'shop',
       backup: name,
     });
-    expect(() => clone(origin, { at: '2026-02-01T00:00:00Z' })).toThrow('The store has no backup of 2026-02-01');
+    expect(() => clone(origin, { at: '2026-02-01T00:00:00Z' })).toThrow('The store has no backup from 2026-02-01');
     expect(() => clone(origin, { backup: '20260101T000000Z-0123abcd' })).toThrow('The store has no backup 20260101');
   });
 
@@ -203,7 +203,7 @@ describe('a clone', () => {
       'no backups are asked for',
       aRecord(),
       {},
-      '"shop" has no backups. If the platform has a store of backups (kubectl davit platform), set source_config.database.backup',
+      '"shop" has no backups. If the platform has a backup store (kubectl davit platform), set source_config.database.backup',
     ],
     [
       'none has been made',

@@ -106,7 +106,7 @@ function dataOf(
   const ready = conditionOf(status?.conditions, 'BackupReady');
   const isUnreachable = ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing';
   if ((!isNamed && status?.databaseBackup?.name === undefined) || isUnreachable)
-    return { refused: `There is no data to begin with. ${whyNoBackup(name, ready)}` };
+    return { refused: `A clone of "${name}" needs a backup. ${whyNoBackup(name, ready)}` };
   const driver = status?.databaseDriver ?? 'pod';
   const postgresVersion = offeredVersion(origin, driver);
   const chosen = listedBackup(status?.databaseBackups, { from: name, at, backup, postgresVersion, ofAllLives: true });
@@ -122,7 +122,7 @@ function whyNoBackup(name: string, ready: Condition | undefined): string {
   if (ready?.status === 'False') return ready.message;
   if (ready !== undefined)
     return `The first backup of "${name}" has not been made yet. To make it now: kubectl davit backup ${name}`;
-  return `"${name}" has no backups. If the platform has a store of backups (kubectl davit platform), set source_config.database.backup, and wait for the first.`;
+  return `"${name}" has no backups. If the platform has a backup store (kubectl davit platform), set source_config.database.backup, and wait for the first backup.`;
 }
 
 function specOf(

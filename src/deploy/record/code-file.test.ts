@@ -306,7 +306,7 @@ describe('a file and a record', () => {
   it('need the secrets that the file names', () => {
     const record = spec({}, { secrets: [{ name: 'A', secretName: 's', secretKey: 'A' }] });
     expect(judge(record, {}, ['A', 'B'])).toEqual([
-      'secrets.1: names B, which the deployment lacks: give its value, as with kubectl davit secrets',
+      'secrets.1: names B, which the deployment lacks: set its value, for example with kubectl davit secrets',
     ]);
   });
 

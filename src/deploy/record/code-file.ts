@@ -124,7 +124,7 @@ export function fileBreaches(
 /** The secret variables that a file names and that have no value, by their places in the file. `there`: names that have one. */
 export function missingSecrets(names: readonly string[], there: readonly string[]): SpecBreach[] {
   return names.flatMap((name, index) => {
-    const message = `names ${name}, which the deployment lacks: give its value, as with kubectl davit secrets`;
+    const message = `names ${name}, which the deployment lacks: set its value, for example with kubectl davit secrets`;
     return there.includes(name) ? [] : [{ at: ['secrets', index], message }];
   });
 }

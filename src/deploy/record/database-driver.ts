@@ -14,13 +14,13 @@ export function driverOf({ driver }: Pick<Postgres, 'driver'>): 'pod' | 'cloudna
   return driver ?? 'pod';
 }
 
-/** The driver that the newest of these revisions with an own PostgreSQL has. `revisions`: newest first. */
+/** The driver that the newest of these revisions with its own PostgreSQL has. `revisions`: newest first. */
 export function driverOfRevisions(revisions: readonly AppRevision[]): DatabaseDriver | undefined {
   const postgres = revisions.find(({ spec }) => spec.resolved.postgres)?.spec.resolved.postgres;
   return postgres && driverOf(postgres);
 }
 
-/** The own PostgreSQL of the newest of these revisions that has one; empty if none has. `revisions`: newest first. */
+/** The deployment's own PostgreSQL of the newest of these revisions that has one; empty if none has. `revisions`: newest first. */
 export function postgresOfRevisions(revisions: readonly AppRevision[]): MadeFor {
   return revisions.find(({ spec }) => spec.resolved.postgres)?.spec.resolved.postgres ?? {};
 }
@@ -51,7 +51,7 @@ export function accessOf(postgres: MadeFor): DatabaseAccess {
 
 /** What a record asks for that an operation has overtaken. */
 export function driverInUseMessage(name: string, has: DatabaseDriver, asked: DatabaseDriver): string {
-  return `The database of ${name} has driver ${has}, and source_config.database.driver asks for ${asked}, which has no effect since an operation moved the database. Set it to ${has}.`;
+  return `The database of ${name} has driver ${has}, because an operation moved it there, so the value ${asked} of source_config.database.driver has no effect. Set it to ${has}.`;
 }
 
 /** Why a driver is not changed, and the way to the other one. */

@@ -87,7 +87,7 @@ export function moveOf(
 }
 
 export const ONLY_UP =
-  'A Cluster is not moved to a pod. If that is needed, make a dump of it with pg_dump at a scale of 0, and load that into a new deployment with pg_restore (docs/databases.md).';
+  'A Cluster cannot be moved to a pod. Instead, scale to 0, dump it with pg_dump, and load the dump into a new deployment with pg_restore (docs/databases.md).';
 
 /** Whether the database of this number was moved from before its backup was loaded. `own`: the record's revisions, newest first. */
 export function wasNeverLoaded([newest]: readonly Snapshot[], number: number): boolean {

@@ -38,7 +38,7 @@ describe('what the platform has for the next database', () => {
       'an older one',
       'cloudnative-pg',
       17,
-      'It is PostgreSQL 17, and with driver cloudnative-pg this platform has PostgreSQL 16.',
+      'It is PostgreSQL 17, but with driver cloudnative-pg this platform has PostgreSQL 16.',
     ],
     ['from one that is not known', 'cloudnative-pg', undefined, undefined],
   ] as const)('refuses an older PostgreSQL alone: %s', (_what, driver, from, why) => {

@@ -25,9 +25,9 @@ export function offeredVersion({ status }: AppDeployment, driver: DatabaseDriver
 }
 
 const NOT_OFFERED: Readonly<Record<DatabaseDriver, string>> = {
-  pod: 'This platform has no databases of driver pod.',
+  pod: 'This platform has no databases with driver pod.',
   'cloudnative-pg':
-    'This platform has no CloudNativePG. The platform team can install it, if settings.database.cloudNativePg.enabled is not false. Other drivers: kubectl davit platform.',
+    'This platform has no CloudNativePG. Ask the platform team to install it (settings.database.cloudNativePg.enabled must not be false). Other drivers: kubectl davit platform.',
 };
 
 /** Why no database can be moved there; undefined if one can. `from`: major version of the present one, undefined where it is not known. */
@@ -41,6 +41,6 @@ export function whyNotOffered(
   const { postgresVersion: to } = offer;
   // A backup is loaded into the same major version or a newer one.
   return from !== undefined && to !== undefined && to < from
-    ? `It is PostgreSQL ${from}, and with driver ${driver} this platform has PostgreSQL ${to}.`
+    ? `It is PostgreSQL ${from}, but with driver ${driver} this platform has PostgreSQL ${to}.`
     : undefined;
 }

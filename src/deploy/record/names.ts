@@ -37,9 +37,9 @@ export interface Names {
   task(name: string): string;
   /** Job that runs a command once; `suffix` is 1 to 16 characters of a-z and 0-9. */
   run(suffix: string): string;
-  /** CronJob that backs up the own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
+  /** CronJob that backs up the deployment's own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
   readonly backup: string;
-  /** Job that loads the backup with which the own PostgreSQL begins. Jobs that list the store have more after it. */
+  /** Job that loads the backup with which the deployment's own PostgreSQL begins. Jobs that list the store have more after it. */
   readonly restore: string;
   /** CronJob that restores the newest backup beside. */
   readonly verification: string;
@@ -99,7 +99,7 @@ export function databaseNumberIn(recordName: string, objectName: string): number
   return objectName === names(recordName, number || 0).postgres ? number : undefined;
 }
 
-/** The same of the Job that loads the backup with which a database begins. */
+/** The number of the database in the name of the Job that loads its backup. */
 export function restoreNumberIn(recordName: string, jobName: string): number | undefined {
   const number = Number(/---pg([1-9]\d{0,3})-restore$/.exec(jobName)?.[1]) || 0;
   return jobName === names(recordName, number).restore ? number : undefined;

@@ -53,11 +53,11 @@ export function activeOf(
   const { name: operation, phase } = status?.databaseOperation ?? {};
   if (operation !== undefined && phase !== 'Starting')
     throw new NotRunnable(
-      `Operation ${operation} on the database of ${name} has stopped it, so nothing can be run until the operation has ended. To see how far it is: kubectl get dsop ${operation}`,
+      `Operation ${operation} on the database of ${name} has stopped it, so nothing can run until the operation has ended. To see its progress: kubectl get dsop ${operation}`,
     );
   const active = all.find(({ spec }) => spec.id === status?.activeRevisionId);
   if (active) return active;
-  throw new NotRunnable(`${name} has no active revision yet, so there is nothing that could be run.`);
+  throw new NotRunnable(`${name} has no active revision yet, so there is nothing to run.`);
 }
 
 /** What is run, and for how many seconds at most. */
@@ -101,7 +101,7 @@ function numberOf({ metadata }: KubeObject): number {
 export function oneOffJob({ record, active, template, command, seconds, task }: OneOff): IJob {
   const { name, uid = '' } = record.metadata;
   if (template.spec?.containers.length !== 1)
-    throw new NotRunnable(`The pod template of ${name} has no single container.`);
+    throw new NotRunnable(`The pod template of ${name} does not have exactly one container.`);
   const labels = { ...commonLabels(record, TASK), ...(task !== undefined && { [TASK_LABEL]: task }) };
   const { metadata, spec } = asOneOff(template, {
     container: TASK_CONTAINER,

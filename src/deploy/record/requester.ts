@@ -62,7 +62,7 @@ export function requesterOf({ metadata: { uid, generation, annotations } }: AppD
   return isOfThisWrite ? username : undefined;
 }
 
-/** The same as a field of the status that is about this generation. */
+/** The username of the last writer, as a field of the status for this generation. */
 export function changedBy(record: AppDeployment): Pick<AppDeploymentStatus, 'changedBy'> {
   const username = requesterOf(record);
   return username === undefined ? {} : { changedBy: username };

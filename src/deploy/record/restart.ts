@@ -44,9 +44,9 @@ interface NewestRevision {
 
 function triedAgain({ name, state, is, active }: NewestRevision): string | undefined {
   if (active !== undefined && (FAILED.has(state) || BEING_DEPLOYED.has(state)))
-    return `${is}, and its values are tried again. ${active} stays active until they are ready. ${goBackTo(name, active)}`;
+    return `${is}. Davit deploys its values again. ${active} stays active until the new pods are ready. ${goBackTo(name, active)}`;
   return FAILED.has(state)
-    ? `${is}, and its values are tried again. None was deployed before. ${whyOf(name)}`
+    ? `${is}. Davit deploys its values again. No revision was deployed before. ${whyOf(name)}`
     : undefined;
 }
 
@@ -54,11 +54,11 @@ function triedAgain({ name, state, is, active }: NewestRevision): string | undef
 function startedAgain({ name, newest: { metadata, status }, state, is, active }: NewestRevision): string | undefined {
   if (!FAILED.has(state)) return undefined;
   const newest = metadata.name;
-  if (active === undefined) return `${is}. Its pods start again, and nothing is built. ${whyOf(name)}`;
+  if (active === undefined) return `${is}. Davit restarts its pods and builds nothing. ${whyOf(name)}`;
   const isRolledOut = state === 'DEPLOY_FAILED' && status?.migration?.phase !== 'Failed';
   return isRolledOut && status?.failure === undefined
-    ? `${is}: its pods start again, and ${active} stays active until they are ready. ${goBackTo(name, active)}`
-    : `${is}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, create a new revision (docs/deploy.md, "Asking for a revision").`;
+    ? `${is}. Davit restarts its pods. ${active} stays active until they are ready. ${goBackTo(name, active)}`
+    : `${is}. Davit restarts the active revision, ${active}, and does not deploy ${newest} again. ${whyOf(name)}\nTo build the newest commit, create a new revision (docs/deploy.md, "Asking for a revision").`;
 }
 
 function whyOf(name: string): string {
@@ -66,5 +66,5 @@ function whyOf(name: string): string {
 }
 
 function goBackTo(name: string, active: string): string {
-  return `To have the values of ${active} instead: ${PLUGIN} rollback ${name} --to ${active}`;
+  return `To return to the values of ${active}: ${PLUGIN} rollback ${name} --to ${active}`;
 }

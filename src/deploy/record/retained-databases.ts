@@ -19,7 +19,7 @@ interface Holder extends KubeObject {
 export interface RetainedDatabase extends DatabaseOfRecord {
   /** Its claim or Cluster. */
   readonly holder: KubeObject;
-  /** Name of the deployment that has retained it. */
+  /** Name of the deployment that retained it. */
   readonly deployment: string;
   /** uid of that deployment. */
   readonly origin: string;

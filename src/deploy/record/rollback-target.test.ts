@@ -25,7 +25,7 @@ it('goes further back each time, and never to what was left', () => {
   expect(rollbackTarget('shop', once)).toEqual({ target: kept[2] });
   const twice = [back(kept[2], 5), ...once];
   expect(rollbackTarget('shop', twice)).toEqual({
-    none: `No revision before that of the last rollback was deployed. Revisions with other values: ${[4, 3, 2].map(name).join(', ')}. To choose one${CHOOSE}`,
+    none: `No revision before the target of the last rollback was deployed. Revisions with other values: ${[4, 3, 2].map(name).join(', ')}. To choose one${CHOOSE}`,
   });
   // A change after it, whose record still has the field, is no rollback.
   const change = made(6);
@@ -37,7 +37,7 @@ it('is no restart, which has the same values', () => {
   const [restarted, newest, old] = [made(3, 'DEPLOYED', 2), made(2), made(1)];
   expect(rollbackTarget('shop', [restarted, newest, old])).toEqual({ target: old });
   expect(rollbackTarget('shop', [restarted, newest, made(1, 'DEPLOY_FAILED')])).toEqual({
-    none: `Every earlier revision that was deployed has the values of the newest one.${NONE_LEFT}`,
+    none: `Every earlier revision that was deployed has the same values as the newest one.${NONE_LEFT}`,
   });
 });
 

@@ -27,8 +27,8 @@ export function rollbackTarget(
   if (target) return { target };
   const cause =
     earlier.length > 0
-      ? 'Every earlier revision that was deployed has the values of the newest one.'
-      : `No ${at > 0 ? 'revision before that of the last rollback' : 'earlier revision'} was deployed.`;
+      ? 'Every earlier revision that was deployed has the same values as the newest one.'
+      : `No ${at > 0 ? 'revision before the target of the last rollback' : 'earlier revision'} was deployed.`;
   const others = deployed.filter(isOther).map(({ metadata }) => metadata.name);
   const choice =
     others.length > 0

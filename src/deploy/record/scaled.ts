@@ -56,7 +56,7 @@ export function stopped(revision: AppRevision): AppRevision {
   return { ...revision, spec: { ...revision.spec, resolved: own } };
 }
 
-/** The same where every part stays as it is. The main service comes first. */
+/** Changes the scale of every part, the main service first. Returns `resolved` itself if no part changes. */
 function withScales(resolved: Resolved, change: (part: string, is: Scaled) => Scaled): Resolved {
   const changed = partsOf(resolved).flatMap((part) => {
     const is = sizeOf(resolved, part);

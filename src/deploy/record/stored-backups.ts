@@ -25,17 +25,17 @@ export function listedBackup(list: DatabaseBackupsStatus | undefined, wanted: Wa
   if (list.newest.some(({ name }) => name === backup))
     return {
       refused: isForeign
-        ? `Backup ${backup} is of an earlier deployment ${from}. The present one allows only backups of its own.`
-        : `Backup ${backup} is of an earlier deployment ${from}. To take it all the same, name that deployment in restore.from, or with --from ${from}.`,
+        ? `Backup ${backup} belongs to an earlier deployment ${from}. The current one allows only its own backups.`
+        : `Backup ${backup} belongs to an earlier deployment ${from}. To use it anyway, name that deployment in restore.from, or with --from ${from}.`,
     };
   const oldestListed = list.newest.at(-1);
   const isBeyond = oldestListed !== undefined && (backup ?? oldestListed.name) <= oldestListed.name;
   if (list.count > list.newest.length && isBeyond) return { backup: undefined };
   const [newest, oldest] = [all[0], all.at(-1)];
   if (!newest || !oldest) return { refused: `The store has no backup of ${from}.` };
-  const asked = backup === undefined ? `backup of ${at} or before` : `backup ${backup}`;
+  const asked = backup === undefined ? `backup from ${at} or before` : `backup ${backup}`;
   return {
-    refused: `The store has no ${asked} of ${from}. The earliest is of ${oldest.takenAt}, the latest of ${newest.takenAt}. To list them: kubectl davit backups ${from}`,
+    refused: `The store has no ${asked} of ${from}. The earliest is from ${oldest.takenAt}, the latest from ${newest.takenAt}. To list them: kubectl davit backups ${from}`,
   };
 }
 
@@ -43,6 +43,6 @@ export function listedBackup(list: DatabaseBackupsStatus | undefined, wanted: Wa
 function unfit({ name, postgresVersion: needs }: StoredBackup, { postgresVersion: has }: Wanted): Chosen | undefined {
   if (needs === undefined || has === undefined || needs <= has) return undefined;
   return {
-    refused: `Backup ${name} is of PostgreSQL ${needs}, and the new database would have version ${has}, which is older. Choose an older backup, or ask the platform team for a newer image of PostgreSQL.`,
+    refused: `Backup ${name} was made by PostgreSQL ${needs}, but the new database would have the older version ${has}. Choose an older backup, or ask the platform team for a newer image of PostgreSQL.`,
   };
 }

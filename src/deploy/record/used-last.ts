@@ -21,4 +21,4 @@ export function markOf({ metadata: { annotations = {}, labels = {} } }: KubeObje
 
 /** For people, as a sentence. */
 export const OF_BEFORE_EXTERNAL =
-  'That deployment used an external database last, so this one has the data of before, and what was written since is not in it.';
+  'That deployment last used an external database, so the retained database does not have what was written there.';

@@ -59,18 +59,18 @@ describe('the archive of a time', () => {
       'No archive of shop has the state of 2025-12-31T23:59:59Z: the earliest begins at 2026-01-01T00:00:00Z.',
     );
     for (const stores of [[], [life('empty', {})], [life('odd', { 'shop--postgres': 'soon' })]])
-      expect(chosenArchive(stores, { from: 'shop' })).toContain('No archive of shop is known in this namespace');
+      expect(chosenArchive(stores, { from: 'shop' })).toContain('This namespace has no archive of shop');
   });
 
   it('is of no server whose name leads elsewhere', () => {
     const odd = life('odd', { '../../rivals/shop--archive/1/shop--postgres': FEBRUARY });
-    expect(chosenArchive([odd], { from: 'shop' })).toContain('No archive of shop is known');
+    expect(chosenArchive([odd], { from: 'shop' })).toContain('This namespace has no archive of shop');
   });
 
   it('is never what a deployment began with itself', () => {
     const origin = life('origin', { 'shop--postgres': FEBRUARY }, { 'davit.dev/archive-server': 'old--postgres' });
     expect(originIn(origin)).toEqual({ destinationPath: 's3://b/origin', server: 'old--postgres' });
-    expect(chosenArchive([origin], { from: 'shop' })).toContain('No archive of shop is known');
+    expect(chosenArchive([origin], { from: 'shop' })).toContain('This namespace has no archive of shop');
   });
 });
 

@@ -114,7 +114,7 @@ export function chosenArchive(
   const found = all.find((one) => one.from <= wanted);
   if (found) return { destinationPath: found.destinationPath, server: found.server, ...(at !== undefined && { at }) };
   const earliest = all.at(-1);
-  if (earliest === undefined) return `No archive of ${from} is known in this namespace, or none has a base backup yet.`;
+  if (earliest === undefined) return `This namespace has no archive of ${from} with a base backup.`;
   return `No archive of ${from} has the state of ${at}: the earliest begins at ${rfc3339(new Date(earliest.from))}.`;
 }
 

@@ -72,7 +72,7 @@ export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): b
   return sameJson(a, b) || sameJson(canonical(a), canonical(b));
 }
 
-/** The same, regardless of the scale as well: whether one revision can be both. */
+/** Whether one revision can have both sets of values. Ignores the scale. */
 export function sameRevision(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
   return sameRequested(a, b) || sameJson(withoutScale(canonical(a)), withoutScale(canonical(b)));
 }
@@ -387,7 +387,7 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
       ? {
           is: 'ignored',
           of: old,
-          why: `${differs} What was or is built for that revision is deployed with the values of the record.`,
+          why: `${differs} The image built for that revision is deployed with the values of the record.`,
         }
       : { is: 'ignored', why: `${differs} Restore them too. ${instead}` };
   }

@@ -90,7 +90,7 @@ it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
   },
 );
 
-it('counts datastores by their versions, and by whether a patch would bring another image', () => {
+it('counts datastores by their versions, and by whether a patch would install another image', () => {
   const having = (datastores: AppDeploymentStatus['datastores']): AppDeployment =>
     aRecord({}, { status: { ...(datastores && { datastores }) } });
   const [old, patched] = [

@@ -15,7 +15,7 @@ import type { KubeObject } from '../../runtime/kube/client.ts';
 import { reasonLabel } from './outcomes.ts';
 import { degraded, type Trouble, typeLabel, unavailable } from './unavailable.ts';
 
-/** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
+/** Reasons of DatabaseReady whose cause can cost the data of the deployment's own PostgreSQL. */
 export const DATA_AT_RISK: readonly string[] = [
   'VolumeLost',
   'VolumeMissing',
@@ -69,12 +69,12 @@ export const CENSUS_GAUGES = {
     read: (seen) => ofEach(seen, (record) => [[{ reason: stateOf(record).reason }, isReady(record) ? 1 : 0]]),
   },
   deployment_stalled_timestamp_seconds: {
-    help: 'Since when an AppDeployment is Stalled for its present reason',
+    help: 'Time since which an AppDeployment has been Stalled for its current reason',
     labelNames: [...OF_EACH, 'reason'],
     read: (seen) => ofEach(seen, (record) => [stalled(record)].flatMap((one) => (one ? [dated(one)] : []))),
   },
   deployment_trouble_timestamp_seconds: {
-    help: 'Since when an AppDeployment does not serve though it was deployed, or lacks pods, or its data needs attention',
+    help: 'Time since which a deployed AppDeployment has not served, has lacked pods, or its data has needed attention',
     labelNames: [...OF_EACH, 'condition', 'reason'],
     read: (seen) => ofEach(seen, (record) => troublesOf(record).map(dated)),
   },
@@ -85,7 +85,7 @@ export const CENSUS_GAUGES = {
       ofEach(seen, ({ status }) => (status?.tasks ? [[{}, status.tasks.filter(hasFailedLast).length]] : [])),
   },
   deployments_omitted: {
-    help: 'AppDeployments that the metrics of each deployment leave out',
+    help: 'AppDeployments without metrics of their own',
     read: ({ records, named }) => unlabelled(named && records.length - named.length),
   },
   databases_at_risk: {
@@ -99,7 +99,7 @@ export const CENSUS_GAUGES = {
     read: (seen) => byReason('DatabaseReady', seen),
   },
   datastore_version_info: {
-    help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would bring another image',
+    help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would install another image',
     labelNames: ['datastore', 'version', 'behind'],
     read: ({ records }) => tally(records.flatMap(datastoresOf), (labels) => labels),
   },
@@ -112,20 +112,20 @@ export const CENSUS_GAUGES = {
     read: (seen) => unlabelled(retainedOf(seen).length),
   },
   databases_retained_bytes: {
-    help: 'Size of the volumes of these databases',
+    help: 'Size of the volumes of databases that deleted AppDeployments have retained',
     read: (seen) => unlabelled(retainedOf(seen).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)),
   },
   database_backups: {
-    help: 'AppDeployments that ask for backups of their PostgreSQL, by reason of BackupReady',
+    help: 'AppDeployments with backups of their PostgreSQL, by reason of BackupReady',
     labelNames: ['reason'],
     read: (seen) => byReason('BackupReady', seen).filter(([{ reason }]) => reason !== UNPROTECTED),
   },
   database_backups_oldest_timestamp_seconds: {
-    help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
+    help: 'Time of the oldest last backup among AppDeployments',
     read: (seen) => oldestOf('BackupReady', seen, ({ databaseBackup }) => databaseBackup?.lastSuccessAt),
   },
   database_archives: {
-    help: 'AppDeployments that ask for an archive of their PostgreSQL, by reason of ArchiveReady',
+    help: 'AppDeployments with an archive of their PostgreSQL, by reason of ArchiveReady',
     labelNames: ['reason'],
     read: (seen) => byReason('ArchiveReady', seen),
   },
@@ -135,21 +135,21 @@ export const CENSUS_GAUGES = {
     read: (seen) => byReason('BackupVerified', seen),
   },
   database_verifications_oldest_timestamp_seconds: {
-    help: 'Time of the last verification of the AppDeployment whose last verification is oldest',
+    help: 'Time of the oldest last verification among AppDeployments',
     read: (seen) => oldestOf('BackupVerified', seen, ({ databaseVerification }) => databaseVerification?.verifiedAt),
   },
   deployments_unavailable_oldest_timestamp_seconds: {
-    help: 'Since when the AppDeployment with a deployed revision that has not been Available longest is so, by reason',
+    help: 'Time since which the longest unavailable AppDeployment with a deployed revision has not been Available, by reason',
     labelNames: ['deployment_type', 'reason'],
     read: (seen) => oldestTroubles(seen, unavailable),
   },
   deployments_degraded_oldest_timestamp_seconds: {
-    help: 'Since when the AppDeployment that serves and has lacked pods of a part longest is so, by reason',
+    help: 'Time since which the serving AppDeployment that has lacked pods of a part longest has lacked them, by reason',
     labelNames: ['deployment_type', 'reason'],
     read: (seen) => oldestTroubles(seen, degraded),
   },
   tenants: {
-    help: 'Namespaces with AppDeployments that are meant to run, by whether all of these are Ready',
+    help: 'Namespaces with AppDeployments that should run, by whether all of them are Ready',
     labelNames: ['ready'],
     read: ({ records }) => {
       const tenants = Map.groupBy(records.filter(isMeantToRun), ({ metadata }) => metadata.namespace);
@@ -161,12 +161,12 @@ export const CENSUS_GAUGES = {
     },
   },
   deployments_stalled_oldest_timestamp_seconds: {
-    help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
+    help: 'Time since which the longest stalled AppDeployment has been Stalled, by reason',
     labelNames: ['deployment_type', 'reason'],
     read: (seen) => oldestTroubles(seen, stalled),
   },
   tasks: {
-    help: 'Tasks of active revisions, by how their last run ended',
+    help: 'Tasks of active revisions, by the result of their last run',
     labelNames: ['result'],
     read: ({ records }) =>
       tally(
@@ -180,7 +180,7 @@ export const CENSUS_GAUGES = {
     read: (seen) => tally(buildsOf(seen), ({ phase }) => ({ phase })),
   },
   builds_queued_oldest_timestamp_seconds: {
-    help: 'Since when the build that has waited longest for its turn waits',
+    help: 'Time since which the longest waiting build has waited for its turn',
     read: (seen) => earliest(buildsOf(seen).map(({ phase, queuedAt }) => (phase === 'Queued' ? queuedAt : undefined))),
   },
 } satisfies Readonly<Record<string, CensusGauge>>;

@@ -33,7 +33,7 @@ export function makeRecordMetrics(registry: Registry): RecordMetrics {
   const { counter, histogram } = metricMaker(registry);
   const rolloutSeconds = histogram(
     'rollout_duration_seconds',
-    'From a revision, or its image if it was built, to its first result',
+    'Time from a revision, or its image if it was built, to its first result',
     MINUTES_BUCKETS,
     ['result'],
   );
@@ -49,14 +49,11 @@ export function makeRecordMetrics(registry: Registry): RecordMetrics {
     MINUTES_BUCKETS,
   );
   const buildFailures = counter('build_failure_total', 'Builds that failed, by reason', ['reason']);
-  const restarts = counter('container_restarts_total', 'Containers of deployments that were started again, by part', [
-    'part',
+  const restarts = counter('container_restarts_total', 'Restarts of containers of deployments, by part', ['part']);
+  const restartsOfEach = counter('deployment_restarts_total', 'Restarts of containers of an AppDeployment', [
+    'namespace',
+    'name',
   ]);
-  const restartsOfEach = counter(
-    'deployment_restarts_total',
-    'Containers of an AppDeployment that were started again',
-    ['namespace', 'name'],
-  );
   return {
     countRecords: shownGauges(registry, CENSUS_GAUGES),
     restarted(part, count, of) {

@@ -186,13 +186,13 @@ async function sendEvent(
   try {
     const { status } = await post(url, { method: 'POST', headers, body, signal: limit });
     if (status >= 200 && status <= 299) return undefined;
-    return { reason: 'Refused', message: `The webhook answered ${status}. Davit tries again, at least once an hour.` };
+    return { reason: 'Refused', message: `The webhook answered ${status}. Davit retries, at least once an hour.` };
   } catch (error) {
     if (!(error instanceof CodeHostFailed)) throw error;
     const isForbidden = error.why === 'forbidden';
     return isForbidden
       ? { reason: 'HostNotAllowed', message: error.message }
-      : { reason: 'Unreachable', message: `${error.message} Davit tries again, at least once an hour.` };
+      : { reason: 'Unreachable', message: `${error.message} Davit retries, at least once an hour.` };
   }
 }
 
@@ -204,7 +204,7 @@ async function sendStatus(
   record: AppDeployment,
   sources: NotifierReconcilerOptions['sources'],
 ): Promise<Failure | undefined> {
-  if (!sources) return { reason: 'NoBuilds', message: 'This platform builds nothing, so it knows no code host.' };
+  if (!sources) return { reason: 'NoBuilds', message: 'This platform does not build images, so it has no code hosts.' };
   const { namespace, name } = record.metadata;
   const answer = await sources.status(record, { commit, state, description, context: `davit/${namespace}/${name}` });
   if (!isHindrance(answer)) return undefined;
@@ -221,7 +221,7 @@ function conditionsOf({ spec }: Notifier, failures: ReadonlyMap<Way, Failure>): 
     const failure = failures.get(way);
     return failure
       ? { type: CONDITIONS[way], status: 'False', reason: failure.reason, message: failure.message }
-      : { type: CONDITIONS[way], status: 'True', reason: 'Sent', message: 'Nothing waits to be sent.' };
+      : { type: CONDITIONS[way], status: 'True', reason: 'Sent', message: 'There is nothing to send.' };
   });
 }
 

@@ -126,8 +126,8 @@ describe('tenants without a Pod Security level', () => {
   const enforced = { 'pod-security.kubernetes.io/enforce': 'baseline' };
   it.each([
     { reason: 'none', labelled: enforced, tenants: [], said: undefined },
-    { reason: 'two', labelled: {}, tenants: [], said: 'level: one, two. Davit' },
-    { reason: 'one of those that are listed', labelled: {}, tenants: ['two', 'safe'], said: 'level: two. Davit' },
+    { reason: 'two', labelled: {}, tenants: [], said: 'level: one, two. Only Davit' },
+    { reason: 'one of those that are listed', labelled: {}, tenants: ['two', 'safe'], said: 'level: two. Only Davit' },
   ])('are named: $reason', async ({ labelled, tenants, said }) => {
     const kube = makeFakeKube();
     const namespace = (name: string, labels: object): KubeObject =>

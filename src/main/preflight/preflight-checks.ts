@@ -95,7 +95,7 @@ export async function tenantsHavePodSecurity(
   if (first === undefined) return undefined;
   const more = without.length > MOST_NAMED ? ` and ${without.length - MOST_NAMED} more` : '';
   return (
-    `Tenants without a Pod Security level: ${without.slice(0, MOST_NAMED).join(', ')}${more}. Davit's own rules alone restrict their pods. ` +
+    `Tenants without a Pod Security level: ${without.slice(0, MOST_NAMED).join(', ')}${more}. Only Davit's own rules restrict their pods. ` +
     `To add a second check: kubectl label namespace ${first} ${POD_SECURITY_LABEL}=restricted`
   );
 }

@@ -70,7 +70,13 @@ describe('controller', () => {
   });
 
   it.each([
-    { name: 'Conflict', error: new Conflict('x'), again: 200, level: 20, msg: 'Reconcile lost a race, will retry' },
+    {
+      name: 'Conflict',
+      error: new Conflict('x'),
+      again: 200,
+      level: 20,
+      msg: 'Reconcile met a conflicting write, will retry',
+    },
     { name: 'any error', error: new TypeError('x'), again: 200, level: 50, msg: 'Reconcile failed, will retry' },
     {
       name: 'AlreadyExists',

@@ -34,7 +34,7 @@ export interface ControllerOptions {
 export interface Controller {
   /** Takes no more keys and resolves when those under way are done. */
   stop(): Promise<void>;
-  /** The same at once: the signals of those under way abort. For lost leadership, after which nothing may be written. */
+  /** Stops at once, by aborting the signals of running reconciles. For lost leadership, after which nothing may be written. */
   abort(): void;
   /** Resolves when every worker has ended. Never rejects. */
   readonly done: Promise<void>;
@@ -125,7 +125,7 @@ function settleAborted(error: unknown, log: Logger): ReconcileResult {
 
 function settleFailure(queue: WorkQueue, key: string, error: unknown, log: Logger): ReconcileResult {
   if (error instanceof Conflict) {
-    log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');
+    log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile met a conflicting write, will retry');
     return 'conflict';
   }
   if (error instanceof Terminal) {

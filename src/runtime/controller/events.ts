@@ -15,7 +15,7 @@ export interface EventRecorderOptions {
   readonly instance: string;
   readonly log: Logger;
   readonly clock?: Clock;
-  /** The same event about the same object within this time is counted in a series of the first. */
+  /** Milliseconds within which a repeated event about an object is counted in the series of the first one. */
   readonly quietMs?: number;
   /** How many events are remembered for that; the oldest go first. */
   readonly remembered?: number;

@@ -13,7 +13,7 @@ export interface KeySecretOptions {
   readonly field: string;
   readonly bytes: number;
   /**
-   * For error messages: what the key is (`the digest key`), and the effect of a new key (`A new key restarts no pods`).
+   * For error messages: what the key is (`the digest key`), and the effect of a new key (`A new key does not restart pods`).
    */
   readonly what: string;
   readonly replaced: string;

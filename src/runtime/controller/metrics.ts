@@ -23,7 +23,7 @@ export interface RuntimeMetrics {
   codeHostRequested(kind: string, result: string, seconds: number): void;
   /** One request to the HTTP API; `route` is the pattern of the route, never a path. */
   answered(method: string, route: string, code: number, seconds: number): void;
-  /** When the certificate that is served expires. */
+  /** When the served certificate expires. */
   servesUntil(expires: Date): void;
 }
 
@@ -101,8 +101,8 @@ export function makeMetrics(prefix?: string): RuntimeMetrics {
   ]);
   const depth = gauge('work_queue_depth', 'Keys waiting for a worker', ['queue']);
   const relists = counter('relist_total', 'Full lists of a resource, including the first', ['resource']);
-  const reconnects = counter('watch_reconnect_total', 'Watches resumed after they ended', ['resource']);
-  const failures = counter('watch_failure_total', 'Lists and watches that failed, by error', ['resource', 'error']);
+  const reconnects = counter('watch_reconnect_total', 'Watches that were resumed after they ended', ['resource']);
+  const failures = counter('watch_failure_total', 'Failed lists and watches, by error', ['resource', 'error']);
   const objects = gauge('cache_objects', 'Objects held in the watch cache', ['resource']);
   const leader = gauge('leader', '1 while this process holds the lease', ['lease']);
   const requestSeconds = histogram(
@@ -128,7 +128,7 @@ export function makeMetrics(prefix?: string): RuntimeMetrics {
     SECONDS_BUCKETS,
     ['method', 'route'],
   );
-  const certificate = gauge('certificate_expiration_timestamp_seconds', 'When the certificate that is served expires');
+  const certificate = gauge('certificate_expiration_timestamp_seconds', 'When the served certificate expires');
   // Without a certificate there is no series: 0 would be one that expired in 1970.
   certificate.remove();
   return {
@@ -166,7 +166,7 @@ export function addProcessMetrics(
 ): void {
   new Gauge({
     name: 'davit_build_info',
-    help: 'Always 1; the labels say what runs',
+    help: 'Always 1; the labels have the command and its version',
     labelNames: ['command', 'version'],
     registers: [registry],
   }).set({ command, version }, 1);

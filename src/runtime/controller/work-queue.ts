@@ -215,7 +215,7 @@ interface WaitingWorkers {
   dismiss(): void;
 }
 
-/** Those who take only keys of new groups come after all others. */
+/** A queue of waiting workers, in which those that take only keys of new groups come last. */
 function makeWaitingWorkers(next: (onlyNewGroups: boolean) => string | undefined): WaitingWorkers {
   const takers: ((key: string | undefined) => void)[] = [];
   const takersOfNewGroups: ((key: string | undefined) => void)[] = [];

@@ -15,7 +15,7 @@ export function snake<Name extends string>(name: Name): Snake<Name> {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
 }
 
-/** The same values under the names in snake_case. */
+/** Returns the values under their names in snake_case. */
 export function snakeKeys<Value>(fields: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(fields).map(([field, value]) => [snake(field), value]));
 }
@@ -261,7 +261,7 @@ export function requestPath(schema: z.ZodType, field: string): (string | number)
   );
 }
 
-/** The same of `runtime.workers.mail.minScale` or `tasks[clean].timeZone`, as text. */
+/** Converts a path such as `runtime.workers.mail.minScale` or `tasks[clean].timeZone` to the names of the API, as text. */
 export function sentText(schema: z.ZodType, field: string): string {
   // Every other one is a name.
   const steps = field.split(/([.[\]]+)/);

@@ -44,7 +44,7 @@ export interface KubeObject {
 /** A kind of kubernetes-models with Davit's type of metadata, as a maker returns it. */
 export type Manifest<Kind> = Omit<Kind, 'metadata'> & KubeObject;
 
-/** The same as the API server returns it. */
+/** An object as the API server returns it. */
 export type Read<Kind> = Omit<Kind, keyof KubeObject> & KubeObject;
 
 /** What every element of a list has that is found by it. */
@@ -202,6 +202,6 @@ export interface KubeClient {
    * stops reading.
    */
   stream(path: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
-  /** The same server with another bearer token. Connections are shared unless Davit's have a client certificate. */
+  /** Returns a client of the same server with another bearer token. Connections are shared unless Davit's have a client certificate. */
   withToken(token: string): KubeClient;
 }

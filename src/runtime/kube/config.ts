@@ -151,10 +151,10 @@ async function openKubeConfig({ path, context }: { path: string; context?: strin
   const user = await rawUser(path, current?.user);
   for (const field of ['as-groups', 'as-uid', 'as-user-extra'] as const) {
     // Sending requests with other rights than configured would be worse than failing.
-    if (user[field] !== undefined) refuse(`${field} is not supported; of impersonation only \`as\` is`);
+    if (user[field] !== undefined) refuse(`${field} is not supported; for impersonation, only \`as\` is`);
   }
   if (user.exec?.interactiveMode === 'Always')
-    refuse(`the plug-in ${user.exec.command} requires a terminal (interactiveMode: Always), and Davit has none`);
+    refuse(`the plug-in ${user.exec.command} requires a terminal (interactiveMode: Always), but Davit has none`);
   const execUser = config.getCurrentUser() as { exec?: ExecPlugin } | null;
   if (user.exec !== undefined && execUser !== null) execUser.exec = withExecInfo(user.exec);
   return {

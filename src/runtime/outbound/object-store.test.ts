@@ -110,7 +110,7 @@ describe('a store that fails', () => {
     const address = { endpoint, bucket: 'backups', region: 'us-east-1', pathStyle: true };
     const other = makeObjectStore(address, KEYS, 1, 50);
     await expect(other.list('')).rejects.toThrow(/cannot be reached: .*Timeout.*Check settings\.backups\.store/);
-    await expect(other.download('half', join(folder, 'half'))).rejects.toThrow(/The download of half broke off/);
+    await expect(other.download('half', join(folder, 'half'))).rejects.toThrow(/The download of half was interrupted/);
     silent.closeAllConnections();
     await close(silent);
   });

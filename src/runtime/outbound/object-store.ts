@@ -66,7 +66,7 @@ export function makeObjectStore(
       const answer = await requests.send({ method: 'GET', key });
       if (!answer) return;
       await pipeline(answer.body, createWriteStream(file, { flags: 'wx', mode: 0o600 })).catch((error: unknown) => {
-        throw new StoreFailed(`The download of ${key} broke off: ${String(error)}`, undefined, { cause: error });
+        throw new StoreFailed(`The download of ${key} was interrupted: ${String(error)}`, undefined, { cause: error });
       });
     },
     async remove(key) {
@@ -124,7 +124,7 @@ async function sendParts(
   for (let at = 0; at < size; at += length) {
     const body = Buffer.alloc(Math.min(length, size - at));
     const { bytesRead } = await handle.read(body, 0, body.length, at);
-    if (bytesRead !== body.length) throw new StoreFailed(`${file} became shorter while it was sent.`);
+    if (bytesRead !== body.length) throw new StoreFailed(`${file} became shorter during the upload.`);
     const query = { partNumber: String(tags.length + 1), uploadId };
     const answer = await requests.send({ method: 'PUT', key, query, body });
     await answer?.body.dump();

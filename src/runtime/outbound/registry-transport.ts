@@ -76,7 +76,7 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
     if (url.protocol !== 'https:' || url.username !== '')
       throw new RegistryFailed(
         'malformed',
-        'The registry names a URL that is not https, or that contains a user name.',
+        'The registry returned a URL that is not https, or that contains a user name.',
       );
     // The agent does not call `lookup` for an IP address, nor does a proxy's, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
@@ -122,7 +122,7 @@ function watched(body: AsyncIterable<Uint8Array>): { readonly body: Readable; fa
 }
 
 function notPublic(hostname: string): RegistryFailed {
-  return new RegistryFailed('malformed', `The registry names the host ${hostname}, whose address is not public.`);
+  return new RegistryFailed('malformed', `The registry returned the host ${hostname}, whose address is not public.`);
 }
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);

@@ -10,7 +10,7 @@ export interface StoreAddress {
   readonly endpoint: string;
   readonly bucket: string;
   readonly region: string;
-  /** Whether the bucket stands in the path of addresses. If false, it is a part of the host name. */
+  /** Whether the bucket is in the path of URLs. If false, it is part of the host name. */
   readonly pathStyle: boolean;
   /** CA certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: string | undefined;

@@ -110,7 +110,7 @@ export function makeCollector(options: CollectorOptions): Collector {
       errors.push(...[(await tryToEnd(entry, why)) ?? []].flat());
     }
     const [err] = errors;
-    if (err) log.warn({ err, count: errors.length }, 'What providers gave cannot be revoked yet');
+    if (err) log.warn({ err, count: errors.length }, 'Cannot revoke the tokens of providers yet');
     return errors.length > 0;
   }
 
@@ -168,12 +168,15 @@ function makeEnding(
         tried.set(name, since);
         return err;
       }
-      log.warn({ err, kind: entry.kind, ended: why }, 'Deleted what a provider gave, without revoking it');
+      log.warn({ err, kind: entry.kind, ended: why }, 'Deleted a token of a provider without revoking it');
       await vault.take(entry);
     }
     tried.delete(name);
     if (why !== 'time')
-      log.info({ kind: entry.kind, tenant: entry.subject.tenant, ended: why }, 'Ended with what it was for');
+      log.info(
+        { kind: entry.kind, tenant: entry.subject.tenant, ended: why },
+        'Deleted, because its purpose no longer exists',
+      );
     return undefined;
   };
 }

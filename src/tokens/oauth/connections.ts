@@ -33,7 +33,10 @@ export function makeConnections({ vault, keys, now }: ConnectionsOptions): Conne
       const { provider } = token.subject;
       const slot = agentSlot(requester, agentId);
       if (token.about.agentId !== undefined && token.subject.slot !== slot)
-        throw new HttpError(409, `The person gave this token to another agent. Ask for one for agent "${agentId}".`);
+        throw new HttpError(
+          409,
+          `The person gave this token to another agent. Request a token for agent "${agentId}".`,
+        );
       const subject = { ...ownerOf(person), provider, slot };
       const about = { agentId, tokenId: token.id, createdAt: now().toISOString() };
       return put(vault, { kind: 'connection', id: idOf(await keys(), 'connection', subject), subject, about });

@@ -32,7 +32,7 @@ export interface DiscoveryRequest {
 /** What is found before a client is registered. */
 export type Planned = Omit<Discovered, 'clientId' | 'secret' | 'registration'>;
 
-/** Those that Davit speaks, the best first. */
+/** Authentication methods that Davit supports, the best first. */
 const METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const;
 
 /** Throws GrantFailed, whose message says what is missing, or CodeHostFailed if a server cannot be asked. */
@@ -68,15 +68,12 @@ export async function discoverMcp(
   if (as.registration_endpoint === undefined)
     throw new GrantFailed(
       'refused',
-      'The OAuth server registers no clients (registration_endpoint). Register one there, and create the provider with its client_id.',
+      'The OAuth server does not register clients (registration_endpoint). Register a client there yourself, and create the provider with its client_id.',
     );
   const supported = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = METHODS.find((one) => supported.includes(one));
   if (method === undefined || authUrl === undefined || tokenUrl === undefined)
-    throw new GrantFailed(
-      'refused',
-      'The OAuth server has no endpoint, or no method of authentication, for this flow.',
-    );
+    throw new GrantFailed('refused', 'The OAuth server lacks an endpoint or an authentication method for this flow.');
   // A client that no provider names would be left at the server.
   await judge?.({ ...endpoints, authUrl, tokenUrl, tokenEndpointAuthMethod: method });
   const {

@@ -256,7 +256,7 @@ function makeSweep(
     if (all.length - over.length >= MOST_OF_TENANT)
       throw new HttpError(
         429,
-        `The tenant has ${MOST_OF_TENANT} authorizations that nobody has finished. They end after ten minutes.`,
+        `The tenant has ${MOST_OF_TENANT} unfinished authorizations. They expire after ten minutes.`,
         { 'retry-after': '60' },
       );
   };

@@ -33,12 +33,12 @@ export function makeAskIssuer(options: () => RequestOptions): AskIssuer {
       if (others.length === 0) return known('MetadataFound', `The metadata of ${issuer} names the endpoints.`);
       const named = others.map(([field, name]) => `${field} is not its ${name} ${metadata[name] ?? '(none)'}`);
       return unknown(
-        `The metadata of ${issuer} is that of other endpoints: ${named.join(', ')}. Correct issuer or them.`,
+        `The metadata of ${issuer} has other endpoints: ${named.join(', ')}. Correct issuer or the endpoints.`,
       );
     } catch (error) {
       if (error instanceof GrantFailed)
         return unknown(
-          `${issuer} has no metadata in which it names itself (RFC 8414, OpenID Connect Discovery). Correct issuer, or leave it out if the server sends no iss.`,
+          `${issuer} has no metadata with this issuer (RFC 8414, OpenID Connect Discovery). Correct issuer, or leave it out if the server sends no iss.`,
         );
       if (error instanceof CodeHostFailed) return unknown(`The metadata of ${issuer} cannot be read: ${error.message}`);
       throw error;

@@ -183,13 +183,13 @@ function verifierOf(namespace: KubeObject | undefined): Verifier | undefined {
   if (url === null || !isSafe || url.username !== '' || url.password !== '' || url.hash !== '')
     throw new HttpError(
       424,
-      `Annotation ${OAUTH_VERIFIER_ANNOTATION} of namespace ${name} must be an https URL without credentials and fragment. Until it is, no person can give a token to this tenant.`,
+      `Annotation ${OAUTH_VERIFIER_ANNOTATION} of namespace ${name} must be an https URL without credentials or fragment. Until then, nobody can give a token to this tenant.`,
     );
   // Any account with the right of an agent would do otherwise, and each agent has one.
   if (!account)
     throw new HttpError(
       424,
-      `Namespace ${name} has annotation ${OAUTH_VERIFIER_ANNOTATION} and not ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}. Until that names the account of the page, no person can give a token to this tenant: kubectl annotate namespace ${name} ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}=system:serviceaccount:NAMESPACE:NAME`,
+      `Namespace ${name} has annotation ${OAUTH_VERIFIER_ANNOTATION}, but not ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}. Until it names the account of the page, nobody can give a token to this tenant: kubectl annotate namespace ${name} ${OAUTH_VERIFIER_ACCOUNT_ANNOTATION}=system:serviceaccount:NAMESPACE:NAME`,
     );
   return { url, account };
 }

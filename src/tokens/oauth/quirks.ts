@@ -94,7 +94,7 @@ const QUIRKS: ReadonlyMap<string, Quirks> = new Map<string, Quirks>([
   ],
 ]);
 
-/** Those of its `provider_type` or, if that has none, of the host of its token endpoint. */
+/** The quirks of the `provider_type` or, without any, of the host of the token endpoint. */
 export function quirksOf({ spec: { providerType = '', tokenUrl } }: Pick<OAuthProvider, 'spec'>): Quirks {
   const { hostname } = new URL(tokenUrl);
   const isOf = ({ hosts }: Quirks): boolean =>

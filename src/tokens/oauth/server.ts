@@ -147,7 +147,7 @@ export function checkedCallback(
   if (issuer === undefined && iss !== null)
     throw new GrantFailed(
       'refused',
-      'The provider named an issuer (iss), and the record of the provider has none. Set its issuer.',
+      'The provider sent an issuer (iss), but its OAuthProvider has none. Set issuer there.',
     );
   if (issuer !== undefined && iss !== issuer)
     throw new GrantFailed(
@@ -159,7 +159,7 @@ export function checkedCallback(
     return { callback: oauth.validateAuthResponse(as, client, parameters, state) };
   } catch (error) {
     if (error instanceof oauth.AuthorizationResponseError) return { error: error.error.slice(0, 100) };
-    throw new GrantFailed('refused', 'The answer of the provider is not valid.');
+    throw new GrantFailed('refused', "The provider's answer is not valid.");
   }
 }
 
@@ -228,7 +228,7 @@ function withLifetime(grant: Grant, { lifetimeSeconds }: Quirks): Grant {
   return { ...grant, expiresIn: grant.expiresIn ?? lifetimeSeconds };
 }
 
-const INVALID = 'The answer of the OAuth server is not valid.';
+const INVALID = "The OAuth server's answer is not valid.";
 /** `access-token` and `refresh-token` of RFC 6749, appendix A: agents put the first into a header. */
 const TOKEN = /^[\x20-\x7e]+$/;
 

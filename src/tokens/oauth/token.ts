@@ -63,7 +63,7 @@ export function standingOf(
   return left > 0 ? 'use' : 'expired';
 }
 
-/** Those of `wanted` that a token does not have. */
+/** The scopes of `wanted` that a token does not have. */
 export function missingScopes(
   wanted: readonly string[],
   { scopes, refreshToken }: { readonly scopes: readonly string[]; readonly refreshToken?: string | undefined },

@@ -50,7 +50,7 @@ export function makeTokens(options: RefreshOptions): Tokens {
         return { kind: 'token', token: values.accessToken, entry };
       }
       if (performance.now() > end)
-        throw new Unavailable('refresh a token: another replica has not finished', { retryAfterMs: 1000 });
+        throw new Unavailable('refresh a token: another replica is still refreshing it', { retryAfterMs: 1000 });
       await (standing === 'refresh' ? refresh(entry, provider, values) : sleep(POLL_MS));
       entry = await store.read(first.id);
     }

@@ -17,14 +17,14 @@ export const TokenEvent = z.object({
   event: z
     .enum(['link', 'consented', 'refused', 'given', 'refreshed', 'expired', 'revoked'])
     .describe(
-      'link: an agent got a link to the page of consent. consented: the token is stored. refused: the person or the provider refused, or another person was confirmed. given: an agent got the token. refreshed: the provider gave a new one. expired: the provider refuses to. revoked: it was deleted.',
+      'link: an agent got a link to the page of consent. consented: the token is stored. refused: the person or the provider refused, or another person was confirmed. given: an agent got the token. refreshed: the provider issued a new one. expired: the provider refuses to refresh it. revoked: it was deleted.',
     ),
   at: time,
   provider_id: z.string(),
   user_id: z.string(),
   agent_id: text('The agent, as its caller names it.'),
-  account: text('The account that asked. null where Davit acted on its own.'),
-  deployment_id: text('The deployment that asked, if its pod did with its credential.'),
+  account: text('The account that requested it. null if Davit acted on its own.'),
+  deployment_id: text('The deployment that requested it, if its pod did so with its own token.'),
   deployment: text('Its name. null where only its id is known.'),
   token_id: text('The token, if there is one.'),
 });
@@ -108,7 +108,7 @@ export function makeTrail({ vault, keys, hasTenant, now, log }: TrailOptions): T
         }));
         await also?.();
       } catch (err) {
-        log.warn({ err, tenant }, 'A token event is in the log alone');
+        log.warn({ err, tenant }, 'Could not store a token event, it is only in this log');
       }
     },
     async events(tenant) {

@@ -70,7 +70,7 @@ describe('the rendering', () => {
           ? [status?.conditions?.find(({ type }) => type === 'Ready')?.message]
           : [];
     });
-    expect(messages).toEqual(Array(2).fill('PostgreSQL was started and has not answered yet.'));
+    expect(messages).toEqual(Array(2).fill('PostgreSQL has started but does not answer yet.'));
   });
   it('is not filled with what nobody knows', () => {
     expect(() => filled({ a: '{{colour}}' }, filling)).toThrow('{{colour}}');

@@ -210,7 +210,7 @@ function wrongOf(scene: Scene, record: AppDeployment, part: StorePart, decide: b
   const server = own.find(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === 'server');
   const serves = server !== undefined && podsOf(scene, server).some(isReady);
   const hasServed = record.status?.activeRevisionId !== undefined;
-  const isTold = message?.includes('The pods that serve connected earlier.') === true;
+  const isTold = message?.includes('The running pods connected earlier.') === true;
   if (reason === 'NotObserved' && serves && !isTold)
     return `Pods serve that have connected to ${NAMES[part]}, and ${says}`;
   if (decide && serves && hasServed && state !== 'READY') return `The state is ${state}, and pods serve. ${says}`;

@@ -273,7 +273,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'pods that serve are said never to have connected': bug(
     'external',
     'src/deploy/assess/stores.ts',
-    "return isServing(observed) ? ' The pods that serve connected earlier.' : '';",
+    "return isServing(observed) ? ' The running pods connected earlier.' : '';",
     "return '';",
   ),
 

@@ -475,7 +475,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'a conflict is not requeued': bug(
     'src/runtime/controller/controller.ts',
-    "log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');",
+    "log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile met a conflicting write, will retry');",
     '',
     'create',
     { kind: 'refused', at: 'create/patch appdeployments shop#1', status: 409 },

@@ -140,7 +140,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     const failed = await plugin('backup', 'shop').catch((error: unknown) => error as { code: number; stderr: string });
     expect(failed).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('The backup failed, and the store has no'),
+      stderr: expect.stringContaining('The backup failed, and nothing was added to the store'),
     });
     await stage.putCredentials();
     expect(await plugin('backup', 'shop')).toMatch(/^Backup \S+ of shop is in the store\./);

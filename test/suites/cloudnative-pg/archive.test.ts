@@ -44,9 +44,7 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
 
   it('waits for the plugin, and begins without a restart of the application when it is there', async () => {
     await stage.apply(record('shop', { archive: { keepDays: 2 } }));
-    expect(await stage.says('shop', 'ArchiveReady', 'False', 'ArchivePluginMissing')).toContain(
-      'can install the plugin',
-    );
+    expect(await stage.says('shop', 'ArchiveReady', 'False', 'ArchivePluginMissing')).toContain('Barman Cloud plugin');
     await stage.says('shop', 'Ready', 'True', 'Serving');
     const pods = await podUids('shop');
     const since = Date.now();

@@ -63,7 +63,7 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     const database = { driver: 'pod', instances: 1, restore: { from: 'shop' } };
     await stage.apply(stage.record('plain', database));
     expect(await stage.says('plain', 'DatabaseRestored', 'False', 'RestoreNotPossible')).toContain(
-      'The database of shop has driver cloudnative-pg, and this one has driver pod.',
+      'The database of shop has driver cloudnative-pg, but this one has driver pod.',
     );
     await stage.kubectl('delete', 'appd', 'plain', '--timeout=400s');
   });

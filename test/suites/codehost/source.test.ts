@@ -133,20 +133,25 @@ describe.each(KINDS)('a file at %s', (kind) => {
   it.each<[string, unknown, number, string]>([
     ['that is missing', { message: 'Not Found' }, 404, `is missing at commit ${COMMIT.slice(0, 12)}`],
     ['that is a folder', [{ type: 'file', name: 'x' }], 200, 'is a folder'],
-    ['that is a link', { type: 'symlink', target: '/etc/passwd' }, 200, 'is no file but a symlink'],
-    ['of another repository', { type: 'submodule' }, 200, 'is no file but a submodule'],
-    ['that is too large', file('x'.repeat(65_537)), 200, 'is larger than 64 KiB, and a file describes one deployment'],
+    ['that is a link', { type: 'symlink', target: '/etc/passwd' }, 200, 'is a symlink instead of a file'],
+    ['of another repository', { type: 'submodule' }, 200, 'is a submodule instead of a file'],
+    [
+      'that is too large',
+      file('x'.repeat(65_537)),
+      200,
+      'is larger than 64 KiB, the limit for a file that describes one deployment',
+    ],
     [
       'that lies about its size',
       { ...file('x'.repeat(65_537)), size: 1 },
       200,
-      'is larger than 64 KiB, and a file describes one deployment',
+      'is larger than 64 KiB, the limit for a file that describes one deployment',
     ],
     [
       'that is too large to be sent',
       { type: 'file', size: 2_000_000, encoding: 'none', content: '' },
       200,
-      'is larger than 64 KiB, and a file describes one deployment',
+      'is larger than 64 KiB, the limit for a file that describes one deployment',
     ],
     ['that is no text', file(Buffer.from([0xff, 0xfe, 0])), 200, 'is not text in UTF-8'],
   ])('%s is not read', async (_what, body, status, problem) => {

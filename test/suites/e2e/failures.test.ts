@@ -50,7 +50,7 @@ withPods('a deployment that serves', () => {
     await says('ContainerConfigInvalid', /Container prepare cannot be created: .*find key c in ConfigMap/);
 
     await roll({ cpu: 60 });
-    await says('Unschedulable', /A pod of the server fits on no node: .*Insufficient cpu/);
+    await says('Unschedulable', /No node can run a pod of the server: .*Insufficient cpu/);
     expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY');
     await roll({});
     await shop.ready('shop');

@@ -165,7 +165,7 @@ withPods('an image with a runtime of its own', () => {
       await plugin('run', 'foreign', '--timeout', '3', '--', 'sh', '-c', 'trap "exit 1" TERM; sleep 60 & wait'),
     ).toMatchObject({
       code: 124,
-      err: expect.stringMatching(/Job foreign--run-\w+ was ended: its time is over/),
+      err: expect.stringMatching(/Job foreign--run-\w+ was stopped: it timed out/),
     });
     // The pods of these Jobs are no part of the deployment.
     expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({ status: 'READY' });

@@ -8,7 +8,7 @@ import { type Answer, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts
 
 const http = { ...defaultSettings().http, requestsPerMinute: 5 };
 const LIST = '/v2/deployments';
-const UNKNOWN_TOKEN = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
+const UNKNOWN_TOKEN = 'The Kubernetes API server does not accept this token, or it has expired. Send another one.';
 
 let facade: Facade;
 beforeEach(async () => {

@@ -194,8 +194,8 @@ describe('the token', () => {
     { name: 'none', headers: {}, want: HOW },
     { name: 'empty', headers: { authorization: 'Bearer ', 'x-api-key': '' }, want: HOW },
     { name: 'another scheme', headers: { authorization: 'Basic eA==' }, want: HOW },
-    { name: 'two words', headers: { authorization: 'Bearer a b' }, want: `That is not a token. ${HOW}` },
-    { name: 'not ASCII', headers: { 'x-api-key': 'tökén' }, want: `That is not a token. ${HOW}` },
+    { name: 'two words', headers: { authorization: 'Bearer a b' }, want: `The credentials are not a token. ${HOW}` },
+    { name: 'not ASCII', headers: { 'x-api-key': 'tökén' }, want: `The credentials are not a token. ${HOW}` },
   ])('$name', async ({ headers, want }) => {
     const answer = await facade.app.inject({
       url: '/v2/deployments',

@@ -225,12 +225,12 @@ const rows: Row[] = [
   [
     'a value with a NUL',
     aBody({ secrets: [{ name: 'A', value: 'a\0b' }] }),
-    [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']],
+    [['body.secrets.0.value', 'must be text without NUL characters or broken surrogate pairs', 'string_unicode']],
   ],
   [
     'half a surrogate pair',
     '{"name":"shop","source":"external_docker","source_config":{},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[{"name":"A","value":"\\ud800"}]}',
-    [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']],
+    [['body.secrets.0.value', 'must be text without NUL characters or broken surrogate pairs', 'string_unicode']],
   ],
   [
     'a reference to a Secret of no possible name',
@@ -556,7 +556,7 @@ describe('queries and paths', () => {
     expect([answer.status, answer.headers['allow'], answer.body.detail]).toEqual([
       405,
       allow,
-      `${url} takes ${allow}, not ${method}.`,
+      `${url} accepts ${allow}, not ${method}.`,
     ]);
     expect(answer.headers['x-content-type-options']).toBe('nosniff');
   });

@@ -85,7 +85,7 @@ it('keeps the driver of the database, and refuses a new deployment of another on
     [
       {
         loc: ['body', 'source_config', 'database', 'driver'],
-        msg: 'does not fit the backup. The database of shop has driver cloudnative-pg, and this one has driver pod. A backup is loaded only into a database of the same driver: set source_config.database.driver of a new deployment to cloudnative-pg.',
+        msg: 'does not fit the backup. The database of shop has driver cloudnative-pg, but this one has driver pod. A backup can be loaded only into a database with the same driver: set source_config.database.driver of a new deployment to cloudnative-pg.',
         type: 'value_error',
       },
     ],
@@ -94,8 +94,8 @@ it('keeps the driver of the database, and refuses a new deployment of another on
 
 it.each([
   ['a backup that is not there', { backup: '20260101T000000Z-0123abcd' }, LISTED, 'The store has no backup 20260101'],
-  ['a time before the first', { at: '2026-01-01T00:00:00Z' }, LISTED, 'The earliest is of 2026-02-02T00:00:00Z'],
-  ['one of a newer PostgreSQL', { backup: BACKUP }, { ...LISTED, postgresVersion: 18 }, 'is of PostgreSQL 18'],
+  ['a time before the first', { at: '2026-01-01T00:00:00Z' }, LISTED, 'The earliest is from 2026-02-02T00:00:00Z'],
+  ['one of a newer PostgreSQL', { backup: BACKUP }, { ...LISTED, postgresVersion: 18 }, 'was made by PostgreSQL 18'],
 ])('refuses %s at once, and so does a new deployment that asks for it', async (_what, which, listed, words) => {
   await list(listed);
   const cloned = await clone({ name: 'copy', ...which });
@@ -123,7 +123,7 @@ it.each([
   ['a time that is none', { name: 'copy', at: 'yesterday' }, 422, 'at'],
   ['two choices', { name: 'copy', at: '2026-02-02T00:00:00Z', backup: BACKUP }, 422, 'set at or backup, not both'],
   ['a name that is taken', { name: 'shop', backup: BACKUP }, 409, 'already exists'],
-  ['a deployment without a known backup', { name: 'copy' }, 409, 'There is no data to begin with'],
+  ['a deployment without a known backup', { name: 'copy' }, 409, 'needs a backup'],
 ])('refuses %s', async (_what, body, wanted, words) => {
   const { status, body: answer } = await clone(body);
   expect(status).toBe(wanted);

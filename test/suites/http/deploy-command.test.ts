@@ -525,15 +525,15 @@ describe('deploy', () => {
         'another source by --set',
         'name: shop\n',
         ['--set', 'source=codehost'],
-        /^--set: source is codehost, and what is deployed is internal_source: /,
+        /^--set: source is codehost, but this request deploys internal_source: /,
       ],
       [
         'another source',
         'source: external_docker\n',
         [],
-        /davit\.yaml:1:9: source is external_docker, and what is deployed is internal_source: /,
+        /davit\.yaml:1:9: source is external_docker, but this request deploys internal_source: /,
       ],
-      ['an empty one', '', [], /davit\.yaml:1:1: The file is empty: it has no field such as "name: shop"\./],
+      ['an empty one', '', [], /davit\.yaml:1:1: The file is empty\. Add a field such as "name: shop"/],
     ] as const)('changes nothing for %s', async (_what, text, flags, words) => {
       await writeFile(join(folder, 'davit.yaml'), text);
       const ran = await runCli(['deploy', folder, ...flags], { api });
@@ -542,8 +542,8 @@ describe('deploy', () => {
     });
 
     it.each([
-      ['--file and --no-file', ['--file', 'x', '--no-file'], 2, /exclude each other/],
-      ['a --file that is not there', ['--file', '/nowhere.yaml'], 2, /^There is no file \/nowhere\.yaml\.$/],
+      ['--file and --no-file', ['--file', 'x', '--no-file'], 2, /Use either --file or --no-file/],
+      ['a --file that is not there', ['--file', '/nowhere.yaml'], 2, /^File \/nowhere\.yaml does not exist\.$/],
       ['nothing, by --no-file', ['--no-file'], 1, /has no HTTP API/],
     ] as const)('sends nothing for %s', async (_what, flags, code, words) => {
       await writeFile(join(folder, 'davit.yaml'), 'nmae: a\n');
@@ -836,7 +836,7 @@ describe('deploy', () => {
       const noise = createCipheriv('aes-256-ctr', Buffer.alloc(32), Buffer.alloc(16)).update(Buffer.alloc(2 << 20));
       await writeFile(join(folder, 'model.bin'), noise);
       const { error } = await run(() => undefined);
-      expect(error).toMatch(/ has more than 1\.0 MiB when it is packed, .* Largest: model\.bin \(/);
+      expect(error).toMatch(/ has more than 1\.0 MiB when packed, .* Largest: model\.bin \(/);
       expect(setup.registry.blobs.size).toBe(0);
       await small.registry?.close();
     });
@@ -853,7 +853,7 @@ describe('deploy', () => {
       serving = await serve(without.app, { host: '127.0.0.1', port: 0 });
       api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
       const { error, progress } = await run(() => undefined);
-      expect(error).toMatch(`This platform builds nothing: it has no ${what} (setting builds.`);
+      expect(error).toMatch(`This platform builds no images: it has no ${what} (setting builds.`);
       expect(error).toMatch(/: kubectl davit deploy --image IMAGE --name shop$/);
       expect(progress).toEqual({});
       expect(without.records.list()).toEqual([]);
@@ -865,7 +865,7 @@ describe('deploy', () => {
         return true;
       };
       const { error, progress } = await run(() => undefined);
-      expect(error).toMatch(/^The upload failed\. .*no room/);
+      expect(error).toMatch(/^The upload failed\. .*no free storage/);
       expect(progress).toEqual({ created: 'shop' });
     });
   });
@@ -951,7 +951,7 @@ describe('logs --build', () => {
     await expect(logs()).rejects.toThrow('shop has no revision yet.');
     await deployed();
     await expect(logs()).rejects.toThrow(
-      /^Revision shop--[0-9a-f]{8} of shop has no log of a build\. It is DEPLOYED\. The rollout of this revision has finished\.$/,
+      /^Revision shop--[0-9a-f]{8} of shop has no build log\. It is DEPLOYED\. The rollout of this revision has finished\.$/,
     );
     const call = async (method: string, path: string): Promise<unknown> => {
       const answer = await api.call<{ readonly resources?: readonly object[] }>(method, path);
@@ -961,7 +961,7 @@ describe('logs --build', () => {
     await expect(
       printBuildLog({ ...api, call } as HttpApi, 'shop', { follow: false, say: () => undefined }),
     ).rejects.toThrow(
-      'shop has no build: it runs an image that is made elsewhere (source external_docker). The logs of its pods: kubectl davit logs shop',
+      'shop has no build: it runs an image that is built elsewhere (source external_docker). The logs of its pods: kubectl davit logs shop',
     );
     await expect(printBuildLog(api, 'nope', { follow: false, say: () => undefined })).rejects.toThrow(
       'There is no deployment nope in namespace team-a.',

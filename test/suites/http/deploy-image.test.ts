@@ -134,7 +134,7 @@ describe('the file of export', () => {
     await writeFile(path, text);
     expect(await runCli(['deploy', '--file', path], { api })).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^\S+empty\.yaml:1:1: The file is empty: it has no field such as "name: shop"\./),
+      err: expect.stringMatching(/^\S+empty\.yaml:1:1: The file is empty\. Add a field such as "name: shop"/),
     });
   });
 
@@ -225,12 +225,12 @@ describe('is refused', () => {
   });
 
   it.each([
-    ['a folder beside it', ['.', '--image', 'a:1', '--name', 'shop'], /FOLDER and --image exclude each other/],
+    ['a folder beside it', ['.', '--image', 'a:1', '--name', 'shop'], /Use either FOLDER or --image, not both/],
     ['no name', ['--image', 'a:1'], /^Which deployment\? kubectl davit deploy --image a:1 --name NAME$/],
     [
       'a flag of builds',
       ['--image', 'a:1', '--name', 'shop', '--config', 'Dockerfile'],
-      /^--config is for a build, and --image is built already\.$/,
+      /^--config is for a build, but --image is already built\.$/,
     ],
     [
       'neither folder nor image',

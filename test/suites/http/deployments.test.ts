@@ -224,7 +224,7 @@ describe('create', () => {
       409,
       {
         detail:
-          'A deployment named "shop" already exists. It is being deleted, and its name is free again when it is gone.',
+          'A deployment named "shop" already exists. It is being deleted, and its name becomes free when the deletion is complete.',
       },
     ]);
   });
@@ -261,7 +261,7 @@ describe('create', () => {
         : undefined,
     );
     expect((await facade.call('POST', '/v2/deployments', aBody({ secrets: values }))).status).toBe(403);
-    expect(facade.log()).toContain('Secret of values not deleted, the controller will collect it');
+    expect(facade.log()).toContain('Could not delete a Secret with values, the controller will delete it');
   });
 
   it.each([
@@ -327,7 +327,7 @@ describe('create', () => {
       'a token that is not known',
       new Unauthorized('x', { serverMessage: 'Unauthorized' }),
       401,
-      'The Kubernetes API server does not know this token, or it has expired. Send another one.',
+      'The Kubernetes API server does not accept this token, or it has expired. Send another one.',
     ],
     [
       'an outage',

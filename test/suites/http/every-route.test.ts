@@ -137,7 +137,10 @@ describe.each(routes)('$name', (route) => {
     [
       'a token that is none',
       { authorization: 'Bearer tökén' },
-      [401, 'That is not a token. Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".'],
+      [
+        401,
+        'The credentials are not a token. Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
+      ],
     ],
   ])('%s', async (_name, headers, answer) => {
     expect(await send(route, { headers })).toEqual(answer);
@@ -307,7 +310,7 @@ describe.each(ofTenants)('$name', (route) => {
   it('does not reveal which tenants exist', async () => {
     facade.kube.know((token) => (token === 'made-up' ? undefined : token));
     facade.kube.allow((_attributes, token) => token !== 'right-less');
-    const unknown = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
+    const unknown = 'The Kubernetes API server does not accept this token, or it has expired. Send another one.';
     expect(await answers(wrong)).toEqual(new Set([JSON.stringify([401, unknown])]));
     expect(await answers(rightLess)).toEqual(new Set([JSON.stringify([403, NOT_THAT_TENANT])]));
     expect(await send(route, { headers: { ...rightLess, 'x-tenant-id': '' }, payload: '{}' })).toEqual([

@@ -258,7 +258,7 @@ describe('is refused', () => {
         detail: [
           {
             loc: ['body', 'file', 'secrets', 0],
-            msg: 'names API_KEY, which the deployment lacks: give its value, as with kubectl davit secrets',
+            msg: 'names API_KEY, which the deployment lacks: set its value, for example with kubectl davit secrets',
             type: 'missing',
             line: 5,
             column: 5,
@@ -328,12 +328,12 @@ const bad: readonly Bad[] = [
   {
     is: 'another source',
     file: 'name: shop\nsource: codehost\n',
-    says: ':2:9: source is codehost, and what is deployed is external_docker: remove source from the file, or deploy what it names',
+    says: ':2:9: source is codehost, but this request deploys external_docker: remove source from the file, or deploy from the source in it',
   },
   {
     is: 'no field',
     file: '# Nothing yet.\n',
-    says: ':1:1: The file is empty: it has no field such as "name: shop". Write one, or leave the file out.',
+    says: ':1:1: The file is empty. Add a field such as "name: shop", or leave the file out.',
   },
   {
     is: 'a name that no deployment can have',
@@ -353,7 +353,7 @@ const bad: readonly Bad[] = [
   {
     is: 'more than a file may have',
     file: `# ${'x'.repeat(65_536)}\n`,
-    says: ' is larger than 64 KiB, and a file describes one deployment.',
+    says: ' is larger than 64 KiB, the limit for a file that describes one deployment.',
   },
 ];
 

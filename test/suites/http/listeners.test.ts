@@ -131,7 +131,7 @@ describe('/v2/listeners', () => {
       expect(await create({ compute_id: `far-${number}` })).toMatchObject({ status: 201 });
     expect(await create({ compute_id: 'one-more' })).toMatchObject({
       status: 409,
-      body: { detail: 'This tenant has 10 Listeners, and the platform allows 10. Delete one that is not needed.' },
+      body: { detail: 'This tenant has 10 Listeners, and the limit of the platform is 10. Delete an unneeded one.' },
     });
     expect(await create({ compute_id: 'far-10' })).toMatchObject({
       status: 409,

@@ -261,7 +261,7 @@ describe('a process that runs', () => {
     removeProvider();
     failure = new CodeHostFailed('timeout', 'too slow');
     await timers.advance(5000);
-    await expect.poll(() => warnings.join('')).toContain('cannot be revoked yet');
+    await expect.poll(() => warnings.join('')).toContain('Cannot revoke the tokens of providers yet');
     await turn();
     failure = undefined;
     await timers.advance(59_999);

@@ -137,7 +137,7 @@ describe('a person', () => {
     const end = await browser.open(back.href);
     expect([end.status, end.body]).toEqual([
       502,
-      expect.stringMatching(/The provider gave no access.*answered server_error\. Nothing was stored\./s),
+      expect.stringMatching(/The provider did not grant access.*answered server_error\. Nothing was stored\./s),
     ]);
     expect(end.body).not.toContain('Access was refused');
     expect((await browser.open(body.url)).status).toBe(200);
@@ -689,6 +689,6 @@ describe('the trail of tokens', () => {
     const { body } = await authenticate();
     facade.kube.failOn(undefined);
     expect([body.status, refused]).toEqual(['completed', ['trail']]);
-    expect(facade.log()).toContain('A token event is in the log alone');
+    expect(facade.log()).toContain('Could not store a token event, it is only in this log');
   });
 });

@@ -326,7 +326,7 @@ describe('PATCH', () => {
     expect(realWrites()).toEqual(['patch OAuthProvider']);
   });
 
-  const url = 'must be an absolute https URL without user, password and fragment';
+  const url = 'must be an absolute https URL without user, password or fragment';
   it.each([
     [{ name: '' }, 'name', 'must not be empty'],
     [{ client_id: '' }, 'client_id', 'must not be empty'],

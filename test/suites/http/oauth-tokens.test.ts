@@ -178,7 +178,7 @@ describe('authorizations that nobody finishes', () => {
     for (let n = 0; n < 500; n += 1) {
       await begin(`user-${n}`);
     }
-    await expect(begin('one-more')).rejects.toThrow('500 authorizations that nobody has finished');
+    await expect(begin('one-more')).rejects.toThrow('500 unfinished authorizations');
     // The same one is no further one.
     await begin('user-0');
     expect(stored()).toBe(500);
@@ -198,7 +198,7 @@ describe('a platform', () => {
     const answer = await app.inject({ method: 'POST', url: '/v2/auth/authenticate', headers: SOMEBODY, payload: body });
     expect([answer.statusCode, answer.json()]).toEqual([
       424,
-      { detail: 'This platform gives no tokens: setting oauth.hosts lists no host of an OAuth server.' },
+      { detail: 'This platform issues no tokens: setting oauth.hosts lists no host of an OAuth server.' },
     ]);
     expect((await app.inject('/v2/auth/consent/x')).statusCode).toBe(424);
   });

@@ -250,7 +250,7 @@ describe('an address that is none for browsers', () => {
     const { status, body } = await authenticate();
     expect([status, body.detail]).toEqual([
       424,
-      'Annotation davit.dev/oauth-verifier-url of namespace team-a must be an https URL without credentials and fragment. Until it is, no person can give a token to this tenant.',
+      'Annotation davit.dev/oauth-verifier-url of namespace team-a must be an https URL without credentials or fragment. Until then, nobody can give a token to this tenant.',
     ]);
   });
 
@@ -259,7 +259,7 @@ describe('an address that is none for browsers', () => {
     const { status, body } = await authenticate();
     expect([status, body.detail]).toEqual([
       424,
-      'Namespace team-a has annotation davit.dev/oauth-verifier-url and not davit.dev/oauth-verifier-account. Until that names the account of the page, no person can give a token to this tenant: kubectl annotate namespace team-a davit.dev/oauth-verifier-account=system:serviceaccount:NAMESPACE:NAME',
+      'Namespace team-a has annotation davit.dev/oauth-verifier-url, but not davit.dev/oauth-verifier-account. Until it names the account of the page, nobody can give a token to this tenant: kubectl annotate namespace team-a davit.dev/oauth-verifier-account=system:serviceaccount:NAMESPACE:NAME',
     ]);
   });
 

@@ -156,7 +156,7 @@ it('a restore of a backup that the store does not have is refused with 409, also
   };
   expect(await restored({ backup: gone })).toEqual([
     409,
-    `The store has no backup ${gone} of shop. The earliest is of 2026-02-01T02:00:00Z, the latest of 2026-02-01T02:00:00Z. To list them: kubectl davit backups shop`,
+    `The store has no backup ${gone} of shop. The earliest is from 2026-02-01T02:00:00Z, the latest from 2026-02-01T02:00:00Z. To list them: kubectl davit backups shop`,
   ]);
   expect(await restored({ backup: there, from: 'old' })).toMatchObject([
     409,
@@ -221,7 +221,7 @@ it.each([
   [{ action: 'Patch', patch: { datastore: 'postgres' } }],
 ])('%j of a deployment without a database of its own is refused with 409', async (body) => {
   const { status, body: answer } = await facade.call('POST', path, body);
-  expect([status, JSON.stringify(answer)]).toEqual([409, expect.stringContaining('has no PostgreSQL that Davit made')]);
+  expect([status, JSON.stringify(answer)]).toEqual([409, expect.stringContaining('has no PostgreSQL of Davit')]);
   expect(operations()).toEqual([]);
 });
 

@@ -116,7 +116,7 @@ it('a token for the API only where pods can get and use one', async () => {
   const at = 'body.source_config.runtime.api_token: ';
   const without = await makeFacade();
   expect(why(await without.call('POST', '/v2/deployments', body(wants())))).toEqual([
-    `${at}this platform gives no tokens of people: ask the platform team to add a host to settings.oauth.hosts, or remove api_token`,
+    `${at}this platform issues no people's tokens: ask the platform team to add a host to settings.oauth.hosts, or remove api_token`,
   ]);
   const made = await without.call('POST', '/v2/deployments', body({}));
   expect(why(await without.call('PATCH', `/v2/deployments/${made.body.id}`, wants()))).toHaveLength(1);
@@ -124,13 +124,13 @@ it('a token for the API only where pods can get and use one', async () => {
   const { http, oauth } = Settings.parse({ oauth: { hosts: [{ host: 'idp.example' }] } });
   const noAddress = await makeFacade({ oauth, http });
   expect(why(await noAddress.call('POST', '/v2/deployments', body(wants())))).toEqual([
-    `${at}this platform has no address of its HTTP API for pods: ask the platform team to set settings.http.podUrl, or remove api_token`,
+    `${at}this platform has no address at which pods reach its HTTP API: ask the platform team to set settings.http.podUrl, or remove api_token`,
   ]);
 
   const facade = await makeFacade({ oauth, http: { ...http, podUrl: 'https://davit-api.davit-system.svc' } });
   const remote = { listener_id: 'aaaaaaaa-0000-4000-8000-000000000009', listener_config: { k8s_namespace: 'a' } };
   expect(why(await facade.call('POST', '/v2/deployments', body(wants(remote))))).toEqual([
-    `${at}pods in the cluster of a listener do not reach this platform's HTTP API: remove api_token`,
+    `${at}pods in the cluster of a listener cannot reach this platform's HTTP API: remove api_token`,
   ]);
   const good = await facade.call('POST', '/v2/deployments', body(wants()));
   expect([good.status, good.body.source_config.runtime.api_token]).toEqual([201, true]);

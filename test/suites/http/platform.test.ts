@@ -133,8 +133,8 @@ it('the plugin prints it, one line for each part', async () => {
     'Image          listens on 8000, answers GET /ok; pods are baseline',
     'Databases      docker.io/pgvector/pgvector:0.8.6-pg17-trixie and docker.io/valkey/valkey:8.1.10-trixie, external ones, or none',
     '  drivers      pod',
-    '  backups      no: the platform has no store for them',
-    '  archives     no: the platform has no store for them',
+    '  backups      no: the platform has no backup store',
+    '  archives     no: the platform has no backup store',
     'Builds         none: deploy an image',
     'Hosts          none',
     'Integrations   git-11111111 at host.example, id 11111111-0000-4000-8000-000000000001',
@@ -179,10 +179,10 @@ it('the plugin says why there are no archives', async () => {
   const row = (stores: object): string | undefined =>
     platformLines({ ...platform, stores: { ...platform.stores, ...stores } }).find((line) => line.includes('archives'));
   const drivers = ['pod', 'cloudnative-pg'];
-  expect(row({ drivers, backups: true, archives: true })).toContain('yes, of driver cloudnative-pg');
+  expect(row({ drivers, backups: true, archives: true })).toContain('yes, with driver cloudnative-pg');
   expect(row({ drivers, backups: true })).toContain("no: CloudNativePG's Barman Cloud plugin is not installed");
   expect(row({ backups: true })).toContain('no: they need driver cloudnative-pg');
-  expect(row({ drivers })).toContain('no: the platform has no store for them');
+  expect(row({ drivers })).toContain('no: the platform has no backup store');
 });
 
 it('the plugin names no source that needs what there is not', async () => {
@@ -198,7 +198,7 @@ it('the plugin names no source that needs what there is not', async () => {
       .map((line) => line.replaceAll(/ +/g, ' '));
   expect(rows({ available: false, registry: null })).toEqual([
     'Sources external_docker, internal_template',
-    'Builds none, so nothing can be of source codehost or internal_docker or internal_source: deploy an image',
+    'Builds none, so no deployment can have source codehost or internal_docker or internal_source: deploy an image',
   ]);
   expect(rows({ available: true, registry: 'registry.example' })[0]).toBe(`Sources ${all.join(', ')}`);
 });

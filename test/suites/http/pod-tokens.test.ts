@@ -203,7 +203,10 @@ it('keeps its identity over pods, and loses it with the record', async () => {
   facade.records.drop(record?.metadata.uid ?? '');
   facade.clock.ms += 10_000;
   const { status, body } = await authenticate(next);
-  expect([status, body.detail]).toEqual([403, expect.stringContaining('Pod next is of no deployment that exists')]);
+  expect([status, body.detail]).toEqual([
+    403,
+    expect.stringContaining('Pod next does not belong to an existing deployment'),
+  ]);
 });
 
 it('is refused without the right, for another tenant, and for everything else', async () => {
@@ -228,25 +231,31 @@ it('is refused without the right, for another tenant, and for everything else', 
 });
 
 it.each<[name: string, token: string, info: object | undefined, status: number, detail: string]>([
-  ['one that nobody knows', tokenFor(['davit'], 'x'), undefined, 401, 'does not know this token'],
+  ['one that nobody knows', tokenFor(['davit'], 'x'), undefined, 401, 'does not accept this token'],
   [
     'one for another audience too',
     tokenFor(['davit', 'kubernetes']),
     podInfo('pod', POD_UID),
     401,
-    'does not know this token',
+    'does not accept this token',
   ],
-  ['of a person', tokenFor('davit'), podInfo('pod', POD_UID, 'ada'), 401, 'does not know this token'],
-  ['of another pod of the name', tokenFor('davit'), podInfo('pod', 'other'), 401, 'does not know this token'],
-  ['of a pod that is gone', tokenFor('davit'), podInfo('gone', POD_UID), 401, 'does not know this token'],
+  ['of a person', tokenFor('davit'), podInfo('pod', POD_UID, 'ada'), 401, 'does not accept this token'],
+  ['of another pod of the name', tokenFor('davit'), podInfo('pod', 'other'), 401, 'does not accept this token'],
+  ['of a pod that is gone', tokenFor('davit'), podInfo('gone', POD_UID), 401, 'does not accept this token'],
   [
     'that is not reviewed for the audience',
     tokenFor('davit'),
     { ...podInfo('pod', POD_UID), audiences: ['kubernetes'] },
     401,
-    'does not know this token',
+    'does not accept this token',
   ],
-  ['of no pod', tokenFor('davit'), { user: { username: ACCOUNT }, audiences: ['davit'] }, 403, 'It is bound to no pod'],
+  [
+    'of no pod',
+    tokenFor('davit'),
+    { user: { username: ACCOUNT }, audiences: ['davit'] },
+    403,
+    'It is not bound to a pod',
+  ],
 ])('a token %s is refused', async (_name, token, info, status, detail) => {
   if (info) known.set(token, info);
   const answer = await authenticate(token);
@@ -256,12 +265,12 @@ it.each<[name: string, token: string, info: object | undefined, status: number, 
 it("a pod of no deployment is refused, and so is one of another tenant's", async () => {
   aPod('bare', 'uid-of-bare', {});
   known.set(TOKEN, podInfo('bare', 'uid-of-bare'));
-  expect((await authenticate()).body.detail).toContain('Pod bare is of no deployment that exists');
+  expect((await authenticate()).body.detail).toContain('Pod bare does not belong to an existing deployment');
   const { metadata } = facade.seed({ metadata: { name: 'theirs', namespace: OTHER_TENANT.namespace } });
   aPod('posing', 'uid-of-posing', { 'davit.dev/deployment-uid': metadata.uid ?? '' });
   known.set(TOKEN, podInfo('posing', 'uid-of-posing'));
   facade.clock.ms += 10_000;
-  expect((await authenticate()).body.detail).toContain('Pod posing is of no deployment that exists');
+  expect((await authenticate()).body.detail).toContain('Pod posing does not belong to an existing deployment');
 });
 
 it('is reviewed again after ten seconds, so that one that has ended is noticed', async () => {

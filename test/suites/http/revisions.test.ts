@@ -210,7 +210,7 @@ describe('a new revision', () => {
     const answer = await post('', {});
     expect([answer.status, answer.body.detail]).toEqual([
       409,
-      'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
+      'The deployment has no image or source yet, so there is nothing to deploy. First push an image or upload a source.',
     ]);
     expect((await post('', image('1'))).body.id).toBe(serial(1));
   });

@@ -105,7 +105,7 @@ describe('PUT of one variable', () => {
       'text that cannot be stored',
       'KEY',
       '\0',
-      [['body', 'value'], 'must be text without NUL characters and broken surrogate pairs', 'string_unicode'],
+      [['body', 'value'], 'must be text without NUL characters or broken surrogate pairs', 'string_unicode'],
     ],
   ])('refuses %s', async (_name, name, value, [loc, msg, type]) => {
     const { status, body } = await put(name, value);

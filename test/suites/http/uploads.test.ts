@@ -182,7 +182,7 @@ describe('an address', () => {
     const { body } = await ask();
     expect(await put(change(body.upload_url), SOURCE)).toEqual([
       403,
-      'This upload address is not signed by Davit. Get one with POST …/upload-url.',
+      'This upload address is not signed by Davit. Get a new one with POST …/upload-url.',
     ]);
     expect(registry.blobs.size).toBe(0);
   });
@@ -364,7 +364,7 @@ describe('a path of an upload', () => {
 
 describe('a registry', () => {
   it.each<[string, number, number, RegExp]>([
-    ['that has no room', 507, 507, /no room/],
+    ['that has no room', 507, 507, /no free storage/],
     ['that is being cleaned up', 405, 503, /cleaned up/],
     ['that refuses', 403, 502, /refused/],
     ['that fails', 500, 502, /answered 500/],

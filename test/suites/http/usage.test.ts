@@ -140,7 +140,7 @@ describe('without a Prometheus', () => {
       new NotFound('list'),
       /^The cluster has no measurements of pods. Ask .* install metrics-server/,
     ],
-    ['one that does not answer', new Unavailable('list'), "The cluster's metrics server does not answer now."],
+    ['one that does not answer', new Unavailable('list'), "The cluster's metrics server does not answer."],
     ['no right to it', new Forbidden('list'), /^You may not list pods of metrics.k8s.io in namespace team-a/],
   ])('with %s, says what is missing', async (_what, error, sentence) => {
     pod('shop-a', 'server');
@@ -267,20 +267,20 @@ describe('with a Prometheus', () => {
       /too many redirects/,
     ],
     ['hangs up', (request) => void request.socket.destroy(), /^The Prometheus server cannot be reached/],
-    ['sends HTML', answers('<html>sign in</html>'), /^Prometheus sent something else than an answer/],
+    ['sends HTML', answers('<html>sign in</html>'), /^Prometheus sent an answer that is not valid/],
     ['sends more than a megabyte', answers(' '.repeat(1024 * 1024 + 1)), /larger than 1048576 bytes/],
     ['has nothing', answers(matrix([])), /^Prometheus has no measurement of these pods/],
     [
       'lies',
       answers(matrix([{ metric: { namespace: 'team-a', part: 'server' }, values: [[NOW, '-7']] }])),
-      /cannot be a measurement/,
+      /is not valid/,
     ],
   ])('that %s, has a sentence and what metrics-server says', async (_what, misbehave, sentence) => {
     handler = misbehave;
     const usage = await ask();
     expect(usage.source).toBe('metrics-server');
     expect(usage.missing).toMatch(sentence);
-    expect(usage.missing).toMatch(/Shown is the last hour of metrics-server\.$/);
+    expect(usage.missing).toMatch(/The last hour from metrics-server is shown\.$/);
     expect(partOf(usage, 'server')?.cpu).toEqual([[NOW, 0.1]]);
   });
 

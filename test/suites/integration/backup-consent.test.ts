@@ -27,7 +27,7 @@ async function says(name: string): Promise<readonly [string, string]> {
 }
 
 const refused = (from: string): string =>
-  `No backup of ${from} of namespace ${lends.namespace} may be loaded into a database of namespace ${borrows.namespace}: there is no such deployment, or it does not consent. A person who may get the volumes of namespace ${lends.namespace} consents there: kubectl annotate appd ${from} -n ${lends.namespace} davit.dev/backups-for=${borrows.namespace}/${borrows.id}`;
+  `A backup of ${from} in namespace ${lends.namespace} cannot be loaded into namespace ${borrows.namespace}: that deployment does not exist, or does not allow it. A person who may get the volumes of namespace ${lends.namespace} can allow it: kubectl annotate appd ${from} -n ${lends.namespace} davit.dev/backups-for=${borrows.namespace}/${borrows.id}`;
 
 function consent(to: string): Promise<string> {
   return davit.kubectl([

@@ -202,7 +202,7 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
   const on = ['-n', namespace];
   const image = { imageUri: 'registry.example/app:1' };
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, { sourceRevisionConfig: image }));
-  const why = 'Nothing protects the database. This platform has no store for backups (settings.backups.store).';
+  const why = 'Nothing protects the database. This platform has no backup store (settings.backups.store).';
   await eventually(async () =>
     expect(await plugin('backup', name, ...on)).toMatchObject({
       code: 1,
@@ -219,7 +219,7 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
     }),
   );
   const offers = await plugin('platform', ...on, '--server', davit.apiUrl, '--token', tenant.token);
-  expect(offers.out).toMatch(/^ {2}drivers +pod\n {2}backups +no: the platform has no store for them$/m);
+  expect(offers.out).toMatch(/^ {2}drivers +pod\n {2}backups +no: the platform has no backup store$/m);
 });
 
 it.each([

@@ -216,7 +216,7 @@ describe('a change', () => {
       'extensions',
       config({ database: {} }),
       config({ database: { extensions: ['vector'] } }),
-      [[`${database}.extensions`, containing('in a database that exists')]],
+      [[`${database}.extensions`, containing('in an existing database')]],
     ],
     [
       'a wait that takes all the time that there is',

@@ -72,7 +72,7 @@ function recordsPath(name = ''): string {
 
 /** Few pods: what is looked at are templates. */
 function small(given: AppDeploymentSpec): AppDeploymentSpec {
-  // This platform gives no tokens. Pods with one are those of api-server/oauth.test.ts.
+  // This platform issues no tokens. Pods with one are those of api-server/oauth.test.ts.
   const { apiToken: _token, ...runtime } = given.sourceConfig.runtime ?? {};
   const spec = { ...given, sourceConfig: { ...given.sourceConfig, ...(given.sourceConfig.runtime && { runtime }) } };
   const { resourceSpec } = spec.sourceConfig;

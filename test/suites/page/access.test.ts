@@ -84,8 +84,8 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await listener.getByText('Listener edge').waitFor();
     await listener.getByText('has stopped reporting').waitFor();
     await listener.getByText('Davit <img src=x onerror=alert(1)>\uFFFD').waitFor();
-    // This platform gives no tokens, and the API says which setting it lacks.
-    await page.getByText('This platform gives no tokens').waitFor();
+    // This platform issues no tokens, and the API says which setting it lacks.
+    await page.getByText('This platform issues no tokens').waitFor();
     await isGoodEverywhere(page, 'access-tab');
     world.facade.kube.failOn(({ kind }) =>
       kind === 'Listener' ? new Forbidden('no', { serverMessage: 'no' }) : undefined,

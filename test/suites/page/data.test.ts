@@ -206,7 +206,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     expect(labels).toEqual(['Back up now…']);
     await page.getByText('Not possible now').click();
     await page.getByText('Move, Upgrade: The database of shop has no data yet.').waitFor();
-    await page.getByText('Return: shop keeps no database that it used before').waitFor();
+    await page.getByText('Return: shop has no previous database to return to').waitFor();
     expect(await accessibilityFindings(page)).toEqual([]);
   });
 

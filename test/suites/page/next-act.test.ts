@@ -5,7 +5,7 @@ import { accessibilityFindings, open, overflow } from './browser.ts';
 import { it, missing, tabTo, why } from './fixtures.ts';
 
 const KILLED =
-  'The server was killed: it used more than its memory limit of 1024 MB. Raise memory_limit_mb in resource_spec, or have it use less.';
+  'The server was killed: it used more than its memory limit of 1024 MB. Raise memory_limit_mb in resource_spec, or reduce its memory use.';
 
 describe.skipIf(missing !== undefined).concurrent(`the act that mends${why}`, () => {
   it.for([1280, 390])('raises a limit by the keyboard alone, at %i pixels', async (width, { world, enter }) => {

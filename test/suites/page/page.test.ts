@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       await signIn(page, { token: 'nobody-knows-it' });
       const alert = page.getByRole('alert');
       await alert.getByText('The token was refused.').waitFor();
-      expect(await alert.innerText()).toContain('The Kubernetes API server does not know this token');
+      expect(await alert.innerText()).toContain('The Kubernetes API server does not accept this token');
       expect(await focused(page)).toBe('');
       expect(await accessibilityFindings(page)).toEqual([]);
       await signIn(page);
@@ -1073,7 +1073,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       expect(await accessibilityFindings(page)).toEqual([]);
       await dialog.getByLabel('Name', { exact: true }).fill('shop-2');
       await dialog.getByRole('button', { name: 'Clone' }).click();
-      await dialog.getByText('There is no data to begin with.').waitFor();
+      await dialog.getByText('needs a backup.').waitFor();
       await page.keyboard.press('Escape');
       await page.getByRole('link', { name: '← All deployments' }).click();
       await open(page, 'pages');

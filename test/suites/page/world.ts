@@ -408,7 +408,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
     },
     conditions: {
       AddressReady: ['True', 'Routed', 'https://shop.apps.example.com leads to the server.'],
-      AutoscalingReady: ['True', 'Autoscaled', 'Autoscalers decide the number of pods.'],
+      AutoscalingReady: ['True', 'Autoscaled', 'Autoscalers set the number of pods.'],
       TasksReady: ['False', 'TaskFailed', 'The last run of task clean failed.'],
     },
     tasks: TASKS,

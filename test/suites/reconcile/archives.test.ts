@@ -132,7 +132,7 @@ it('says from when on the database can be restored, what fails, and when the las
   const failing = [{ type: 'ContinuousArchiving', status: 'False', message: 'exit status 4' }];
   await rest(controller, () => reported(kube, failing, WINDOW));
   expect([says(kube, 'ArchiveReady'), says(kube, 'Ready')]).toEqual(['False ArchiveFailing', 'True Serving']);
-  expect(conditionIn(kube, 'ArchiveReady')?.message).toContain('CloudNativePG says: exit status 4');
+  expect(conditionIn(kube, 'ArchiveReady')?.message).toContain('CloudNativePG reports: exit status 4');
 
   const notBackedUp = [...TRUE, { type: 'LastBackupSucceeded', status: 'False', message: 'no room' }];
   await rest(controller, () =>
@@ -140,7 +140,7 @@ it('says from when on the database can be restored, what fails, and when the las
   );
   expect(conditionIn(kube, 'ArchiveReady')).toMatchObject({
     reason: 'ArchiveFailing',
-    message: expect.stringContaining('The last base backup failed. CloudNativePG says: no room') as string,
+    message: expect.stringContaining('The last base backup failed. CloudNativePG reports: no room') as string,
   });
 
   const well = { ...WINDOW, lastFailedBackupTime: null };
@@ -363,7 +363,7 @@ describe('a database that begins with an archive', () => {
     await controller.reconcile();
     expect(says(kube, 'DatabaseRestored')).toBe('False Restoring');
     expect(conditionIn(kube, 'DatabaseRestored')?.message).toContain(
-      'was not restored in one try, and CloudNativePG tries',
+      'was not restored after one attempt; CloudNativePG is trying',
     );
     kube.seed(controller.home.registry.resourceOf({ apiVersion: 'batch/v1', kind: 'Job' }), {
       apiVersion: 'batch/v1',

@@ -1,4 +1,4 @@
-// Backups of the own PostgreSQL: one CronJob, and what the status claims of its runs.
+// Backups of the deployment's own PostgreSQL: one CronJob, and what the status claims of its runs.
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deploy/assess/observed.ts';
@@ -300,7 +300,7 @@ describe('the status claims', () => {
     expect(reported(kube)).toEqual(expected);
     expect([says(kube, 'BackupReady'), message(kube)]).toEqual([
       'True BackedUp',
-      'The last backup, 20260202T020000Z-0000000a, has the state of 2026-02-02T02:00:00Z and 4.8 MiB.',
+      'The last backup, 20260202T020000Z-0000000a, has the state of 2026-02-02T02:00:00Z (4.8 MiB).',
     ]);
     await gone(kube, PODS, 'run-1-x');
     await gone(kube, JOBS, 'run-1');
@@ -388,7 +388,7 @@ describe('the status claims', () => {
     clock.ms += requeueAfterMs;
     await converge(controller);
     expect(says(kube, 'BackupReady')).toBe('False BackupStale');
-    expect(message(kube)).toContain('is of 2026-02-02T02:00:00Z');
+    expect(message(kube)).toContain('is from 2026-02-02T02:00:00Z');
   });
 
   it('the same where there never was one', async () => {
@@ -399,7 +399,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect([says(kube, 'BackupReady'), message(kube)]).toEqual([
       'False BackupStale',
-      'No backup has been made. That is longer ago than stale_after_hours. Check the schedule and its CronJob.',
+      'No backup was made within stale_after_hours. Check the schedule and its CronJob.',
     ]);
     clock.ms += 1000;
     await converge(controller);
@@ -541,7 +541,7 @@ describe('a database that begins empty because a person gave up the one before',
     const { kube } = controller;
     expect([cronJobs(kube)[0]?.spec.suspend, says(kube, 'BackupReady')]).toEqual([true, 'False BackupsHeld']);
     expect(message(kube)).toContain(
-      'kubectl davit database restore shop -n team --backup 20260202T020000Z-0000000a. To back up the present database from now on: kubectl davit backup shop -n team.',
+      'kubectl davit database restore shop -n team --backup 20260202T020000Z-0000000a. To back up the current database from now on: kubectl davit backup shop -n team.',
     );
     // Nor when the annotation is taken off again, or a run that had begun before ends.
     await edit(kube, { metadata: { annotations: { 'davit.dev/empty-database': null } } });

@@ -435,7 +435,7 @@ it.each<
   ],
   [
     'a dependency out of the workspace',
-    ends('plan', 'PathOutsideWorkspace: dependencies[0] "../../x" leads out of the workspace.'),
+    ends('plan', 'PathOutsideWorkspace: dependencies[0] "../../x" is outside the workspace.'),
     'PathOutsideWorkspace',
     /dependencies\[0\]/,
   ],
@@ -1222,7 +1222,7 @@ describe('a davit.yaml of the repository', () => {
     await here.settle();
     expect(here.newest().status?.build).toMatchObject({
       reason: 'FileInvalid',
-      message: `${PATH}, which davit_file names, is missing at commit ${A}. Add or correct it and push, or remove davit_file.`,
+      message: `${PATH}, the file in davit_file, is missing at commit ${A}. Add or correct it and push, or remove davit_file.`,
     });
     expect(jobs(kube)).toEqual([]);
   });

@@ -128,7 +128,7 @@ it('without CloudNativePG nothing of it is made, and it goes on when the kind is
     'False CloudNativePgMissing',
     'False CloudNativePgMissing',
   ]);
-  expect(conditionIn(kube, 'Stalled')?.message).toContain('The platform team can install it');
+  expect(conditionIn(kube, 'Stalled')?.message).toContain('Ask the platform team to install it');
   first.stop();
   isThere = true;
   const second = await aController(kube);
@@ -156,7 +156,7 @@ it('says how many instances are ready, and what CloudNativePG says, while the pr
   await rest(controller, 1);
   expect([says(kube, 'DatabaseReady'), record(kube).status?.state]).toEqual(['True InstancesMissing', 'READY']);
   expect(conditionIn(kube, 'DatabaseReady')?.message).toBe(
-    'PostgreSQL answers, and 1 of 2 instances are ready. CloudNativePG says: Waiting for the instances to become active.',
+    'PostgreSQL answers, but only 1 of 2 instances are ready. CloudNativePG reports: Waiting for the instances to become active.',
   );
   await rest(controller, 0);
   expect(says(kube, 'DatabaseReady')).toBe('False NotAnswering');
@@ -281,7 +281,7 @@ describe('the driver of a record with data', () => {
       ]);
       const message = conditionIn(kube, 'Ready')?.message ?? '';
       expect(message).toContain(`Set it back to ${from}.`);
-      // A Cluster is not moved to a pod.
+      // A Cluster cannot be moved to a pod.
       expect(message.includes('kubectl davit database move shop')).toBe(from === 'pod');
       await change(controller, { database: { driver: from } });
       await rest(controller);

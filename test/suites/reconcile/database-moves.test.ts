@@ -614,7 +614,7 @@ describe('a database that is moved', () => {
         words.push(conditions?.[0]?.message.replaceAll(from, 'X'));
       }
       expect(words).toEqual([words[0], words[0]]);
-      expect(words[0]).toMatch(/^No backup of X of namespace prod may be loaded into a database of namespace team: /);
+      expect(words[0]).toMatch(/^A backup of X in namespace prod cannot be loaded into namespace team: /);
       expect(says(kube, 'Ready')).toBe('True Serving');
     });
 
@@ -746,8 +746,8 @@ describe('an operation that cannot be carried out', () => {
   });
 
   it.each([
-    ['Return', 'nothing is kept', SETTINGS, 'keeps no database that it used before'],
-    ['Upgrade', 'the platform has no newer PostgreSQL', SETTINGS, 'is PostgreSQL 17 already'],
+    ['Return', 'nothing is kept', SETTINGS, 'has no previous database to return to'],
+    ['Upgrade', 'the platform has no newer PostgreSQL', SETTINGS, 'already is PostgreSQL 17'],
     [
       'Move',
       'the platform has no CloudNativePG',
@@ -849,7 +849,7 @@ describe('an operation that cannot be carried out', () => {
     expect(await until(world, 'up', 'Succeeded')).toBe('Failed RestoreFailed');
     const { message = '' } = operationIn(kube, 'up')?.status?.conditions?.[0] ?? {};
     expect(message).toContain('it is damaged');
-    expect(message).toContain('returns to database pod/0, which is as it was');
+    expect(message).toContain('returns to database pod/0, which has not changed');
     await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube), nextData(kube)]).toEqual(['True Serving', 'shop--postgres', []]);
 
@@ -997,7 +997,7 @@ describe('an external database', () => {
       await rest(world);
       expect([says(kube, 'Ready'), firstData(kube)]).toEqual(['False DatabaseKept', before]);
       const message = conditionIn(kube, 'Ready')?.message ?? '';
-      expect(message).toContain('That deployment used an external database last, so this one has the data of before');
+      expect(message).toContain('That deployment last used an external database');
       const choice = `kubectl annotate secret shop--postgres -n team --overwrite "davit.dev/used-last=${uid} ${driver}"`;
       expect(message).toContain(choice);
       const place = { namespace: 'team', name: 'shop--postgres' };

@@ -48,7 +48,7 @@ it('the platform may leave the verifications out', async () => {
 });
 
 it.each<[string, Spec, Settings, RegExp]>([
-  ['the platform has no store', {}, defaultSettings(), /has no store for backups \(settings\.backups\.store\)/],
+  ['the platform has no store', {}, defaultSettings(), /has no backup store \(settings\.backups\.store\)/],
   [
     'the platform makes none by default',
     {},
@@ -59,7 +59,7 @@ it.each<[string, Spec, Settings, RegExp]>([
     'the record refuses them',
     { sourceConfig: { database: { backup: { enabled: false } } } },
     withStore(),
-    /Backups are off\. To have one made every day: kubectl patch appd shop -n team /,
+    /Backups are off\. To make one every day: kubectl patch appd shop -n team /,
   ],
 ])('where %s, nothing protects the database, and Ready is True', async (_what, spec, settings, words) => {
   const { kube } = await started(spec, settings);

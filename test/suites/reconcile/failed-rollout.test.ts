@@ -301,7 +301,7 @@ it('what serves after a failed revision stops and serves again: both are events'
   await setReady(kube, 0);
   await passes(controller);
   const down = conditionIn(kube, 'Ready')?.message ?? '';
-  expect(down).toContain('Nothing serves meanwhile.');
+  expect(down).toContain('Nothing is serving meanwhile.');
   expect(down.replace('Nothing serves', '')).not.toMatch(/\bserves\b/);
   await makeReady(kube);
   await passes(controller);

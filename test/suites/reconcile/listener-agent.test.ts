@@ -453,7 +453,9 @@ describe('nothing is deleted', () => {
     await run();
     expect([told(), copy()?.metadata.deletionTimestamp]).toEqual(['AWAITING_DELETE NamespaceNotAllowed', undefined]);
     const message = conditionOf(onHub()?.status?.conditions, 'Ready')?.message;
-    expect(message).toContain('does not let the agent delete what is in namespace shops of the cluster (forbidden)');
+    expect(message).toContain(
+      'does not allow the agent to delete objects in namespace shops of the cluster (forbidden)',
+    );
     expect(message).toContain('kubectl annotate appd shop --overwrite davit.dev/abandon-remote=');
     remote.failOn(undefined);
     await untilGone();

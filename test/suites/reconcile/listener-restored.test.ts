@@ -211,7 +211,9 @@ describe('a hub that is restored from an earlier etcd', () => {
       'AWAITING_DELETE HubChanged',
       ['shop registry.example/app:2'],
     ]);
-    expect(messageOf(pair.onHub())).toMatch(/^Being deleted: .* annotate it there with davit.dev\/origin-generation=/);
+    expect(messageOf(pair.onHub())).toMatch(
+      /^Being deleted: .* annotate the AppDeployment in the cluster with davit.dev\/origin-generation=/,
+    );
     const annotations = { 'davit.dev/origin-generation': String(pair.work()?.spec.generation) };
     await pair.remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { annotations } });
     await pair.agent.reconcile();

@@ -95,7 +95,7 @@ describe('is refused, and nothing is written in the cluster', () => {
         return forge();
       },
       'HubChanged',
-      /made for hub hub-2/,
+      /created for hub hub-2/,
     ],
     [
       'an earlier state, where somebody has taken the label off',

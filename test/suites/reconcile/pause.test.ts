@@ -142,7 +142,7 @@ describe.each([
     expect(record(kube).status?.state).toBe('UNKNOWN');
     expect(conditionIn(kube, 'WorkloadsReady')).toMatchObject({
       status: 'False',
-      message: 'Service shop is missing, so nothing reaches the pods of the server.',
+      message: 'Service shop is missing, so no traffic reaches the pods of the server.',
     });
   });
 
@@ -156,7 +156,7 @@ describe.each([
     expect(available(kube)).toMatch(/^False .*/);
     expect(conditionIn(kube, 'WorkloadsReady')).toMatchObject({
       status: 'False',
-      message: 'The server was scaled to 0, and its record asks for 1 or more.',
+      message: 'The server was scaled to 0, but the record specifies 1 or more.',
     });
   });
 });

@@ -578,7 +578,7 @@ describe('a repository', () => {
     const running = await start(withUpkeep({ maxTags: 50 }));
     await running.look();
     expect(registry.tagsOf(repository)).toHaveLength(50);
-    expect(running.lines).toContain('The repository is full of tags. Its oldest are deleted');
+    expect(running.lines).toContain('The repository has too many tags, deleting the oldest');
   });
 });
 

@@ -124,7 +124,7 @@ describe('a backup of another namespace', () => {
   const setConsent = (kube: FakeKube, annotations: object | null): Promise<unknown> =>
     kube.mergePatch(APP_DEPLOYMENTS, OLD, { metadata: { annotations } }, { fieldManager: 'person' });
   const REFUSED =
-    'No backup of old of namespace prod may be loaded into a database of namespace team: there is no such deployment, or it does not consent. A person who may get the volumes of namespace prod consents there: kubectl annotate appd old -n prod davit.dev/backups-for=team/team-uid';
+    'A backup of old in namespace prod cannot be loaded into namespace team: that deployment does not exist, or does not allow it. A person who may get the volumes of namespace prod can allow it: kubectl annotate appd old -n prod davit.dev/backups-for=team/team-uid';
 
   it.each([
     ['there is no such deployment', undefined],
@@ -173,7 +173,7 @@ describe('a backup of another namespace', () => {
     expect([jobs(kube).length, message(kube)]).toEqual([
       0,
       expect.stringMatching(
-        /^The database of prod\/old has driver cloudnative-pg, and this one has driver pod/,
+        /^The database of prod\/old has driver cloudnative-pg, but this one has driver pod/,
       ) as string,
     ]);
   });
@@ -214,7 +214,7 @@ describe('a record that begins with a backup', () => {
       1,
     ]);
     expect(message(kube)).toBe(
-      'The database began with backup 20260201T020000Z-0000000a of old, which has the state of 2026-02-01T02:00:00Z and 4.8 MiB.',
+      'The database began with backup 20260201T020000Z-0000000a of old, which has the state of 2026-02-01T02:00:00Z (4.8 MiB).',
     );
     expect(jobs(kube)).toEqual([]);
     controller.writes();
@@ -330,7 +330,9 @@ describe('a restore that does not come about', () => {
     ends(kube, 1, 'The store refused GET: 403');
     await passes(controller);
     expect([says(kube, 'DatabaseRestored'), says(kube, 'Stalled')]).toEqual(['False Restoring', 'False Settled']);
-    expect(message(kube)).toMatch(/is tried again\. The load of the backup failed .*The store refused GET: 403\.$/);
+    expect(message(kube)).toMatch(
+      /Davit is trying again\. The load of the backup failed .*The store refused GET: 403\.$/,
+    );
   });
 
   it.each([

@@ -1,4 +1,4 @@
-// The newest revision does without the own PostgreSQL and Redis, and an earlier one that needs them still serves, over the
+// The newest revision does without the deployment's own PostgreSQL and Redis, and an earlier one that needs them still serves, over the
 // in-memory API server: the status follows the stores of what serves.
 
 import { describe, expect, it } from 'vitest';

@@ -204,7 +204,7 @@ it('the pod and node that are waited for are named, and what to do about a dead 
   controller.clock.ms += 119_000;
   await controller.reconcile();
   expect(waitsFor(kube)).toMatchObject({
-    message: expect.stringContaining('and finalizers hold it (example.com/holds)'),
+    message: expect.stringContaining('but finalizers hold it (example.com/holds)'),
     stalled: 'True',
   });
   controller.writes();

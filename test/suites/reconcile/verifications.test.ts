@@ -253,7 +253,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect([says(kube, 'BackupVerified'), says(kube, 'Ready')]).toEqual(['False VerificationFailing', 'True Serving']);
     expect(message(kube)).toBe(
-      `The last verification failed at 2026-02-04T07:01:00Z. The comparison of the verification failed (Error, exit code 1): Backup ${BACKUP} is damaged. The last verification is of 2026-02-03T07:00:00Z, of backup ${BACKUP}. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-$(date +%s) -n team.`,
+      `The last verification failed at 2026-02-04T07:01:00Z. The comparison of the verification failed (Error, exit code 1): Backup ${BACKUP} is damaged. Backup ${BACKUP} was verified last, at 2026-02-03T07:00:00Z. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-$(date +%s) -n team.`,
     );
     putRun(kube, { name: 'run-3', words: report('05') });
     await converge(controller);
@@ -268,7 +268,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect(says(kube, 'BackupVerified')).toBe('Unknown VerificationWithoutCounts');
     expect(message(kube)).toMatch(
-      /^Backup .* verification was off when it was made\. It could be restored at .* No backup has been/,
+      /^Backup .* verification was off when it was made\. It was restored at .* No backup has been/,
     );
     expect(reported(kube)).toEqual({ lastUncompared: uncompared, lastUncomparedAt: '2026-02-03T07:00:00Z' });
     putRun(kube, { name: 'run-2', words: report('04') });
@@ -282,7 +282,7 @@ describe('the status claims', () => {
     putRun(kube, { name: 'run-1', failedAt: '2026-02-04T07:01:00Z', words: 'There is no complete backup.' });
     await converge(controller);
     expect(says(kube, 'BackupVerified')).toBe('Unknown VerificationPending');
-    expect(message(kube)).toContain('There is no backup yet');
+    expect(message(kube)).toContain('There is no backup to verify yet');
   });
 
   it('that a verification is too old, of which no watch informs', async () => {
@@ -299,7 +299,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect(says(kube, 'BackupVerified')).toBe('False VerificationStale');
     expect(message(kube)).toMatch(
-      /^The last verification is of 2026-02-03T07:00:00Z, .*longer ago than verify_stale_after_hours/,
+      /^No backup was verified within verify_stale_after_hours\. Backup .* was verified last, at 2026-02-03T07:00:00Z\./,
     );
   });
 

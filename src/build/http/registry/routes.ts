@@ -16,10 +16,7 @@ const PUSH_SECONDS = 3600;
 
 const PushTokenRequest = z
   .object({
-    supports_registry_username: z
-      .boolean()
-      .nullish()
-      .describe('Accepted without effect: the answer always has username.'),
+    supports_registry_username: z.boolean().nullish().describe('Has no effect: the answer always has username.'),
   })
   .meta({ id: 'PushTokenRequest', examples: [{ supports_registry_username: true }] });
 
@@ -66,7 +63,7 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
       if (settings.upkeep !== undefined)
         await registry.client
           .ensureBlob(repository, AbortSignal.timeout(ASK_MS))
-          .catch((err: unknown) => request.log.warn({ err }, 'The repository did not get its first blob'));
+          .catch((err: unknown) => request.log.warn({ err }, 'Could not upload the first blob of a repository'));
       const refusal = await limit?.refusal(repository, AbortSignal.timeout(ASK_MS)).catch(() => undefined);
       if (refusal !== undefined) throw new HttpError(409, refusal);
       const expires = Math.floor(now().getTime() / 1000) + PUSH_SECONDS;

@@ -106,7 +106,7 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
   async function begin(request: FastifyRequest): Promise<Begun> {
     const upload = await signedUpload(request, platform);
     if (upload === undefined)
-      throw new HttpError(403, 'This upload address is not signed by Davit. Get one with POST …/upload-url.');
+      throw new HttpError(403, 'This upload address is not signed by Davit. Get a new one with POST …/upload-url.');
     const { deployment, id, expires } = upload;
     if (now().getTime() > expires * 1000)
       throw new HttpError(403, 'This upload address has expired. Get another one with POST …/upload-url.');
@@ -208,7 +208,7 @@ function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
   if (length === undefined || headers['transfer-encoding'] !== undefined)
     throw new HttpError(411, 'Send the size of the upload in the header Content-Length.', { connection: 'close' });
   if (Number(length) > mostMb * MEBIBYTE)
-    throw new HttpError(413, `The upload is larger than ${mostMb} MiB. Leave out what a build does not need.`, {
+    throw new HttpError(413, `The upload is larger than ${mostMb} MiB. Leave out files that a build does not need.`, {
       connection: 'close',
     });
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
@@ -222,7 +222,10 @@ function usedAlready(): HttpError {
 }
 
 function tookTooLong(): HttpError {
-  return new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s. Leave out what a build does not need.`);
+  return new HttpError(
+    408,
+    `The upload took longer than ${UPLOAD_SECONDS} s. Leave out files that a build does not need.`,
+  );
 }
 
 function tooManyUploads(): never {

@@ -47,15 +47,12 @@ export async function registryFailure(answer: Answer): Promise<RegistryFailed> {
   if (status === 401 || status === 403)
     return new RegistryFailed(
       'refused',
-      "The registry refused Davit's credentials. Ask the platform's administrator to correct them.",
+      "The registry refused Davit's credentials. Ask the platform team to correct them.",
     );
   if (status === 405 || /\bread-?only\b/i.test(words))
     return new RegistryFailed('readOnly', 'The registry is read-only while it is being cleaned up. Try again later.');
   if (status === 507 || status === 413 || /no space left|disk quota exceeded|"Err":28\b/i.test(words))
-    return new RegistryFailed(
-      'full',
-      "The registry has no room left. Ask the platform's administrator to give it more storage.",
-    );
+    return new RegistryFailed('full', 'The registry has no free storage. Ask the platform team to add storage.');
   if (status === 429 || status >= 500)
     return new RegistryFailed('unreachable', `The registry failed: it answered ${status}. Try again later.`);
   return new RegistryFailed('malformed', `The registry answered with the unexpected status ${status}.`);

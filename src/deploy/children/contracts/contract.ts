@@ -24,7 +24,7 @@ export interface PodContract {
   readonly migration: (inputs: Inputs, migrate: Migrate, image: string) => Manifest<IJob>;
   readonly task: (inputs: Inputs, task: Task, schedule: string, image: string) => Manifest<ICronJob>;
   readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
-  /** The same by driver cloudnative-pg. */
+  /** Makes PostgreSQL with driver cloudnative-pg. */
   readonly cluster: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => PostgresCluster;
   readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }

@@ -18,11 +18,13 @@ const DeploymentEvent = z.object({
   count: z.int().min(1).describe('How often it happened.'),
   last_at: time
     .nullable()
-    .describe('When it happened last. A time in the future counts as that at which the API server got the event.'),
+    .describe(
+      'When it last happened. For a time in the future, it is the time at which the API server received the event.',
+    ),
   over: z
     .boolean()
     .describe(
-      'Whether it is a warning about a pod that has become ready since and is: what fails while a pod starts is over then. A warning about a run that was started by hand is over as well.',
+      'Whether it is a warning that no longer matters: its pod has become ready since and still is, or it concerns a run that was started by hand.',
     ),
 });
 export type DeploymentEvent = z.output<typeof DeploymentEvent>;
@@ -65,7 +67,7 @@ const DeploymentPod = z.object({
       message: z.string().describe('What is wrong and what to do.'),
     })
     .nullable()
-    .describe('What keeps it from running well. null: nothing is known to.'),
+    .describe('The problem of the pod. null: no problem is known.'),
   last_exit: LastExit.nullable().describe('The newest exit of a container that was restarted or has ended.'),
   usage: Amounts.nullable().describe(
     'What its containers use now. null where the cluster serves no metrics of pods (metrics.k8s.io), has none of this pod yet, or the caller may not list them.',

@@ -89,13 +89,11 @@ export const Platform = z
         redis_image: text,
         drivers: z
           .array(z.enum(DATABASE_DRIVERS))
-          .describe('What own databases of PostgreSQL may run by: source_config.database.driver.'),
-        backups: z.boolean().describe('Whether there is a store for backups of own databases.'),
+          .describe("Drivers that a deployment's own PostgreSQL may have: source_config.database.driver."),
+        backups: z.boolean().describe('Whether the platform has a store for backups of databases.'),
         archives: z
           .boolean()
-          .describe(
-            'Whether own databases of driver cloudnative-pg can be archived, for restores to any point in time.',
-          ),
+          .describe('Whether databases with driver cloudnative-pg can be archived, for restores to any point in time.'),
       })
       .meta({ id: 'PlatformStores' }),
     limits: z

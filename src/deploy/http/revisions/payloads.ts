@@ -43,28 +43,32 @@ export const Revision = z
     requested_by: z
       .string()
       .nullable()
-      .describe('Username of who asked for it. null if the change does not say it, or several changes are in it.'),
+      .describe(
+        'Username of the person who requested it. null if the change does not name one, or if it combines several changes.',
+      ),
     interrupted_by: z
       .string()
       .nullable()
-      .describe('Username of who interrupted its build. null if nobody did, or the request does not say it.'),
+      .describe(
+        'Username of the person who interrupted its build. null if it was not interrupted, or the request does not name one.',
+      ),
     commit_author: z
       .string()
       .nullable()
       .describe(
-        'Author that the commit names. Whoever makes a commit writes it, and nobody verifies it. null if it is not known.',
+        'Author that the commit names. The committer can write any name, which is not verified. null if it is not known.',
       ),
     commit_message: z
       .string()
       .nullable()
-      .describe('First line of the message of the commit, which is not verified either. null if it is not known.'),
+      .describe('First line of the message of the commit, which is not verified. null if it is not known.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
     image: z
       .string()
       .nullable()
       .describe('The image that it runs, by digest if Davit built it. null if it is not known yet.'),
-    rollback_to: id.nullable().describe('Id of the revision whose values it took again. null if it is no rollback.'),
+    rollback_to: id.nullable().describe('Id of the revision to which it rolled back. null if it is not a rollback.'),
     changes: z
       .object({
         since: id.nullable().describe('The next older revision that is kept. null for the oldest one.'),
@@ -75,7 +79,7 @@ export const Revision = z
       })
       .nullable()
       .describe(
-        'What differs from the revision before. null unless the list was asked for it, and for a revision that was not created.',
+        'What differs from the previous revision. null unless the request has changes=true, and for a revision that was not created.',
       ),
     from_file: z
       .object({
@@ -87,7 +91,7 @@ export const Revision = z
           .describe('The values of the revision that come from the file, because the deployment does not set them.'),
         not_taken: z
           .array(z.string())
-          .describe("The file's fields that only the deployment decides, where it has others."),
+          .describe("The file's fields that only the deployment sets, if their values differ."),
       })
       .nullable()
       .describe('What the davit.yaml at the commit of the revision gave. null if none was read.'),

@@ -86,7 +86,7 @@ function presentFile(revision: AppRevision): Revision['from_file'] {
   return { path: file.path, fields, not_taken: file.notTaken ?? [] };
 }
 
-/** The same with what each changed. `revisions`: as above. */
+/** Presents revisions with the changes that each made. `revisions`: newest first. */
 export function withChanges(
   shown: readonly Revision[],
   record: AppDeployment,

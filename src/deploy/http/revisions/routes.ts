@@ -154,7 +154,7 @@ function registerRollbackTarget(app: App, { auth, deployments }: Routes): void {
     schema: {
       tags: TAGS,
       operationId: 'getRollback',
-      summary: 'Get the revision to which a rollback goes if nobody chooses one, and what the rollback would change',
+      summary: 'Get the default target of a rollback, and the changes that the rollback would make',
       params: DeploymentPath,
       response: { 200: RevisionDiff, ...failures(401, 403, 404, 409, 422) },
     },

@@ -34,7 +34,7 @@ export type RunResponse = z.output<typeof RunResponse>;
 const timeout = Task.shape.timeoutSeconds.unwrap().nullish();
 
 export const RunTaskBody = z
-  .object({ timeout_seconds: timeout.describe('Seconds after which it is ended. Default: the time of the task.') })
+  .object({ timeout_seconds: timeout.describe('Seconds after which it is stopped. Default: the time of the task.') })
   .meta({ id: 'RunTask', examples: [{}] });
 
 export const RunCommandBody = z
@@ -42,7 +42,7 @@ export const RunCommandBody = z
     command: Task.shape.command
       .refine(([program]) => program !== '', { error: 'must begin with the name of a program', path: [0] })
       .describe('The command with its arguments. No shell reads it.'),
-    timeout_seconds: timeout.describe('Seconds after which it is ended. Default: 3600.'),
+    timeout_seconds: timeout.describe('Seconds after which it is stopped. Default: 3600.'),
   })
   .meta({ id: 'RunCommand', examples: [{ command: ['python', 'manage.py', 'clearsessions'] }] });
 
@@ -52,7 +52,7 @@ const TaskStatusResponse = z
     next_run_at: time
       .nullable()
       .describe(
-        'When its next run is due, computed from the schedule: by UTC if it has no time zone. null if no run begins, and for @every.',
+        'When its next run is due, computed from the schedule, in UTC if it has no time zone. null if no run begins, and for @every.',
       ),
     runs: z.array(TaskRunResponse).describe(TaskStatus.shape.runs.description ?? ''),
   })

@@ -75,7 +75,7 @@ async function jobOfRun(kube: KubeClient, { record, revisions, asked, key, suffi
   if (!runsHere(record))
     throw new HttpError(
       409,
-      `${name} runs in the cluster of a Listener, where its Jobs are. With the kubeconfig of that cluster: kubectl davit run ${name} ${'task' in asked ? `--task ${asked.task}` : '-- COMMAND'}`,
+      `${name} runs in the cluster of a Listener, and so do its Jobs. With the kubeconfig of that cluster: kubectl davit run ${name} ${'task' in asked ? `--task ${asked.task}` : '-- COMMAND'}`,
     );
   try {
     const active = activeOf(record, revisions);
@@ -85,7 +85,7 @@ async function jobOfRun(kube: KubeClient, { record, revisions, asked, key, suffi
       .map((label) => label.join('='))
       .join(',');
     const { items } = await kube.list<ReplicaSet>(REPLICA_SETS, { namespace, labelSelector });
-    const template = templateOf(items, name, 'Its status says why.');
+    const template = templateOf(items, name, 'See its status.');
     const { metadata, ...job } = oneOffJob({
       record,
       active,

@@ -23,7 +23,10 @@ const points = z
 
 const PartUsage = z.object({
   part: z.string().describe('server, queue, orchestrator, executor, the name of a worker, postgres or redis.'),
-  wanted: z.int().nullable().describe('Pods that are wanted now. null: unknown, as while it follows its load.'),
+  wanted: z
+    .int()
+    .nullable()
+    .describe('Number of pods that it should have now. null: unknown, for example while it follows its load.'),
   now: z
     .object({ pods: z.int(), ready: z.int(), restarts: z.int().describe('Restarts of their containers.') })
     .nullable()
@@ -33,7 +36,7 @@ const PartUsage = z.object({
   cpu: points.meta({ title: 'CPU cores of all its pods together' }),
   memory_mb: points.meta({ title: 'Megabytes (MiB) of its fullest pod' }),
   ready: points.meta({ title: 'Ready pods' }),
-  restarts: points.meta({ title: 'Restarts of the containers of its pods of that time' }),
+  restarts: points.meta({ title: 'Restarts of the containers of its pods at that time' }),
 });
 export type PartUsage = z.output<typeof PartUsage>;
 
@@ -49,7 +52,7 @@ const Crash = z.object({
 const Operation = z.object({
   name: z.string(),
   action: z.enum(OPERATION_ACTIONS),
-  at: time.describe('When its work began.'),
+  at: time.describe('When its work started.'),
   ended_at: time.nullable(),
 });
 
@@ -58,8 +61,8 @@ export const Usage = z
     source: z
       .enum(['prometheus', 'metrics-server'])
       .nullable()
-      .describe('Where the measurements come from. null: nowhere, and missing says why.'),
-    since: time.nullable().describe('From when on there are measurements. null: there are none.'),
+      .describe('Source of the measurements. null: there are none, and missing has the cause.'),
+    since: time.nullable().describe('Time of the first measurement. null: there are none.'),
     missing: z.string().nullable().describe('What is missing for more measurements, and what to do. null: nothing.'),
     start: time.describe('First time of the window.'),
     end: time.describe('Last time of the window.'),
@@ -69,7 +72,7 @@ export const Usage = z
     crashes: z
       .array(Crash)
       .describe(
-        'The last failed exit of each container of the present pods, newest first. Empty for callers who may not list pods.',
+        'The last failed exit of each container of the current pods, newest first. Empty for callers who may not list pods.',
       ),
     operations: z
       .array(Operation)

@@ -41,7 +41,7 @@ export function ofEach<T>(make: (measure: Measure, n: number) => T): Record<Meas
   };
 }
 
-/** Of one answer: what is larger is no measurement. */
+/** The largest valid value of each measure. */
 const MOST: Readonly<Record<Measure, number>> = { cpu: 1e6, memory_mb: 2 ** 50, ready: 1e6, restarts: 1e9 };
 
 export function stepsOf(window: Window, now: number): Steps {
@@ -127,12 +127,12 @@ export function seriesIn(bodies: readonly string[], asked: Asked): Measured {
 
 function pointsByPart(body: string, measure: Measure, { namespace, pods, steps }: Asked): Map<string, Point[]> {
   const { success, data: answer } = Matrix.safeParse(jsonIn(body));
-  if (!success) throw new Misanswered('Prometheus sent something else than an answer to a query.');
+  if (!success) throw new Misanswered('Prometheus sent an answer that is not valid.');
   const series = new Map<string, Point[]>();
   for (const { metric, values } of answer.data.result) {
     const { namespace: of, part = '', ...more } = metric;
     if (of !== namespace || !pods.has(part) || series.has(part) || Object.keys(more).length > 0)
-      throw new Misanswered('Prometheus answered about something else than the pods of this deployment.');
+      throw new Misanswered('Prometheus sent measurements of other pods than those of this deployment.');
     series.set(
       part,
       values.map((value) => pointOf(value, measure, steps)),
@@ -146,7 +146,7 @@ function pointOf([time, text]: z.infer<typeof Value>, measure: Measure, { start,
   // No comparison holds for NaN.
   const isMeasured =
     value >= 0 && value <= MOST[measure] && time >= start && time <= end && (time - start) % step === 0;
-  if (!isMeasured) throw new Misanswered('Prometheus sent a value or a time that cannot be a measurement.');
+  if (!isMeasured) throw new Misanswered('Prometheus sent a measurement with a value or time that is not valid.');
   return [time, measure === 'memory_mb' ? Math.round(value / 2 ** 20) : Math.round(value * 1000) / 1000];
 }
 

@@ -76,7 +76,7 @@ export function registerUsage(app: App, { auth, deployments, now }: DeploymentNe
   });
 }
 
-/** Those of the newest revision. */
+/** Names of the parts of the newest revision. */
 function partNames(revision: AppRevision | undefined): string[] {
   if (revision === undefined) return ['server'];
   const { resolved } = revision.spec;
@@ -97,7 +97,7 @@ interface Wanted {
   readonly at: number;
 }
 
-const ELSEWHERE = 'Its pods run on the cluster of a listener, and this cluster has no measurements of them.';
+const ELSEWHERE = 'Its pods run in the cluster of a listener, so this cluster has no measurements of them.';
 const INSTALL =
   'The cluster has no measurements of pods. Ask the platform team to install metrics-server, or to name a Prometheus in settings.http.prometheus.';
 
@@ -118,7 +118,7 @@ async function measure(
     if (!(error instanceof ServerError)) throw error;
     return { source: null, missing: [answer, whyNoMetrics(error, namespace)].filter(Boolean).join(' ') };
   }
-  const missing = answer === undefined ? null : `${answer} Shown is the last hour of metrics-server.`;
+  const missing = answer === undefined ? null : `${answer} The last hour from metrics-server is shown.`;
   return { source: 'metrics-server', missing, measured: history.measured(uid, steps) };
 }
 
@@ -126,7 +126,7 @@ function whyNoMetrics(error: ServerError, namespace: string): string {
   if (error instanceof NotFound) return INSTALL;
   if (error instanceof Forbidden)
     return `You may not list pods of metrics.k8s.io in namespace ${namespace}: ask for the role davit-editor there.`;
-  return "The cluster's metrics server does not answer now.";
+  return "The cluster's metrics server does not answer.";
 }
 
 function samplesOf({ pods, parts }: Seen, metrics: readonly PodMetrics[]): ReadonlyMap<string, Sample> {

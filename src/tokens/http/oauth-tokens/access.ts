@@ -45,16 +45,16 @@ export interface Access {
 export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: string | undefined): Access {
   function ready(): { readonly oauth: OAuth; readonly publicUrl: string } {
     if (oauth === undefined)
-      throw new HttpError(424, 'This platform gives no tokens: setting oauth.hosts lists no host of an OAuth server.');
+      throw new HttpError(424, 'This platform issues no tokens: setting oauth.hosts lists no host of an OAuth server.');
     if (publicUrl === undefined)
-      throw new HttpError(424, 'This platform has no address for the pages of people: set http.publicUrl.');
+      throw new HttpError(424, 'This platform has no address for consent pages: set http.publicUrl.');
     return { oauth, publicUrl };
   }
 
   function requester(request: FastifyRequest): Requester {
     const { username, pod } = auth.callerOf(request);
     if (username !== undefined) return { username, ...(pod && { deployment: pod.deployment }) };
-    throw new HttpError(403, 'The cluster does not say who you are: you need the right to create selfsubjectreviews.');
+    throw new HttpError(403, 'The cluster does not identify you: you need the right to create selfsubjectreviews.');
   }
 
   async function tenant(request: FastifyRequest, provider?: string): Promise<Tenant | undefined> {

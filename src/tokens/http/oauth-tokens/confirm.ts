@@ -17,7 +17,7 @@ export function registerConfirm(app: App, { auth, log }: TokenNeeds, access: Acc
     schema: {
       tags: ['tokens'],
       operationId: 'confirmPerson',
-      summary: 'Say which person has consented, as the page of a tenant that verifies people',
+      summary: 'Confirm which person has consented, from the page of a tenant that verifies people',
       body: Confirm,
       response: { 200: Confirmed, ...failures(400, 401, 403, 404, 413, 415, 422, 424, 502, 504) },
     },
@@ -47,6 +47,6 @@ export function registerConfirm(app: App, { auth, log }: TokenNeeds, access: Acc
 function notFound(): HttpError {
   return new HttpError(
     404,
-    'Confirmation not found. It was used already, another browser has consented after it, it is older than ten minutes, or you are not the account that annotation davit.dev/oauth-verifier-account of its tenant names, or may not authenticate there.',
+    'Confirmation not found. It has been used, another browser has consented since, it is more than ten minutes old, you are not the account in annotation davit.dev/oauth-verifier-account of its tenant, or you may not authenticate there.',
   );
 }

@@ -113,11 +113,11 @@ async function withoutClient(
   log: Logger,
 ): Promise<void> {
   try {
-    if (registration === undefined) throw new Error('The OAuth server does not say how a client is deleted.');
+    if (registration === undefined) throw new Error('The OAuth server does not support the deletion of clients.');
     await server.unregister(registration.uri, registration.token);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ clientId, reason }, 'A client that no provider names is left at its OAuth server');
+    log.warn({ clientId, reason }, 'An unused client remains at its OAuth server');
   }
 }
 

@@ -50,7 +50,7 @@ export async function told<Result>(
     if (!isExpected) throw error;
     log.warn({ provider: providerIdOf(provider), reason: error.message }, 'An authorization failed');
     const text = `${error.message} Nothing was stored. Open the agent's link again, or tell your administrator.`;
-    return { status: 502, title: 'The provider gave no access', text };
+    return { status: 502, title: 'The provider did not grant access', text };
   }
 }
 

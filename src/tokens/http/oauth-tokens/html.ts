@@ -34,12 +34,12 @@ export function consentPage({ entry: { subject }, request, provider }: OpenFlow,
     ...(agentId === undefined ? [] : [['Account', requester.username]]),
     ['Tenant', subject.tenant],
     ['For the person', subject.user],
-    ['Permissions', scopes.length > 0 ? scopes.join(', ') : 'Those that the provider gives by default'],
+    ['Permissions', scopes.length > 0 ? scopes.join(', ') : "The provider's default permissions"],
   ];
   const list = rows.map(([term = '', text = '']) => `<dt>${escaped(term)}</dt><dd>${escaped(text)}</dd>`).join('');
   const name = escaped(provider.spec.name);
   const confirmed = verifier
-    ? `<p>Afterwards <strong>${escaped(verifier.host)}</strong> confirms that you are ${escaped(subject.user)}. Only then the agent gets access.</p>\n`
+    ? `<p>Afterwards <strong>${escaped(verifier.host)}</strong> confirms that you are ${escaped(subject.user)}. Only then does the agent get access.</p>\n`
     : '';
   return document(
     `Access to ${provider.spec.name}`,

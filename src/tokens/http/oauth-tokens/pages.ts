@@ -34,7 +34,7 @@ const GONE: End = {
 const OTHER_BROWSER: End = {
   status: 403,
   title: 'This is another browser',
-  text: "The sign-in began in another browser, or this one keeps no cookies. Nothing was stored. Open the agent's link again in this browser.",
+  text: "The sign-in started in another browser, or this browser blocks cookies. Nothing was stored. Open the agent's link again in this browser.",
 };
 
 const LARGEST_FORM_KIB = 64;

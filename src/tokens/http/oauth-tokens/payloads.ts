@@ -26,15 +26,15 @@ export const Authenticate = z
       .max(256)
       .nullish()
       .describe(
-        'The agent, as the caller names it. With it, only a token that is connected to the agent is used. An id counts for one caller: another account may use the same id for another agent.',
+        'The agent, as the caller names it. With it, only a token that is connected to the agent is used. Ids are separate for each caller: another account may use the same id for another agent.',
       ),
-    force_new: z.boolean().nullish().describe('Whether to ask the person again although there is a token.'),
+    force_new: z.boolean().nullish().describe('Whether to ask the person again even if a token exists.'),
     token_id: Uuid.nullish().describe('Use this token. If absent, the default one.'),
     is_default: z
       .boolean()
       .nullish()
       .describe(
-        'Whether a token for which the person has to be asked becomes the default one. Default: true. Has no effect with agent_id.',
+        "Whether a token that needs the person's consent becomes the default one. Default: true. Has no effect with agent_id.",
       ),
   })
   .meta({
@@ -48,9 +48,9 @@ const text = (description: string): z.ZodNullable<z.ZodString> => z.string().nul
 export const Authenticated = z
   .object({
     status: oneOf(['completed', 'pending', 'connection_required', 'token_expired']).describe(
-      'completed: token is set. Otherwise the person has to open url: there is no token yet (pending), there is one that may not be used here, such as with other scopes or after a change of the provider (connection_required), or it has expired (token_expired).',
+      'completed: token is set. Otherwise the person has to open url: no token exists yet (pending), the existing one cannot be used, for example because of other scopes or a change of the provider (connection_required), or it has expired (token_expired).',
     ),
-    url: text('Page on which the person consents. It ends after ten minutes.'),
+    url: text('Page on which the person consents. It expires after ten minutes.'),
     auth_id: text('For GET /v2/auth/wait/{auth_id}. It opens the page: treat it as a secret.'),
     token: text('Access token.'),
     token_id: text('Id of the token.'),
@@ -69,7 +69,7 @@ export const WaitQuery = z.object({
 export const Waited = z
   .object({
     status: oneOf(['completed', 'timeout', 'not_found']).describe(
-      'not_found: there is no such authorization, it was refused or has ended, or another account or deployment asked for its agent.',
+      'not_found: the authorization does not exist, was refused or has expired, or belongs to the agent of another account or deployment.',
     ),
     token: text('Access token, if completed.'),
   })
@@ -77,10 +77,10 @@ export const Waited = z
 
 export const Confirm = z
   .object({
-    confirmation: z.string().min(1).max(128).describe("What Davit has added to the address of the tenant's page."),
+    confirmation: z.string().min(1).max(128).describe("Value that Davit added to the address of the tenant's page."),
     user_id: Printable.min(1)
       .max(256)
-      .describe('The person who is signed in at that page, by the name that agents use as user_id.'),
+      .describe('The person who is signed in at that page, as the name that agents use as user_id.'),
   })
   .meta({
     id: 'ConfirmPerson',
@@ -94,10 +94,10 @@ export const Confirm = z
 export const Confirmed = z
   .object({
     status: oneOf(['confirmed', 'wrong_person']).describe(
-      'confirmed: lead the browser of the person to url, where the token is stored. wrong_person: the agent asked for another person; nothing is stored.',
+      'confirmed: redirect the browser of the person to url, where the token is stored. wrong_person: the agent requested another person; nothing is stored.',
     ),
-    url: text('Where the browser has to go that has consented. It is good once, and in that browser alone.'),
-    message: z.string().describe('What to show to the person, as text: it quotes names that people have chosen.'),
+    url: text('Address for the browser that consented. It works once, and only in that browser.'),
+    message: z.string().describe('What to show to the person, as plain text: it contains names that people chose.'),
   })
   .meta({
     id: 'PersonConfirmed',
@@ -124,10 +124,10 @@ export const TokenInfo = z
     metadata: z.record(z.string(), z.unknown()),
     created_at: time,
     updated_at: time,
-    expires_at: time.nullable().describe('When the access token ends. It is refreshed if the provider allows it.'),
+    expires_at: time.nullable().describe('When the access token expires. It is refreshed if the provider allows it.'),
     last_used_at: time
       .nullable()
-      .describe('When an agent last got it, to within five minutes. null if none has since the consent.'),
+      .describe('When an agent last got it, to within five minutes. null if no agent has since the consent.'),
   })
   .meta({
     id: 'OAuthToken',
@@ -147,7 +147,7 @@ export const TokenEvents = z.array(
   TokenEvent.meta({
     id: 'TokenEvent',
     description:
-      'Something that became of a token. A tenant keeps the last 200; of given and refreshed, the last of each token and caller.',
+      'An event of a token. A tenant keeps the last 200 events. Of given and refreshed, it keeps the last for each token and caller.',
   }),
 );
 

@@ -172,7 +172,7 @@ function registerTokenEvents(app: App, { auth }: TokenNeeds, access: Access): vo
     schema: {
       tags: TAGS,
       operationId: 'listTokenEvents',
-      summary: "List what became of people's tokens in a tenant, newest first",
+      summary: "List the events of people's tokens in a tenant, newest first",
       querystring: TokenEventsQuery,
       response: { 200: TokenEvents, ...failures(401, 403, 422, 424) },
     },

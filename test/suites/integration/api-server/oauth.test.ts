@@ -315,7 +315,7 @@ describe('a pod with nothing but its projected token', () => {
 
   it('is refused with the token of no pod, and when the pod is gone', async () => {
     const { status, body } = await authenticate({}, { as: await ofAccount() });
-    expect([status, body.detail]).toEqual([403, expect.stringContaining('It is bound to no pod')]);
+    expect([status, body.detail]).toEqual([403, expect.stringContaining('It is not bound to a pod')]);
     const pods = `${core(tenant.namespace)}/pods?labelSelector=davit.dev/deployment=bazaar`;
     await api.call('DELETE', pods, { gracePeriodSeconds: 0 });
     await eventually(async () => expect((await authenticate({}, as('bazaar'))).status).toBe(401));
