@@ -2,10 +2,11 @@
 
 import { inApiWords } from '../../api/field-words.ts';
 import { readBody } from '../../api/validation.ts';
-import type { AppDeployment } from '../../kinds/app-deployment.ts';
+import { type AppDeployment, SourceRevisionConfig } from '../../kinds/app-deployment.ts';
 import { fieldSentence } from '../../kinds/file-finding.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { type Source, uses } from '../../kinds/source-rules.ts';
+import { toSnake } from '../../runtime/http/casing.ts';
 import { type FieldError, HttpError } from '../../runtime/http/http-error.ts';
 import { asArray, asObject } from '../../runtime/json-value.ts';
 import { objectChanges } from '../record/revision-diff.ts';
@@ -178,16 +179,19 @@ function refusedSource({ metadata: { name }, spec: { source } }: AppDeployment, 
   );
 }
 
-/** What differs between two answers, apart from the upload. Values in force are compared, with defaults. */
-export function changesOfAnswers(before: Deployment, after: Deployment): AppliedFile['changes'] {
+/** A record, and its answer. */
+export interface Shown {
+  readonly record: AppDeployment;
+  readonly answer: Deployment;
+}
+
+/** What differs, apart from the upload. Values in force are compared, with defaults. */
+export function changesOf(before: Shown, after: Shown): AppliedFile['changes'] {
   return objectChanges(comparable(before), comparable(after)).map((one) => ({ from: null, to: null, ...one }));
 }
 
-function comparable({
-  source_config: config,
-  source_revision_config: revision,
-  secret_references: references,
-}: Deployment): object {
-  const { workflow_config_path } = revision;
-  return asObject(withoutNull({ workflow_config_path, secret_references: references, ...config }));
+/** An answer has the image and the branch of the latest revision, which a change that was just made is not yet. */
+function comparable({ record, answer: { source_config: config, secret_references: references } }: Shown): object {
+  const revision = toSnake(SourceRevisionConfig, record.spec.sourceRevisionConfig);
+  return asObject(withoutNull({ ...revision, source_tarball_path: null, secret_references: references, ...config }));
 }

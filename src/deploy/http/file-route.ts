@@ -8,8 +8,8 @@ import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { ifMatch } from '../../runtime/http/preconditions.ts';
 import { AppliedFile, ApplyFile, ApplyFileQuery } from './file-payloads.ts';
-import { asksOf, changesOfAnswers, type FileAsks } from './file-request.ts';
-import type { Deployment, PatchDeployment } from './payloads.ts';
+import { asksOf, changesOf, type FileAsks, type Shown } from './file-request.ts';
+import type { PatchDeployment } from './payloads.ts';
 import type { RouteNeeds } from './route-needs.ts';
 
 export function registerApplyFile(
@@ -42,7 +42,7 @@ export function registerApplyFile(
         throw new HttpError(412, `A deployment named "${name}" already exists. Choose another name.`);
       if (there === undefined && !onlyCreates(request)) await mayCreate(request);
       const admitted = auth.admitted(request);
-      const seen: { before: Deployment | null } = { before: null };
+      const seen: { before: Shown | null } = { before: null };
       const changed = await asSent(asks, async () => {
         if (there === undefined) {
           const payload = asks.creation();
@@ -50,8 +50,8 @@ export function registerApplyFile(
           return { record: await deployments.create(admitted, payload, isDryRun), values, warnings: [] };
         }
         const patchOf = (record: AppDeployment): PatchDeployment => {
-          seen.before = present(record, tenant);
-          return asks.changeFrom(record, seen.before);
+          seen.before = { record, answer: present(record, tenant) };
+          return asks.changeFrom(record, seen.before.answer);
         };
         return deployments.patch(admitted, there.metadata.uid ?? '', patchOf, 'if needed', precondition, isDryRun);
       });
@@ -60,10 +60,11 @@ export function registerApplyFile(
       return {
         name,
         created: before === null,
-        changes: before === null ? [] : changesOfAnswers(before, present(changed.record, tenant)),
+        changes:
+          before === null ? [] : changesOf(before, { record: changed.record, answer: present(changed.record, tenant) }),
         missing_secrets: [...missingSecrets],
         file: { ...file },
-        deployment: isDryRun ? before : await presentChanged(request, reply, changed),
+        deployment: isDryRun ? (before?.answer ?? null) : await presentChanged(request, reply, changed),
       };
     },
   });

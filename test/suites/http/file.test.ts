@@ -70,7 +70,11 @@ describe('a file', () => {
       status: 200,
       body: {
         created: false,
-        changes: [{ field: 'resource_spec.cpu', kind: 'changed', to: '2' }, { field: 'resource_spec.cpu_limit' }],
+        changes: [
+          { field: 'image_uri', kind: 'changed', from: 'registry.example/app:1', to: 'registry.example/app:2' },
+          { field: 'resource_spec.cpu', kind: 'changed', to: '2' },
+          { field: 'resource_spec.cpu_limit' },
+        ],
       },
     });
     expect(changed.headers['etag']).toBeDefined();
