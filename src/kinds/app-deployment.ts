@@ -99,7 +99,9 @@ export const Access = z
       )
       .optional(),
     lock: matching(DNS_LABEL_PATTERN, 63, 1)
-      .describe('Sidecar that listens on the port and requires a key from callers (docs/deploy.md).')
+      .describe(
+        'Sidecar that listens on the port and requires a key from callers (docs/deploy.md). Davit reports it and does not check it.',
+      )
       .optional(),
   })
   .describe('Who reaches the main service. A change creates no revision.');

@@ -149,7 +149,7 @@ describe('the condition', () => {
     const { record } = served;
     const locked = { ...record, spec: { ...record.spec, sourceConfig: { access: { lock: 'door' } } } };
     expect(checkAddress({ ...served, record: locked }, HELD, []).message).toBe(
-      `${HOST} is routed to the main service. Sidecar door requires a key.`,
+      `${HOST} is routed to the main service. By access.lock, sidecar door requires a key; Davit does not check it.`,
     );
   });
 

@@ -183,7 +183,10 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
 }
 
 function routed(host: string, lock: string | undefined): Entry {
-  const to = lock === undefined ? 'Everybody who reaches its address has access.' : `Sidecar ${lock} requires a key.`;
+  const to =
+    lock === undefined
+      ? 'Everybody who reaches its address has access.'
+      : `By access.lock, sidecar ${lock} requires a key; Davit does not check it.`;
   return pass('Routed', `${host} is routed to the main service. ${to}`);
 }
 

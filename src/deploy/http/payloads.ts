@@ -40,6 +40,7 @@ import { Tasks } from '../../kinds/tasks.ts';
 import type { Response } from '../../runtime/http/casing.ts';
 import { payload, response } from './components.ts';
 import { variableRules } from './rules.ts';
+import { LONGEST_DISPLAY_NAME } from './tags.ts';
 
 const Name = matching(NAME_PATTERN, NAME_MAX_LENGTH, 1).describe(
   'Lower-case letters, digits and single hyphens, beginning with a letter. Cannot be changed.',
@@ -105,7 +106,7 @@ const DatabaseDeletionPolicy = oneOf(DELETION_POLICIES).describe(
   "What happens to the deployment's own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: settings.database.deletionPolicy when the deployment is created.",
 );
 
-const DisplayName = Printable.max(253);
+const DisplayName = Printable.max(LONGEST_DISPLAY_NAME);
 
 export const CreateDeploymentShape = z
   .object({

@@ -1,7 +1,11 @@
 // Tags and the display name of a deployment, which are labels and an annotation of its record. Pure.
 
 import { DISPLAY_NAME_ANNOTATION, TAG_LABEL_PREFIX } from '../../kinds/meta.ts';
+import { shortened } from '../../kinds/text.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
+
+/** Characters. */
+export const LONGEST_DISPLAY_NAME = 253;
 
 /** Ids of its tags, in their order. */
 export function tagsOf({ metadata: { labels = {} } }: KubeObject): string[] {
@@ -29,7 +33,8 @@ export function patchedTags(
   return Object.fromEntries([...surplus.map((label) => [label, null] as const), ...missing]);
 }
 
-/** Undefined if it has none. */
+/** Undefined if it has none. kubectl may have written it, so it is cut to what HTTP takes. */
 export function displayNameOf({ metadata: { annotations } }: KubeObject): string | undefined {
-  return annotations?.[DISPLAY_NAME_ANNOTATION] || undefined;
+  const name = annotations?.[DISPLAY_NAME_ANNOTATION];
+  return name ? shortened(name, LONGEST_DISPLAY_NAME) : undefined;
 }

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
-import { OWN_CLIENT_HEADER } from '../../../src/kinds/meta.ts';
+import { DISPLAY_NAME_ANNOTATION, OWN_CLIENT_HEADER } from '../../../src/kinds/meta.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { aBody, anIntegration, type Facade, makeFacade, TENANT } from './facade.ts';
 
@@ -173,6 +173,20 @@ describe('words', () => {
     expect(facade.kept()).toHaveLength(writes);
     await facade.call('PATCH', `/v2/deployments/${id}`, { display_name: '' });
     expect(await shown()).toBeNull();
+  });
+
+  it('a display name that kubectl wrote is shown as HTTP would have taken it', async () => {
+    const id = await created(aBody({ source: 'internal_docker', display_name: 'First' }));
+    const { metadata } = stored();
+    facade.records.put({
+      ...stored(),
+      metadata: {
+        ...metadata,
+        annotations: { ...metadata.annotations, [DISPLAY_NAME_ANNOTATION]: `\u202e${'A'.repeat(5000)}` },
+      },
+    });
+    const { display_name: shown } = (await facade.call('GET', `/v2/deployments/${id}`)).body;
+    expect(shown).toBe(`\ufffd${'A'.repeat(251)}…`);
   });
 });
 
