@@ -115,7 +115,7 @@ describe('what is refused', () => {
       'no backups',
       'Restore',
       { spec: { sourceConfig: {} }, status: { conditions: [condition('BackupReady', 'False', 'NotConfigured')] } },
-      /are off\. Set source_config\.database\.backup/,
+      /can only be restored from a store\. NotConfigured\./,
     ],
     [
       'no store',

@@ -233,14 +233,13 @@ function backupTrouble(record: AppDeployment): string | undefined {
     : `The next database begins with a backup of the current one, but ${name} has no usable backup: ${ready?.message ?? 'none was made yet.'} To make the first one, which shows that the store works: kubectl davit backup ${name}`;
 }
 
+/** Reasons of BackupReady without which there is no backup; their messages say what to do. */
+const NO_STORE: readonly (string | undefined)[] = ['NotConfigured', 'BackupStoreMissing', 'BackupCredentialsMissing'];
+
 /** `needs`: what for, as the beginning of a sentence. */
 function storeTrouble(record: AppDeployment, needs: string): string | undefined {
   const { metadata, status } = record;
-  const { name } = metadata;
-  if (!isBackedUp(record))
-    return `${needs}, but backups of ${name} are off. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
   const ready = conditionOf(status?.conditions, 'BackupReady');
-  return ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing'
-    ? `${needs}. ${ready.message}`
-    : undefined;
+  if (NO_STORE.includes(ready?.reason)) return `${needs}. ${ready?.message}`;
+  return isBackedUp(record) ? undefined : `${needs}, but backups of ${metadata.name} are off.`;
 }
