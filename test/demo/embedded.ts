@@ -35,6 +35,9 @@ export const AGENT_SERVER = {
   command: 'env LANGGRAPH_RUNTIME_EDITION=pg langhost serve --host 0.0.0.0 --port $PORT',
 };
 
+/** Tests have Delete. */
+const AS_INSTALLED = { 'settings.database.deletionPolicy': 'Retain' };
+
 /** With an option it can start a platform that does so, for which more is compiled the first time. */
 export async function embeddedDemoCluster(
   say: (line: string) => void,
@@ -74,7 +77,7 @@ export async function embeddedDemoCluster(
           images: buildImages,
           stores: images,
           tenants: [TENANT],
-          values: { 'settings.builds.agentServer': AGENT_SERVER },
+          values: { ...AS_INSTALLED, 'settings.builds.agentServer': AGENT_SERVER },
           progress: say,
         }),
     }),
@@ -86,6 +89,7 @@ export async function embeddedDemoCluster(
           progress: say,
           env: tokens?.env ?? {},
           values: {
+            ...AS_INSTALLED,
             ...tokens?.values,
             ...kept?.values,
             ...(hasRealPods && (await tokens?.openToPods(cluster.hostAddress))),
