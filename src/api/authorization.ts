@@ -232,7 +232,7 @@ function placeOf({ resource }: Asked, namespace: string): Place {
   return { namespace, resource };
 }
 
-/** What whoever uses a tenant may list: kinds of Davit. Other kinds are made for deployments. */
+/** Kinds of Davit that a user of a tenant may list. */
 function shownIn(place: Place): Place {
   const isOwn = place.resource.group === APP_DEPLOYMENTS.group;
   return isOwn ? place : { namespace: place.namespace, resource: APP_DEPLOYMENTS };

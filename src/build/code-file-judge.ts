@@ -50,7 +50,7 @@ export function judgeCodeFile(
   };
 }
 
-/** Fields that name the deployment, its source or its needs: no build takes them, and nobody expects it. */
+/** Fields that name the deployment, its source or its needs: no build uses them. */
 const NEVER_TAKEN: ReadonlySet<string> = new Set(['name', 'source', 'secrets']);
 
 /** Objects of the file that are taken field by field, and their names in the record. */

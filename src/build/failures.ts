@@ -174,7 +174,7 @@ function failingLine(message: string): Pick<BuildFailure, 'line' | 'instruction'
 }
 
 const RULE = '------';
-/** Lines of the output that are quoted, beside the one that says why. */
+/** Number of quoted lines of the output, in addition to the line with the cause. */
 const MOST_LINES = 8;
 
 /**

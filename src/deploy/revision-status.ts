@@ -72,7 +72,7 @@ export function unplannedStatus(revision: AppRevision, planned: OwnStatus): OwnS
   return status.state === 'DEPLOY_FAILED' && planned.state !== 'DEPLOYED' ? status : planned;
 }
 
-/** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
+/** The status of a revision that a newer one has overtaken; `served`: it was fully rolled out, although no pass observed it. */
 export function overtakenStatus(revision: AppRevision, served: () => boolean, now: Date): OwnStatus {
   const { build, ...status } = revision.status ?? {};
   // What was in its way then is no longer.

@@ -279,7 +279,7 @@ function whatIsDown({ assessment: { database, redis, down } }: StatusInputs): re
   return down ? [database, redis, down] : [];
 }
 
-/** Where nothing serves yet, what fails, and how far a build is, comes before a store that goes on starting. */
+/** While nothing serves, a failure or the progress of a build is reported before a store that is still starting. */
 function inTheWay(inputs: StatusInputs): readonly Entry[] {
   const { policy, references, database, redis, workloads } = inputs.assessment;
   if (activeNow(inputs) || !isOfNoStore(workloads)) return [policy, references, database, redis, workloads];

@@ -159,7 +159,7 @@ export const BUILD_REASONS = {
 } as const satisfies Record<string, BuildReasonMeaning>;
 export type BuildReason = keyof typeof BUILD_REASONS;
 
-/** What a commit says of itself. Git lets whoever makes a commit write any author, and nothing here verifies it. */
+/** Author and message of a commit. The committer can write any author, which Davit does not verify. */
 export const CommitWords = z.object({
   commitAuthor: text(256)
     .describe('Author that the commit names. The committer can write any name, which is not verified.')

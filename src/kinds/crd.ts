@@ -64,7 +64,7 @@ function customResourceDefinition(kind: Kind): CustomResourceDefinition {
   };
 }
 
-/** Kinds whose spec nobody but Davit writes. */
+/** Kinds whose spec only Davit writes. */
 const BY_DAVIT: ReadonlySet<string> = new Set([
   APP_LOGS.kind,
   APP_REVISIONS.kind,

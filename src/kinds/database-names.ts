@@ -29,7 +29,7 @@ export const MOST_LISTED = 50;
 /** Databases of a deployment that its status lists: the newest. */
 export const MOST_KEPT = 100;
 
-/** Databases of a record that were moved from before they had their data: far more than anybody moves in vain. */
+/** Limit of abandoned databases in a record, those replaced before they had their data. */
 export const MOST_NEVER_LOADED = 100;
 
 const DAY =

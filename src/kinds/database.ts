@@ -203,7 +203,7 @@ export function withBackupDefault(
   return backup === undefined || isSaid ? database : { ...database, backup };
 }
 
-/** Spreads the backups of a platform over six hours of the night. `name`: another one for what runs beside. */
+/** Spreads the backups of a platform over six hours of the night. `name`: another name for runs other than backups. */
 function defaultSchedule(name: string): string {
   const minute = spread(name, 360);
   return `${minute % 60} ${Math.floor(minute / 60)} * * *`;
@@ -387,7 +387,7 @@ const UtcTime = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/);
 
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
-  /** Whoever may create Jobs can report in its place: the status takes no other text for a name. */
+  /** Limited to valid names, because anyone who may create Jobs can write this report. */
   name: matching(BACKUP_NAME_PATTERN, 64),
   /** RFC 3339: the dump has the state of this time. */
   takenAt: UtcTime,

@@ -16,7 +16,7 @@ interface Assignment extends PlainVariable {
 interface Mistake {
   readonly at: number;
   readonly words: string;
-  /** Where reading goes on. */
+  /** Where reading continues. */
   readonly end: number;
 }
 

@@ -12,7 +12,7 @@ export interface IgnoreRule {
   readonly isGeneral: boolean;
 }
 
-/** Credentials, and folders that a build makes itself. A rule such as `!.env` asks for them all the same. */
+/** Credentials, and folders that a build makes itself. A rule such as `!.env` includes them. */
 const LEFT_OUT = /^(?:\.git|\.env|\.env\..*|node_modules|__pycache__|\.venv|venv|\.tox|\.mypy_cache)$/;
 
 /** The rules of an ignore file, in its order. A rule without a slash applies in every folder. */

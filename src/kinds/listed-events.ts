@@ -5,7 +5,7 @@ import { BACKUP, TASK, VERIFY } from './meta.ts';
 
 const BESIDE: readonly string[] = [TASK, BACKUP, VERIFY];
 
-/** Whether a component is what runs beside a deployment, and is none of its parts: a command or a task, a backup, a verification of one. */
+/** Whether a component is a run of a deployment instead of a part: a command, a task, a backup or a verification. */
 export function runsBeside(component: string | undefined): boolean {
   return component !== undefined && BESIDE.includes(component);
 }

@@ -22,7 +22,7 @@ const MACROS: Readonly<Record<string, string>> = {
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
-/** As RFC 3339. Undefined where no run begins, or nobody can tell when. `now` in milliseconds. */
+/** The next run as RFC 3339. Undefined if no run starts, or its time is unknown. `now`: milliseconds since 1970. */
 export function nextRunText({ state, schedule, timeZone }: Readonly<TaskStatus>, now: number): string | undefined {
   const at = state === 'Scheduled' && schedule !== undefined ? nextRunAt(schedule, timeZone, now) : undefined;
   return at === undefined ? undefined : new Date(at).toISOString().replace('.000Z', 'Z');

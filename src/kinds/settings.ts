@@ -297,7 +297,7 @@ const Builds = z.strictObject({
 export type BuildSettings = z.infer<typeof Builds>;
 
 const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
-/** In words: of a pattern that fits none of four nobody learns what would. The chart says the same. */
+/** A message in words, because a failed pattern does not show which values are valid. The chart has the same message. */
 const ADDRESS_OR_RANGE =
   'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 

@@ -40,7 +40,7 @@ export const Oidc = z
   );
 type Oidc = z.infer<typeof Oidc>;
 
-/** All that the page is told of the issuer. Nothing of it is secret. */
+/** The issuer's data for the page, which is all public. */
 export interface SignInSetup {
   readonly issuer: string;
   /** As the button says it. */

@@ -9,7 +9,7 @@ export const DEFAULT_CONFIGURATION = 'langgraph.json';
 /** What is built of a folder for which nothing names a file; the first that exists. */
 export const BUILT_FROM = [DEFAULT_CONFIGURATION, 'Dockerfile', ...MANIFESTS];
 
-/** Name of the file that describes a deployment beside its code. */
+/** Name of the file that describes a deployment in the folder of its code. */
 export const FILE_NAME = 'davit.yaml';
 /** Largest one that is read. */
 export const LARGEST_FILE_BYTES = 64 * 1024;

@@ -15,7 +15,7 @@ export const BUILD_WRITERS = ['fetch', 'plan', 'build'] as const;
 
 /** Maximum number of bytes of a stored log, uncompressed. */
 const MOST_BYTES_OF_LOG = 64 * 1024 * 1024;
-/** What a line costs beside its bytes. */
+/** Overhead of a line in addition to its bytes. */
 const BYTES_OF_LINE = 128;
 /** Bytes between two pauses for other work. */
 const PIECE = 64 * 1024;

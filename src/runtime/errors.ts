@@ -1,9 +1,9 @@
 // The errors that cross rooms. Each says what was being done; its cause says what went wrong underneath.
 // No other room is imported here.
 
-/** What an error of the API server may carry beside its message. */
+/** Data of an error of the API server in addition to its message. */
 export interface ServerErrorOptions extends ErrorOptions {
-  /** The API server's own words, without what we were doing: fit to be passed on to whoever asked. */
+  /** The API server's own words, without Davit's action. It may be passed on to the caller. */
   readonly serverMessage?: string;
 }
 
@@ -96,7 +96,7 @@ export class Terminal extends Error {
  */
 export type CodeHostFailure = 'refused' | 'limited' | 'unreachable' | 'timeout' | 'malformed' | 'forbidden' | 'missing';
 
-/** A code host that is not the API server; its message is fit for whoever asked. */
+/** An error of a code host. Its message may be passed on to the caller. */
 export class CodeHostFailed extends Error {
   override readonly name = 'CodeHostFailed';
   readonly why: CodeHostFailure;
@@ -122,7 +122,7 @@ export class CodeHostFailed extends Error {
  */
 export type RegistryFailure = 'refused' | 'full' | 'readOnly' | 'unreachable' | 'timeout' | 'malformed' | 'tooLarge';
 
-/** The platform's registry; its message is fit for whoever asked. */
+/** An error of the platform's registry. Its message may be passed on to the caller. */
 export class RegistryFailed extends Error {
   override readonly name = 'RegistryFailed';
   readonly why: RegistryFailure;

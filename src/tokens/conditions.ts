@@ -10,7 +10,7 @@ import type { Settings } from '../kinds/settings.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 
 interface OrganizationSeen {
-  /** The Secret of this name beside it, without its values. */
+  /** The Secret of this name in the same namespace, without its values. */
   readonly secret: (name: string) => KubeObject | undefined;
   readonly codeHosts: Settings['codeHosts'];
   /** Hosts of OAuth servers. Empty where the platform gives no tokens. */

@@ -88,7 +88,7 @@ export function dockerfileOf(configPath: string, workspace: Workspace, options: 
   }
 }
 
-/** The file itself, or another one beside it where it is the usual one that nobody named. */
+/** The named file, or a list of packages in place of a default file that does not exist. */
 function builtFrom(path: string, workspace: Workspace): string {
   const folder = parentFolder(path);
   if (workspace.entries.has(path) || path !== joinPath(folder, DEFAULT_CONFIGURATION)) return path;

@@ -6,7 +6,7 @@ import { type IndexReader, imagesUsed, undeclared } from './dockerfile-text.ts';
 import { PlanFailure } from './failure.ts';
 import type { PlanOptions } from './steps.ts';
 
-/** uv and npm take an index of plain http as it is; pip ignores one whose host it is not told to trust. */
+/** uv and npm accept an index of plain http; pip ignores it unless its host is trusted. */
 const READERS: readonly IndexReader[] = [
   {
     index: 'PIP_INDEX_URL',

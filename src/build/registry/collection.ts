@@ -159,7 +159,7 @@ export interface GarbageCollection {
   readonly dueAt?: number;
 }
 
-/** `everyDays`: undefined where nobody collects, while Davit is paused. */
+/** `everyDays`: undefined while Davit is paused, so that nothing is collected. */
 export function collectionShown(stored: StoredCollection, everyDays: number | undefined): GarbageCollection {
   const { phase, succeededAt } = stored.state ?? {};
   return {

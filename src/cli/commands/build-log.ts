@@ -160,7 +160,7 @@ export interface BuildLogOptions {
 /** There is nothing to print: no build, or one that has written nothing. */
 export class NoBuildLog extends Failure {}
 
-/** Prints the log of a build and, if it is followed, goes on until the build has ended. Throws NoBuildLog. */
+/** Prints the log of a build and, if it is followed, continues until the build has ended. Throws NoBuildLog. */
 export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
   const { follow, tail, say, everyMs = 1000 } = options;
   const deployment = await needDeployment(api, name);

@@ -94,7 +94,7 @@ export interface CommonOptions extends Partial<Pick<FileRequest, 'file' | 'set' 
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
   readonly say: (line: string) => void;
-  /** If absent, nobody can be asked. */
+  /** Absent without a terminal. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
   readonly clock?: Clock;
   readonly everyMs?: number;
@@ -107,7 +107,7 @@ export interface DeployOptions extends CommonOptions {
   readonly config?: string | undefined;
 }
 
-/** How far a deploy is, for whoever ends it early. */
+/** The progress of a deploy, for an interruption. */
 export interface DeployProgress {
   /** Name of the deployment, if this deploy has created it. */
   created?: string;
@@ -125,7 +125,7 @@ interface UploadUrl {
   readonly max_bytes: number;
 }
 
-/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
+/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is updated meanwhile. */
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { folder, say, terminal } = options;
   const asked = {

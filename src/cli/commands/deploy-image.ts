@@ -45,7 +45,7 @@ function nameless(image = 'IMAGE'): string {
   return `Which deployment? ${PROGRAM} deploy --image ${image} --name NAME`;
 }
 
-/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
+/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is updated meanwhile. */
 export async function deployedImage(
   api: HttpApi,
   options: CommonOptions,

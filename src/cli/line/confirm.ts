@@ -21,7 +21,7 @@ interface Question {
   readonly command: string;
 }
 
-/** Asks for the name of the deployment. Throws Misuse where nobody can be asked and --yes is not given, and Failure for another answer. */
+/** Asks for the name of the deployment. Throws Misuse without a terminal and without --yes, and Failure for another answer. */
 export async function confirm(
   { flags, terminal }: Pick<Context, 'flags' | 'terminal'>,
   { name, question, refusal, command }: Question,

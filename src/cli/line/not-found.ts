@@ -13,7 +13,7 @@ type Asking = Pick<Context, 'kubectl' | 'flags'>;
 
 const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replaceAll('.', '\\.')} "([^"]+)" not found`);
 
-/** Whoever may not read deployments may use nothing of Davit there. A refused change says no more than kubectl does. */
+/** The message for a user who may not read deployments. A refused change reports no more than kubectl does. */
 const MAY_NOT_READ = new RegExp(
   `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.{0,300} cannot (?:get|list) resource "[^"]{1,99}" in API group "[^"]{1,99}" in the namespace "([^"]{1,99})".*`,
 );

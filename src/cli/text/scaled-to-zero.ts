@@ -8,7 +8,7 @@ export function commandToStart(name: string): string {
   return `${PROGRAM} scale ${name} server=1`;
 }
 
-/** For a deployment that is scaled to zero. Undefined for a part that has pods all the same: PostgreSQL, Redis, and a migration. */
+/** For a deployment that is scaled to zero. Undefined for a part that still has pods: PostgreSQL, Redis, and a migration. */
 export function zeroSentence(name: string, component: string): string | undefined {
   if (!isPart(component)) return undefined;
   return `${name} is scaled to zero, so no pod of ${component} runs. To start it: ${commandToStart(name)}`;

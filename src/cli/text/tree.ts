@@ -226,7 +226,7 @@ function eventText({ type, reason, message, object, count, last_at: at, over }: 
   return `${ageOf(at, now)}  ${mark}${oneLine(reason)}  ${oneLine(object.replace('/', ' '))}${times}: ${oneLine(message)}`;
 }
 
-/** Whoever may create events writes them, and no part of one may look like a line of its own. */
+/** The text of an event on one line, because anyone who may create events can write line breaks. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }

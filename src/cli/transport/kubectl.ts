@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EXIT_CODES } from './exit-codes.ts';
 
-/** What a program reads of a failure beside its sentence, under --output json. */
+/** Data of a failure for programs in addition to its message, with --output json. */
 export interface Outcome {
   readonly result: 'ready' | 'failed' | 'undecided';
   /** The reason of the condition, or the state of the revision, that decided it; null where none did. */

@@ -34,7 +34,7 @@ export interface HubLease {
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 
-/** Takes the Lease, whoever held it: one process of the cluster leads, and the hub tells clusters apart. Rejects only when aborted. */
+/** Takes the Lease from any holder: one process of the cluster leads, and the hub tells clusters apart. Rejects only when aborted. */
 export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> {
   const { clock, log, signal } = options;
   let held = await retried(() => take(options), options);

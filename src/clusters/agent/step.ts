@@ -157,7 +157,7 @@ function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
   };
 }
 
-/** The deployment with whose backup this one begins. Nobody has validated it yet. */
+/** The deployment with whose backup this one begins. Not validated yet. */
 export function restoreFrom(deployment: { readonly sourceConfig?: unknown }): string | undefined {
   const { from } = restoreIn(deployment);
   return typeof from === 'string' ? from : undefined;

@@ -246,7 +246,7 @@ function saysTheSame(
 }
 
 const LOOK_AGAIN_MS = 1000;
-/** What was refused may be accepted after a change of the cluster's policies, of which nobody tells. */
+/** Milliseconds until a refused request is retried: the cluster's policies may change without an event. */
 const RETRY_MS = 30_000;
 
 function refusal(error: Invalid | Forbidden): Rejection {

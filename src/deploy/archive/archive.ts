@@ -46,7 +46,7 @@ const DumpFile = z.object({
 });
 export type DumpFile = z.infer<typeof DumpFile>;
 
-/** Whoever may write to the store may write a manifest. Messages quote these names, so that they have no other characters than names have. */
+/** Limited to the characters of names, because messages quote them and anyone who may write to the store can write a manifest. */
 export const ArchiveManifest = z.object({
   version: z.literal(1),
   ...SentBackup.shape,

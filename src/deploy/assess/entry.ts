@@ -4,11 +4,11 @@ import type { Reason } from '../../kinds/app-deployment-conditions.ts';
 import { type ActionFailure, type ChildRef, failureAt } from './observed.ts';
 
 export interface Entry {
-  /** `stalled`: only a person can mend it. `unknown`: whoever knows has not said anything yet. */
+  /** `stalled`: only a person can correct it. `unknown`: nothing has been reported yet. */
   readonly is: 'pass' | 'fail' | 'stalled' | 'unknown';
   readonly reason: Reason;
   readonly message: string;
-  /** It stays so for the revision, whatever its pods do: only a newer revision mends it. */
+  /** The entry is final for the revision, regardless of its pods: only a newer revision corrects it. */
   readonly final?: true;
   /** Entries of stores only: the pods that serve are not known to miss the store. */
   readonly serving?: true;

@@ -159,7 +159,7 @@ export function checkMigration(
   return fail('Migrating', 'The migration runs before the rollout, as soon as PostgreSQL and Redis answer.');
 }
 
-/** For a Job that was made and that nobody has any more. */
+/** The entry for a Job that was created and deleted. */
 export function migrationLost(observed: ObservedRecord, { spec: { id } }: AppRevision): ActionFailure {
   const name = observed.names.migration(id);
   return {
@@ -221,7 +221,7 @@ function endOf(observed: Pick<ObservedChildren, 'pods'>, job: Job): 'succeeded' 
   return isLeft || jobEnd(job, 'Failed') ? 'failed' : undefined;
 }
 
-/** Whether a container beside Davit's own goes on in a pod of the migration. A sidecar of Kubernetes' own is an init container. */
+/** Whether a container other than Davit's still runs in a pod of the migration. A sidecar of Kubernetes is an init container. */
 function isKeptBySidecar(observed: Pick<ObservedChildren, 'pods'>, revisionId: string): boolean {
   return podsOf(observed, MIGRATION, revisionId).some(({ status }) =>
     status?.containerStatuses?.some(({ name, state }) => name !== MIGRATION_CONTAINER && state?.running !== undefined),

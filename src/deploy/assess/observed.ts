@@ -294,12 +294,12 @@ export function statefulSetOf(observed: ObservedChildren, part: StorePart): Work
   return childOf(observed, 'StatefulSet', observed.names[part]) as Workload | undefined;
 }
 
-/** The claim with the name of the record's own PostgreSQL, whoever owns it. */
+/** The claim with the name of the record's own PostgreSQL, whatever its owner. */
 export function volumeClaimOf(observed: ObservedChildren): KubeObject | undefined {
   return childOf(observed, 'PersistentVolumeClaim', observed.names.postgresClaim);
 }
 
-/** The Cluster of CloudNativePG with that name, whoever owns it. */
+/** The Cluster of CloudNativePG with that name, whatever its owner. */
 export function postgresClusterOf(observed: ObservedChildren): PostgresClusterSeen | undefined {
   return childOf(observed, 'Cluster', observed.names.postgres) as PostgresClusterSeen | undefined;
 }

@@ -35,7 +35,7 @@ function somethingMissing({ record, ...secrets }: Seen): Entry | undefined {
   );
 }
 
-/** Nobody but Davit gives a Secret a name that begins like this, and it keeps the values nowhere else. */
+/** What to do about missing Secrets. Only Davit creates those with the prefix `NAME--vars-`, and it keeps their values nowhere else. */
 function todoOf(missing: readonly Missing[], { metadata: { name, namespace } }: AppDeployment): string {
   const own = missing.flatMap(({ what, variable }) =>
     variable !== undefined && what.includes(`Secret ${name}--vars-`) ? [variable] : [],

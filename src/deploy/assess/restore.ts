@@ -220,7 +220,7 @@ function restorePodFails({ observed, phase }: Seen): Entry | undefined {
   return trouble && fail(trouble.reason, `The restore cannot begin. ${trouble.message}`);
 }
 
-/** The Job goes on after a failure: a store may be away for a moment. */
+/** The Job retries after a failure, because a store may be unavailable for a moment. */
 function triesAgain({ observed, phase }: Seen): Entry | undefined {
   const [words] = phase === 'running' ? youngestFirst(restorePods(observed)).flatMap(lastWords) : [];
   return words === undefined

@@ -43,7 +43,7 @@ export function archiveStatusOf(
   return Object.keys(after).length > 0 ? after : undefined;
 }
 
-/** Whoever may write the status of an ObjectStore may write anything. */
+/** Validated, because anyone who may write the status of an ObjectStore can write any value. */
 function timed(
   field: Exclude<keyof DatabaseArchiveStatus, 'baseBackups'>,
   text: string | undefined,

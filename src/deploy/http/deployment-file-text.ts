@@ -22,7 +22,7 @@ const MOST_PIECES = 12_000;
 /** Lists and maps in one another, of those that one line can begin by the thousand. */
 const MOST_LEVELS = 100;
 const TOO_DEEP = 'is nested too deeply to be read.';
-/** Errors that are told. Nobody corrects more at once. */
+/** Limit of the reported errors. */
 const MOST_ERRORS = 50;
 /** The maximum of reported errors of YAML that cannot be parsed: the first one causes most others. */
 const MOST_SYNTAX_ERRORS = 3;

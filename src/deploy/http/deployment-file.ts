@@ -23,7 +23,7 @@ import { EMPTY_MAPS } from '../record/canonical.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import { variableRules } from './rules.ts';
 
-/** Source of a file that names none: the folder beside it is uploaded. */
+/** Source of a file that names none: its folder is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
 
 const { name, secret_references } = CreateDeploymentShape.shape;
@@ -184,7 +184,7 @@ function* nameFindings(given: unknown): Generator<Finding> {
   if (given === IMPOSSIBLE_NAME) yield { loc: ['name'], msg: IMPOSSIBLE_NAME_MESSAGE, type };
 }
 
-/** Whoever writes values of secrets into a file learns why they are refused. */
+/** The error for values of secrets in a file. */
 function namesAlone(finding: Finding): Finding {
   const isOfSecrets = finding.loc[0] === 'secrets' && ['string_type', 'list_type'].includes(finding.type);
   if (!isOfSecrets) return finding;

@@ -105,7 +105,7 @@ function byPluginOrHttp(act: 'adopt' | 'discard', kept: readonly KubeObject[]): 
   return `kubectl davit database ${act} ${labels?.[DEPLOYMENT_LABEL]} -n ${namespace}, or ${request}`;
 }
 
-/** Deletes what is no retained database: a password alone, or one beside another's data. */
+/** How to delete retained objects that do not form a database: a password without data, or with the data of another deployment. */
 function howToDelete(kept: readonly KubeObject[]): string {
   const objects = kept.map(({ kind, metadata: { name } }) => `${KUBECTL_KINDS[kind]}/${name}`).join(' ');
   return `To begin with an empty one: kubectl delete ${objects} -n ${kept[0]?.metadata.namespace}.`;

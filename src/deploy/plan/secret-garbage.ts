@@ -15,7 +15,7 @@ const GRACE_MS = 60_000;
 
 export type Orphanhood =
   | { readonly is: 'needed' }
-  /** Nobody names it yet; look again after so many milliseconds. */
+  /** Nothing references it yet. Milliseconds until the next check. */
   | { readonly is: 'young'; readonly forMs: number }
   | { readonly is: 'orphan' };
 

@@ -92,7 +92,7 @@ export function limitViolations(asked: Asked, limits: Limits, before: Asked = {}
   return [...numbers, ...containers];
 }
 
-/** What the containers of the record ask for in one pod, beside the main one. */
+/** The total requests and limits of the record's containers in one pod, without the main one. */
 function* containerExcesses(spec: Parts, limits: Limits, before: Parts): Generator<Excess> {
   for (const [limit, resource] of [
     ['cpu', 'cpu'],
@@ -126,7 +126,7 @@ function fieldOf(spec: Parts): string {
   return asArray(spec['sidecars']).length > 0 ? 'sidecars' : 'initContainers';
 }
 
-/** The most that the record's containers ask for at once: sidecars run beside each init container and beside the main one. */
+/** The maximum of the requests that apply at once: sidecars run together with each init container and with the main one. */
 function peak(spec: Parts, kind: Kind, resource: string): number {
   const first = containersIn(spec, 'initContainers').filter((container) => !isRestartedInit(container));
   return (
@@ -234,7 +234,7 @@ function* beyondList(chosen: ChosenPlacement, allowed: Allowed): Generator<Beyon
     };
 }
 
-/** Together with the sidecars, which run beside the main container. */
+/** The sum with the sidecars, which run together with the main container. */
 function* beyondLimits({ resources = {} }: ChosenPlacement, asked: Config, limits: Rules['limits']): Generator<Beyond> {
   if (limits.resources === undefined) return;
   for (const [name, value] of Object.entries(resources)) {

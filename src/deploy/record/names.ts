@@ -41,7 +41,7 @@ export interface Names {
   readonly backup: string;
   /** Job that loads the backup with which the deployment's own PostgreSQL begins. Jobs that list the store have more after it. */
   readonly restore: string;
-  /** CronJob that restores the newest backup beside. */
+  /** CronJob that restores the newest backup into a temporary server. */
   readonly verification: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;

@@ -91,7 +91,7 @@ function withoutFilled(fields: ReadonlyMap<string, string>, others: ReadonlyMap<
 /** How an object without a field is shown: `backup: {}` asks for something, too. */
 const EMPTY = '{}';
 
-/** Value of an element of a list, beside its fields. */
+/** Value of an element of a list, in addition to its fields. */
 const THERE = 'there';
 
 /** A change as the API has it, where null is a value that is absent. */

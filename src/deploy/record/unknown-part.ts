@@ -6,7 +6,7 @@ import { workerIn, workerNames } from '../../kinds/worker-parts.ts';
 import { mostSimilar } from '../../runtime/similar.ts';
 import { asksForPart, SCALED_PARTS } from './requested-scale.ts';
 
-/** The parts that have logs beside the workers. */
+/** The parts with logs, without the workers. */
 export const LOGGED_PARTS: readonly string[] = [...COMPONENTS, MIGRATION];
 
 /** Undefined for a part of `known`, which any deployment may have, and for a worker of this one. */

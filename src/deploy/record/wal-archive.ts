@@ -73,7 +73,7 @@ export function archivePath(record: AppDeployment, place: Place): string {
   return `${archiveFolder({ namespace: namespaceOf(record), name }, place)}${uidOf(record)}`;
 }
 
-/** Whoever may label an ObjectStore may label one of other data: only those of the deployment `from` count. */
+/** The ObjectStores of deployment `from`. Others are ignored, because anyone who may label an ObjectStore can label foreign ones. */
 export function archivesAmong(
   stores: readonly ObjectStoreSeen[],
   from: ObjectRef,

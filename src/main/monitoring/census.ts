@@ -23,7 +23,7 @@ export const DATA_AT_RISK: readonly string[] = [
   'PasswordMissing',
 ] satisfies Reason[];
 
-/** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
+/** Conditions of a record's data that have an alert. Ready may still be True. */
 const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'BackupVerified'] as const satisfies ConditionType[];
 
 /** The reason of BackupReady of a database that has neither backups nor an archive, on some platforms every one. */

@@ -17,7 +17,7 @@ export interface Transition {
   /** One CamelCase word; absent if the status has none. */
   readonly reason?: string;
   readonly message: string;
-  /** Username of who asked for it; null where it is not known. Absent from steps that nobody asks for. */
+  /** Username of the requester; null if it is not known. Absent from automatic steps. */
   readonly by?: string | null;
 }
 

@@ -15,7 +15,7 @@ export type EventType =
   | 'backup.failed'
   | 'task.failed';
 
-/** What is told over one of the two ways. `value`: what is remembered once it was told. */
+/** An event for the webhook or the code host. `value`: stored after it was sent. */
 export type Notice =
   | {
       readonly to: 'webhook';
@@ -40,9 +40,9 @@ export type CommitState = 'pending' | 'success' | 'failure' | 'error';
 
 export interface Decision {
   readonly notices: readonly Notice[];
-  /** What stays remembered of what was told before. */
+  /** The values of sent events that stay stored. */
   readonly keeps: Told;
-  /** Milliseconds until something is told if nothing changes. */
+  /** Milliseconds until an event is due if nothing changes. */
   readonly lookAgainMs?: number;
 }
 
@@ -50,7 +50,7 @@ const STATE = 'state';
 const COMMIT = 'commit';
 /** A deployment that serves again within this time was never unavailable. */
 const UNAVAILABLE_MS = 60_000;
-/** States and reasons in which nobody expects a deployment to serve, or nothing is known. */
+/** States and reasons in which a deployment is not expected to serve, or is unknown. */
 const QUIET_STATES: readonly (string | undefined)[] = ['UNUSED', 'AWAITING_DELETE'];
 const QUIET_REASONS: readonly string[] = ['Paused', 'ListenerSilent'];
 
@@ -71,7 +71,7 @@ const COMMIT_STATES: Readonly<Partial<Record<RevisionState, readonly [CommitStat
   SKIPPED: ['error', REPLACED],
 };
 
-/** What is to be told of a record. `told`: what was told last. `latest`: its newest revision. */
+/** The events that are due for a record. `told`: the last sent ones. `latest`: its newest revision. */
 export function decide(
   spec: NotifierSpec,
   {
@@ -100,7 +100,7 @@ export function decide(
 type WebhookNotice = Extract<Notice, { to: 'webhook' }>;
 type StateEvent = WebhookNotice | { readonly subject: typeof STATE; readonly waitsMs: number };
 
-/** None while a rollout is in progress: what was told last holds. */
+/** Events of the deployment. None while a rollout is in progress: the last sent one remains valid. */
 function* stateEvents(
   { metadata, status = {} }: AppDeployment,
   latest: AppRevision | undefined,

@@ -37,7 +37,7 @@ const ANSWER_MS = 10_000;
 const FIRST_RETRY_MS = 10_000;
 const LAST_RETRY_MS = 3_600_000;
 
-/** Why something was not told. */
+/** Why an event was not sent. */
 interface Failure {
   readonly reason: string;
   readonly message: string;

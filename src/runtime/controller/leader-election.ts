@@ -150,7 +150,7 @@ async function stopQuietly({ onStopped }: LeaderElectionOptions, log: Logger): P
 
 /** A candidate's knowledge of the lease, and its writes of it. Each of them may fail as the client does. */
 interface OpenLease {
-  /** For so long the lease is held by somebody else who may still be alive; 0 if it is nobody's or ours. */
+  /** Milliseconds until the lease may be taken; 0 if it is free or ours. */
   heldByAnotherMs(): number;
   /** True: the lease is ours. */
   tryToAcquire(): Promise<boolean>;

@@ -144,7 +144,7 @@ export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Take over fields of other managers (server-side apply `force`). */
   readonly force?: boolean;
-  /** Only create: Conflict if an object of that name exists, whoever owns it. Nothing is read or merged. */
+  /** Creates an object without reading or merging. Throws Conflict if an object of that name exists, whatever its owner. */
   readonly onlyCreate?: boolean;
 }
 

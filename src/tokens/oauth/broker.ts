@@ -15,7 +15,7 @@ import type { Obtained, Tokens } from './tokens.ts';
 import type { Trail } from './trail.ts';
 import type { Vault } from './vault.ts';
 
-/** A caller who asks for a person's token. */
+/** A caller that requests a person's token. */
 export interface Asking extends Person {
   readonly requester: Requester;
   readonly scopes: readonly string[];

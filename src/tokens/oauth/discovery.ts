@@ -145,7 +145,7 @@ function registered(
   );
 }
 
-/** Some servers answer 200 to a registration. To reject that would leave a client there of which nobody knows. */
+/** Treats 200 as 201: some servers answer 200 to a registration, and rejecting it would leave an unknown client there. */
 function created(answer: Response): Response {
   return answer.status === 200 ? new Response(answer.body, { status: 201, headers: answer.headers }) : answer;
 }

@@ -82,7 +82,7 @@ export interface Flows {
   find(authId: string): Promise<OpenFlow | undefined>;
   /** Stores a state and returns it. */
   addState(flow: OpenFlow, values: Omit<StateValues, 'request' | 'flow'>): Promise<string>;
-  /** Takes a state out of the store, so that nobody else gets it. Undefined if there is none. */
+  /** Removes a state from the store and returns it, so that it works only once. Undefined if it does not exist. */
   takeState(state: string): Promise<OpenState | undefined>;
   /** Whether the flow has not ended, with a token or without. */
   isOpen(flowId: string): Promise<boolean>;
@@ -92,9 +92,9 @@ export interface Flows {
   findConfirmation(name: string, step: ConfirmationStep): Promise<OpenConfirmation | undefined>;
   /** The person is who was asked for. Returns another name, for the next step; undefined if somebody else was faster. */
   confirm(confirmation: OpenConfirmation): Promise<string | undefined>;
-  /** Takes it out of the store, so that nobody else gets it. False if somebody else has. */
+  /** Removes it from the store, so that it works only once. False if another request has removed it. */
   takeConfirmation(confirmation: OpenConfirmation): Promise<boolean>;
-  /** The token is stored: who waits is told. */
+  /** The token is stored: notifies waiting requests. */
   finish(flowId: string, tokenId: string): Promise<void>;
   /** The person or the provider refused. */
   drop(flowId: string): Promise<void>;

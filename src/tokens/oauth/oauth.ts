@@ -172,7 +172,7 @@ interface Verifier {
   readonly account: string;
 }
 
-/** Undefined if the tenant has none. Throws HttpError 424 if it is no address for browsers or has no account: then nobody gives a token. */
+/** Undefined if the tenant has none. Throws HttpError 424 if it is not an address for browsers or has no account: the tenant then gets no tokens. */
 function verifierOf(namespace: KubeObject | undefined): Verifier | undefined {
   const { [OAUTH_VERIFIER_ANNOTATION]: text, [OAUTH_VERIFIER_ACCOUNT_ANNOTATION]: account } =
     namespace?.metadata.annotations ?? {};

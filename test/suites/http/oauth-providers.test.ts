@@ -443,7 +443,7 @@ describe('the client secret', () => {
         {
           loc: ['body', 'client_secret'],
           msg: expect.stringMatching(
-            /^is required with another auth_url, .*you may not read the present client secret$/,
+            /^is required with another auth_url, .*you may not read the current client secret$/,
           ),
           type: 'value_error',
         },

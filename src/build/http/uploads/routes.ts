@@ -80,7 +80,7 @@ export function registerUploads(app: App, context: BuildContext, prefix: string)
   void app.register(async (scope) => registerPut(scope, context));
 }
 
-/** The origin that the caller used. Only the caller receives it, so a forged header misleads nobody else. */
+/** The origin that the caller used. Only the caller receives it, so a forged header misleads only the caller. */
 function originOf({ headers, protocol, host }: FastifyRequest): string {
   const forwarded = headers['x-forwarded-proto'];
   const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : protocol;

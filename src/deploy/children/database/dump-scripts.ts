@@ -14,7 +14,7 @@ export const FIRST_OWN = 16_384;
 
 /** Databases that a restored server has anyway. `postgres` is where PostgreSQL's own tools connect to, and the application may make nothing in it. */
 const KEPT = "('postgres', 'template0', 'template1')";
-/** Condition of pg_database: the databases beside these and the application's, to which the session is connected. */
+/** Condition of pg_database that selects the databases other than these and the application's, to which the session is connected. */
 export const FURTHER = `datname not in ${KEPT} and datname <> current_database()`;
 
 /** What was dropped and not to its end has connection limit -2. Source: PostgreSQL's catalog/pg_database.h. */

@@ -106,7 +106,7 @@ async function eventsIn(
   return { items, isWhole: continueToken === undefined };
 }
 
-/** Whether an event is about a run beside the deployment: its pod, the Job that made that, or what makes the Jobs of backups. */
+/** Whether an event is about a run of the deployment: its pod, its Job, or the CronJob of backups. */
 function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly Pod[]): (event: EventObject) => boolean {
   const runs = pods.filter(({ metadata }) => runsBeside(metadata.labels?.[COMPONENT_LABEL]));
   const uids = new Set(

@@ -121,5 +121,5 @@ export const RevisionDiff = z
   });
 export type RevisionDiff = z.output<typeof RevisionDiff>;
 
-/** The body of a request that takes none: what is sent all the same is named as an unknown field. */
+/** The body of a request without fields: sent fields are reported as unknown. */
 export const NoFields = z.object({}).meta({ id: 'NoFields', description: 'Has no fields.', examples: [{}] });

@@ -74,10 +74,10 @@ async function attempt(
   return written;
 }
 
-/** The client secret is bound to the addresses, so that nobody sends it elsewhere who does not know it. */
+/** The error for a change of the addresses without the client secret, by a caller who may not read it. */
 const SECRET_NEEDED = {
   loc: ['body', 'client_secret'],
-  msg: 'is required with another auth_url, token_url, issuer or revocation_url, because you may not read the present client secret',
+  msg: 'is required with another auth_url, token_url, issuer or revocation_url, because you may not read the current client secret',
   type: 'value_error',
 };
 

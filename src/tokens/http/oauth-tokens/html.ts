@@ -23,7 +23,7 @@ export function policyFor(forms: readonly string[]): string {
   ].join('; ');
 }
 
-/** Names who asks, for whom and for what. Its form is sent to the address of the page. `verifier`: the page that confirms the person. */
+/** The consent page, with the agent, the person and the permissions. Its form is sent to its own address. `verifier`: the page that confirms the person. */
 export function consentPage({ entry: { subject }, request, provider }: OpenFlow, verifier?: URL): string {
   const { agentId, requester, scopes } = request;
   const rows = [
