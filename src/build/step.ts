@@ -106,7 +106,8 @@ function cancelled(build: BuildStatus, job: Job | undefined, now: Date): BuildSt
 
 /** What a queued build says that nothing hinders. */
 export const WAITING = {
-  WaitingForTurn: 'The build waits for its turn: it starts when another build ends.',
+  WaitingForTurn:
+    'The build waits for its turn: settings.builds.concurrency limits how many run at once. To see those that run: kubectl get appr',
   ReadingCommit: 'Davit is reading the commit of the ref from the code host.',
   Paused:
     'No build starts while the deployment or Davit is paused. See condition Ready of the deployment for how to continue.',

@@ -26,7 +26,7 @@ const NEW_REVISION = 'then create a new revision';
 /** Why a build is where it is. Those of the plan step are in build/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
-    meaning: 'The build is queued and waits for a free slot.',
+    meaning: 'The build is queued and waits for its turn.',
     todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency limits the number of builds.',
   },
   ReadingCommit: {
