@@ -186,7 +186,7 @@ export interface Shown {
 }
 
 /** What differs, apart from the upload. Values in force are compared, with defaults. */
-export function changesOf(before: Shown, after: Shown): AppliedFile['changes'] {
+export function changesInForce(before: Shown, after: Shown): AppliedFile['changes'] {
   return objectChanges(comparable(before), comparable(after)).map((one) => ({ from: null, to: null, ...one }));
 }
 

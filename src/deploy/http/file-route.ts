@@ -8,7 +8,7 @@ import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { ifMatch } from '../../runtime/http/preconditions.ts';
 import { AppliedFile, ApplyFile, ApplyFileQuery } from './file-payloads.ts';
-import { asksOf, changesOf, type FileAsks, type Shown } from './file-request.ts';
+import { asksOf, changesInForce, type FileAsks, type Shown } from './file-request.ts';
 import type { PatchDeployment } from './payloads.ts';
 import type { RouteNeeds } from './route-needs.ts';
 
@@ -61,7 +61,9 @@ export function registerApplyFile(
         name,
         created: before === null,
         changes:
-          before === null ? [] : changesOf(before, { record: changed.record, answer: present(changed.record, tenant) }),
+          before === null
+            ? []
+            : changesInForce(before, { record: changed.record, answer: present(changed.record, tenant) }),
         missing_secrets: [...missingSecrets],
         file: { ...file },
         deployment: isDryRun ? (before?.answer ?? null) : await presentChanged(request, reply, changed),
