@@ -402,7 +402,7 @@ const ONE_HEALTH = 'set only one of heartbeatFile, healthPath and healthCommand'
 const RESTARTS =
   'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
 const SCHEME = 'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg';
-const NO_URI = 'with database none there is no URI: remove postgresUriScheme, or set database back';
+const NO_URI = 'there is no URI while database is none: remove postgresUriScheme, or reset database';
 const THEIR_SCHEME =
   'the URI in POSTGRES_URI_CUSTOM is used unchanged: write the scheme into it, and remove postgresUriScheme';
 const PLATFORMS =
@@ -655,7 +655,7 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     runtime: { database: 'none', queueDepth: { query: 'SELECT 1' } },
     payload: { database: 'none', queue_depth: { query: 'SELECT 1' } },
     kubectl: "queueDepth queries the deployment's own PostgreSQL",
-    http: [['queue_depth', "queueDepth queries the deployment's own PostgreSQL: remove it, or set database back"]],
+    http: [['queue_depth', "queueDepth queries the deployment's own PostgreSQL: remove it, or reset database"]],
   },
   {
     name: 'a scheme of another database',
@@ -690,10 +690,10 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     name: 'values of stores that are not there',
     runtime: { database: 'none', redis: 'none', envNames: { DB: 'postgres_uri', CACHE: 'redis_host' } },
     payload: { database: 'none', redis: 'none', env_names: { DB: 'postgres_uri', CACHE: 'redis_host' } },
-    kubectl: 'with database none this value does not exist: remove the name, or set database back',
+    kubectl: 'this value does not exist while database is none: remove the name, or reset database',
     http: [
-      ['env_names.DB', 'with database none this value does not exist: remove the name, or set database back'],
-      ['env_names.CACHE', 'with redis none this value does not exist: remove the name, or set redis back'],
+      ['env_names.DB', 'this value does not exist while database is none: remove the name, or reset database'],
+      ['env_names.CACHE', 'this value does not exist while redis is none: remove the name, or reset redis'],
     ],
   },
   {

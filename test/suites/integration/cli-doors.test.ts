@@ -209,13 +209,13 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
       err: `No backup of kept can be made now. ${why}\n`,
     }),
   );
-  expect((await plugin('backups', name, ...on)).err).toBe(`No backup of kept is known. ${why}\n`);
+  expect((await plugin('backups', name, ...on)).err).toBe(`kept has no known backups. ${why}\n`);
   const asks = { sourceRevisionConfig: image, sourceConfig: { database: { backup: {} } } };
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, asks));
   await eventually(async () =>
     expect(await plugin('backup', name, ...on)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^No backup of kept can be made now\. This platform has no store for backups/),
+      err: expect.stringMatching(/^No backup of kept can be made now\. This platform has no backup store/),
     }),
   );
   const offers = await plugin('platform', ...on, '--server', davit.apiUrl, '--token', tenant.token);
