@@ -22,6 +22,8 @@ export interface Auth {
   /** `resource`: kind of the tenant's objects that the route is about; AppDeployments unless given. */
   as(verb: Verb, resource?: Resource): (request: FastifyRequest) => Promise<void>;
   admitted(request: FastifyRequest): RequestContext;
+  /** The value of the header Allow: the methods by which the caller may change the request's deployment, or the tenant's. */
+  allowed(request: FastifyRequest, methods: Readonly<Record<string, Verb>>): Promise<string>;
   /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
   /** Authenticates alone, also a pod: the handler checks rights that depend on the body, by `namedTenant` and `mayAuthenticate`. */
@@ -94,13 +96,6 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     return identity.callerOf(sender, username === nameless(sender) ? undefined : username, pod);
   }
 
-  function callerOf(request: FastifyRequest): Caller {
-    const caller = request[CALLER];
-    if (caller === undefined)
-      throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
-    return caller;
-  }
-
   /** A token whose user is cached may have expired. */
   async function stillKnown<T>(caller: Caller, ask: () => Promise<T>): Promise<T> {
     try {
@@ -141,13 +136,32 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     needLogs: (caller, tenant) => stillKnown(caller, () => identity.needLogs(caller, tenant)),
     concerns: (request, deployment) => note(request, { deployment }),
     subjectOf: (request) => request[SUBJECT] ?? {},
-    admitted(request) {
-      const admission = request[ADMITTED];
-      if (admission === undefined)
-        throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
-      return admission;
+    admitted,
+    async allowed(request, methods) {
+      const { caller, tenant } = admitted(request);
+      const { deployment_id: id = '' } = request.params as { readonly deployment_id?: string };
+      const nameIn = (namespace: string): string | undefined => nameOf(APP_DEPLOYMENTS, namespace, id);
+      const isAllowed = await Promise.all(
+        Object.values(methods).map((verb) =>
+          stillKnown(caller, () => identity.may(caller, tenant, { verb, resource: APP_DEPLOYMENTS, nameIn })),
+        ),
+      );
+      return ['GET', 'HEAD', ...Object.keys(methods).filter((_, place) => isAllowed[place])].join(', ');
     },
   };
+}
+
+function callerOf(request: FastifyRequest): Caller {
+  const caller = request[CALLER];
+  if (caller === undefined)
+    throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
+  return caller;
+}
+
+function admitted(request: FastifyRequest): RequestContext {
+  const admission = request[ADMITTED];
+  if (admission === undefined) throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
+  return admission;
 }
 
 interface AgentAuthNeeds {

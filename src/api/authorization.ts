@@ -41,6 +41,8 @@ export interface Identity {
    * who may only read requests a write.
    */
   tenantOf(caller: Caller, wanted: string | undefined, asked: Asked): Promise<Tenant>;
+  /** Whether the caller may do this in the tenant. */
+  may(caller: Caller, tenant: Tenant, asked: Asked): Promise<boolean>;
   /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /**
@@ -122,6 +124,8 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
   return {
     callerOf: callersOver(kube),
+
+    may: async (caller, { namespace }, asked) => (await standingOf(caller, asked, placeOf(asked, namespace))) === 'may',
 
     async needLogs(caller, { namespace }) {
       if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;

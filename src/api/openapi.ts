@@ -79,7 +79,8 @@ export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
 const ABOUT = `Deployments on a Kubernetes cluster of your own.
 
 **Authentication**: a Kubernetes token, for example from \`kubectl create token ACCOUNT -n TEAM --duration=1h\`. Davit acts
-with the rights of its owner only. Send it as \`Authorization: Bearer TOKEN\` or as \`X-Api-Key: TOKEN\`.
+with the rights of its owner only. Send it as \`Authorization: Bearer TOKEN\` or as \`X-Api-Key: TOKEN\`. The answer to \`HEAD\` of the
+deployments, or of one deployment, lists in \`Allow\` the methods that you may use.
 
 **Tenant**: the header \`X-Tenant-Id\` with a tenant's id or its namespace's name. A caller who may use only one tenant can omit it.
 

@@ -11,17 +11,18 @@ import type { TokenEvent } from '../tokens/oauth/trail.ts';
 import type { TabProps } from './actions.tsx';
 import type { Api } from './api.ts';
 import { Retained } from './data.tsx';
+import { type Question, useQuestion } from './dialog.tsx';
 import { toneOfCondition } from './health.ts';
 import { Address, Age } from './parts.tsx';
 import { linkOf } from './route.ts';
-import { Card, type Question, Rows, useQuestion, useRead } from './rows.tsx';
+import { Card, Rows, useRead } from './rows.tsx';
 import { plain } from './text.ts';
 
 export function Access({ api, deployment, say }: TabProps): VNode {
   const { conditions, source_config: config, internal_url: internal } = deployment;
   const { access, listener_id: listenerId, listener_config: place } = config;
   const address = conditionOf(conditions, 'AddressReady');
-  const from = access?.from?.length ? `the deployment's own, ${access.from.join(', ')}` : "the deployment's own alone";
+  const from = access?.from?.length ? `the deployment's own, ${access.from.join(', ')}` : "only the deployment's own";
   const path = listenerId === null ? undefined : `v2/listeners/${listenerId}`;
   const { found: listener, failure } = useRead<ListenerResponse>(api, path);
   return (
@@ -41,13 +42,13 @@ export function Access({ api, deployment, say }: TabProps): VNode {
               key: 'callers',
               title: 'Callers',
               says: access?.lock
-                ? `need a key, which sidecar ${access.lock} asks for`
-                : 'everybody who reaches its address',
+                ? `need a key, which sidecar ${access.lock} checks`
+                : 'anyone who can reach its address',
             },
             {
               key: 'namespaces',
               title: 'Namespaces whose pods reach it',
-              says: access?.from ? from : 'as the platform has it',
+              says: access?.from ? from : "the platform's default",
             },
             listener && {
               key: 'listener',
@@ -71,7 +72,7 @@ export function Access({ api, deployment, say }: TabProps): VNode {
 interface TokensProps {
   readonly api: Api;
   readonly say: (sentence: string) => void;
-  /** Those that this deployment got; absent for all of the tenant. */
+  /** Those of this deployment; absent for all of the tenant. */
   readonly of?: Deployment | undefined;
 }
 
@@ -88,7 +89,7 @@ function Tokens({ api, say, of }: TokensProps): VNode {
   const agents = [...new Set(own?.flatMap(({ agent_id: agent }) => agent ?? []))];
   return (
     <>
-      <Card title={of ? 'Your tokens that it got' : 'Your tokens'} failure={tokens.failure}>
+      <Card title={of ? 'Your tokens that it received' : 'Your tokens'} failure={tokens.failure}>
         <Rows
           rows={own?.map((token) => ({
             key: token.id,
@@ -96,12 +97,10 @@ function Tokens({ api, say, of }: TokensProps): VNode {
             says: token.scopes.map(plain).join(' '),
             sub: [
               token.agent_id !== null && `for agent ${plain(token.agent_id)}`,
-              <Age then={token.created_at} after=" since you gave it" />,
-              token.last_used_at === null ? (
-                'never used'
-              ) : (
-                <Age then={token.last_used_at} after=" since its last use" />
-              ),
+              ['given ', <Age then={token.created_at} after=" ago" />],
+              token.last_used_at === null
+                ? 'never used'
+                : ['last used ', <Age then={token.last_used_at} after=" ago" />],
             ],
             acts: [
               {
@@ -113,7 +112,7 @@ function Tokens({ api, say, of }: TokensProps): VNode {
                     action: 'Revoke',
                     isDangerous: true,
                     says: ['It is revoked at the provider and deleted. Agents that used it have to ask you again.'],
-                    send: () => api.tell('DELETE', `v2/auth/tokens/${token.id}`),
+                    send: () => api.ask('DELETE', `v2/auth/tokens/${token.id}`),
                     done: `The token of ${token.provider_id} is revoked.`,
                   }),
               },
@@ -121,39 +120,31 @@ function Tokens({ api, say, of }: TokensProps): VNode {
           }))}
         />
         {agents.map((agent) => (
-          <Connections key={`${agent} ${dialog === null}`} api={api} agent={agent} onAsk={ask} />
+          <Connections key={`${agent} ${dialog === undefined}`} api={api} agent={agent} onAsk={ask} />
         ))}
       </Card>
-      {events && <Trail events={events} of={of} />}
+      {events && (
+        <Card title="Token history" sub={of ? 'of this deployment' : 'of all people, newest first'}>
+          <Rows
+            none="No events yet."
+            rows={events.map((event, key) => ({
+              key,
+              title: event.event,
+              says: plain(`${event.provider_id} of ${event.user_id}`),
+              sub: [
+                <Age then={event.at} after=" ago" />,
+                event.agent_id !== null && `agent ${plain(event.agent_id)}`,
+                event.deployment_id !== null && of === undefined && (
+                  <a href={linkOf(event.deployment_id)}>{plain(event.deployment ?? event.deployment_id)}</a>
+                ),
+                event.account && plain(event.account),
+              ],
+            }))}
+          />
+        </Card>
+      )}
       {dialog}
     </>
-  );
-}
-
-interface TrailProps extends Pick<TokensProps, 'of'> {
-  readonly events: readonly TokenEvent[];
-}
-
-function Trail({ events, of }: TrailProps): VNode {
-  return (
-    <Card title="What became of tokens" sub={of ? 'that this deployment got' : "everybody's, newest first"}>
-      <Rows
-        none="Nothing yet."
-        rows={events.map((event, key) => ({
-          key,
-          title: event.event,
-          says: plain(`${event.provider_id} of ${event.user_id}`),
-          sub: [
-            <Age then={event.at} after=" ago" />,
-            event.agent_id !== null && `agent ${plain(event.agent_id)}`,
-            event.deployment_id !== null && of === undefined && (
-              <a href={linkOf(event.deployment_id)}>{plain(event.deployment ?? event.deployment_id)}</a>
-            ),
-            event.account && plain(event.account),
-          ],
-        }))}
-      />
-    </Card>
   );
 }
 
@@ -184,7 +175,7 @@ function Connections({ api, agent, onAsk }: ConnectionsProps): VNode | null {
                 action: 'Take away',
                 isDangerous: true,
                 says: ['The agent has to ask you again. The token itself stays.'],
-                send: () => api.tell('DELETE', `${path}/${id}`),
+                send: () => api.ask('DELETE', `${path}/${id}`),
                 done: `${agent} may no longer use the token of ${provider}.`,
               }),
           },

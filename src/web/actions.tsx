@@ -1,21 +1,14 @@
-// What a person can have changed: each dialog sends one request of the API and shows its answer in the API's words.
+// What a person can have changed: each act is a question, which sends one request.
 
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
-import { mayBeBuilt, SOURCE_RULES } from '../kinds/source-rules.ts';
 import type { Api } from './api.ts';
-import { partsOf } from './health.ts';
-import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
-import { RollBack } from './roll-back.tsx';
-import { Scale, Sizes } from './sizes.tsx';
-import { requestKey, short } from './text.ts';
-
-export type Asked =
-  | { readonly action: 'deploy' | 'next' | 'restart' | 'scale' | 'sizes' | 'clone' | 'delete' }
-  | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
-  | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean };
+import type { Question } from './dialog.tsx';
+import { Differences } from './differences.tsx';
+import { CONTENT, contentOf, numbersOf, partsOf, patchOf, ranOf } from './health.ts';
+import { fieldOf } from './parts.tsx';
+import { plain, requestKey, short } from './text.ts';
 
 /** What each tab of a deployment is given. */
 export interface TabProps {
@@ -26,233 +19,194 @@ export interface TabProps {
   /** Shows and announces a sentence. */
   readonly say: (sentence: string) => void;
   /** Opens a dialog. Absent where nothing can be changed. */
-  readonly onAsk: ((asked: Asked) => void) | undefined;
+  readonly onAsk: ((question: Question) => void) | undefined;
 }
 
-/** The dialog of what is asked for. */
-export function Action({ asked, ...props }: ActionProps & { readonly asked: Asked }): VNode {
-  switch (asked.action) {
-    case 'deploy':
-      return <Deploy {...props} />;
-    case 'next':
-      return <Next {...props} />;
-    case 'restart':
-      return <Restart {...props} />;
-    case 'scale':
-      return <Scale {...props} />;
-    case 'sizes':
-      return <Sizes {...props} />;
-    case 'clone':
-      return <Clone {...props} />;
-    case 'delete':
-      return <Delete {...props} />;
-    case 'roll back':
-      return <RollBack {...props} revision={asked.revision} />;
-    case 'interrupt':
-      return <Interrupt {...props} revision={asked.revision} />;
-    case 'run':
-      return <RunTask {...props} task={asked.task} isRunning={asked.isRunning} />;
-  }
-}
+type Subject = Pick<TabProps, 'api' | 'deployment'>;
 
-/** The field that names what the source's next revision runs; undefined for an upload, which is built again. */
-function contentOf({
-  source,
-  source_revision_config: config,
-}: Deployment): { readonly field: 'image_uri' | 'repo_ref'; readonly label: string } | undefined {
-  if (config.image_uri !== null || !mayBeBuilt(source)) return { field: 'image_uri', label: 'Image' };
-  const isOfRepository = SOURCE_RULES[source].content.includes('repoUrl');
-  return isOfRepository ? { field: 'repo_ref', label: 'Branch, tag or commit' } : undefined;
-}
+const KEEP_SERVING = 'The running pods keep serving until the new ones are ready.';
 
-function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
-  const content = contentOf(deployment);
-  const present = content && deployment.source_revision_config[content.field];
-  return (
-    <Dialog
-      title={`Deploy ${deployment.name}`}
-      action="Deploy"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        const wanted = fieldOf(form, 'content');
-        const isChanged = content !== undefined && wanted !== '' && wanted !== present;
-        await api.revise(deployment.id, isChanged ? { source_revision_config: { [content.field]: wanted } } : {});
-        return `A new revision of ${deployment.name} is created.`;
-      }}
-    >
-      <p>
-        A new revision is created, also of the same source. The running pods keep serving until the new ones are ready.
-      </p>
-      {content !== undefined && (
-        <div class="fields">
-          <label for="deployed">{content.label}</label>
-          <Word id="deployed" name="content" defaultValue={present ?? ''} />
-        </div>
-      )}
-    </Dialog>
-  );
+export function deploying({ api, deployment }: Subject): Question {
+  const { id, name, source_revision_config: config } = deployment;
+  const field = contentOf(deployment);
+  const present = (field && config[field]) ?? '';
+  return {
+    title: `Deploy ${name}`,
+    action: 'Deploy',
+    says: [`This creates a new revision, even if the source has not changed. ${KEEP_SERVING}`],
+    fields: field ? [{ id: 'deployed', label: CONTENT[field], defaultValue: present }] : [],
+    send(form) {
+      const wanted = fieldOf(form, 'deployed');
+      const isChanged = field !== undefined && wanted !== '' && wanted !== present;
+      return api.change('POST', id, '/revisions', isChanged ? { source_revision_config: { [field]: wanted } } : {});
+    },
+    done: `A new revision of ${name} is created.`,
+  };
 }
 
 /** The act that the API names, as the request that it is. */
-function Next({ api, deployment: { name, next_act: shown }, onDone, onClose }: ActionProps): VNode {
-  // Another one may be named while the dialog is open.
-  const [act] = useState(shown);
-  const label = act?.label ?? '';
-  return (
-    <Dialog
-      title={`${label}?`}
-      action={label}
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        if (act !== null) await api.ask(act.method, act.path.slice(1), act.body ?? undefined);
-        return `${name}: ${label} is requested.`;
-      }}
-    >
-      <p>This changes the deployment {name}, and creates a revision where its pods change. The request:</p>
+export function nextAct(
+  { api, deployment: { name } }: Subject,
+  { label, method, path, body }: NonNullable<Deployment['next_act']>,
+): Question {
+  return {
+    title: `${label}?`,
+    action: label,
+    says: [`This changes deployment ${name}. If its pods change, a new revision is created. The request:`],
+    children: (
       <pre tabIndex={0} aria-label="Request">
-        {act?.method} {act?.path}
-        {act !== null && act.body !== null && `\n${JSON.stringify(act.body)}`}
+        {method} {path}
+        {body !== null && `\n${JSON.stringify(body)}`}
       </pre>
-    </Dialog>
-  );
+    ),
+    send: () => api.ask(method, path.slice(1), body ?? undefined),
+    done: `${name}: ${label} is requested.`,
+  };
 }
 
-function Restart({ api, deployment, onDone, onClose }: ActionProps): VNode {
-  return (
-    <Dialog
-      title={`Restart ${deployment.name}`}
-      action="Restart"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        await api.restart(deployment.id);
-        return `The pods of ${deployment.name} are being replaced.`;
-      }}
-    >
-      <p>
-        New pods run the same image with the same variables. The running pods keep serving until the new ones are ready.
-      </p>
-    </Dialog>
-  );
+export function restarting({ api, deployment: { id, name } }: Subject): Question {
+  return {
+    title: `Restart ${name}`,
+    action: 'Restart',
+    says: [`New pods run the same image with the same variables. ${KEEP_SERVING}`],
+    send: () => api.change('POST', id, '/restart'),
+    done: `The pods of ${name} are being replaced.`,
+  };
 }
 
-function Clone({ api, deployment: { id, name, database_archive }, onDone, onClose }: ActionProps): VNode {
+export function cloning({ api, deployment: { id, name, database_archive } }: Subject): Question {
   const since = database_archive?.first_recoverable_at ?? null;
-  return (
-    <Dialog
-      title={`Clone ${name}`}
-      action="Clone"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        const [clone, at] = [fieldOf(form, 'name'), fieldOf(form, 'at')];
-        await api.clone(id, { name: clone, ...(at !== '' && { at }) });
-        return `${clone} is being created as ${name} is now.`;
-      }}
-    >
-      <p>
-        It gets what serves, the same variables and sizes, and no address. Its database begins with the newest backup of{' '}
-        {name}, or with {since === null ? 'the newest before a time' : `its state at any time since ${since}`}, such as
-        2026-11-25T12:00:00Z.
-      </p>
-      <div class="fields">
-        <label for="clone">Name</label>
-        <Word id="clone" name="name" required />
-        <label for="at">Time</label>
-        <Word id="at" name="at" />
-      </div>
-    </Dialog>
-  );
+  return {
+    title: `Clone ${name}`,
+    action: 'Clone',
+    says: [
+      'The clone runs the same revision with the same variables and sizes. It has no address.',
+      `Its database starts from the newest backup of ${name}. With a time, such as 2026-11-25T12:00:00Z, it starts from ${
+        since === null ? 'the newest backup before that time' : `the state at that time, from ${since} on`
+      }.`,
+    ],
+    fields: [
+      { id: 'name', label: 'Name', required: true },
+      { id: 'at', label: 'Time' },
+    ],
+    async send(form) {
+      const [clone, at] = [fieldOf(form, 'name'), fieldOf(form, 'at')];
+      await api.change('POST', id, '/clone', { name: clone, ...(at !== '' && { at }) });
+      return `${clone} is being created as ${name} is now.`;
+    },
+  };
 }
 
-function Interrupt({
-  api,
-  deployment,
-  revision,
-  onDone,
-  onClose,
-}: ActionProps & { readonly revision: Revision }): VNode {
-  return (
-    <Dialog
-      title={`Interrupt the build of ${short(revision.id)}`}
-      action="Interrupt"
-      isDangerous
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        await api.interrupt(deployment.id, revision.id);
-        return `The build of ${short(revision.id)} is being interrupted.`;
-      }}
-    >
-      <p>The active revision keeps serving. Deploy again to build again.</p>
-    </Dialog>
-  );
-}
-
-function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
-  const { name } = deployment;
+export function deleting({ api, deployment }: Subject): Question {
+  const { id, name, database_deletion_policy: policy } = deployment;
   const hasDatabase = partsOf(deployment).some(({ prefix }) => prefix === 'db_');
-  return (
-    <Dialog
-      title={`Delete ${name}`}
-      action={`Delete ${name}`}
-      isDangerous
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        if (fieldOf(form, 'name') !== name) throw new Error(`That is not its name. Type ${name} to delete it.`);
-        await api.remove(deployment.id);
-        return `${name} is being deleted.`;
-      }}
-    >
-      <p>
-        This deletes the deployment <strong>{name}</strong>, its revisions, its variables and its pods. It cannot be
-        undone.
-      </p>
-      <p>
-        {hasDatabase
-          ? deployment.database_deletion_policy === 'Retain'
-            ? 'Its PostgreSQL volume and its password stay.'
-            : 'Its PostgreSQL volume with all data is deleted too.'
-          : 'It has no PostgreSQL of its own: an external database keeps its data.'}
-        {deployment.database_backup?.last_success_at &&
-          ' Its backups stay in their store: a new deployment can begin with them.'}
-      </p>
-      <div class="fields">
-        <label for="confirm">Type the name to confirm</label>
-        <Word id="confirm" name="name" required />
-      </div>
-    </Dialog>
-  );
+  const database = !hasDatabase
+    ? 'It has no PostgreSQL of its own: an external database keeps its data.'
+    : policy === 'Retain'
+      ? 'Its PostgreSQL volume and its password stay.'
+      : 'Its PostgreSQL volume with all data is deleted too.';
+  const hasBackup = Boolean(deployment.database_backup?.last_success_at);
+  const backups = hasBackup ? ' Its backups stay in their store: a new deployment can start from them.' : '';
+  return {
+    title: `Delete ${name}`,
+    action: `Delete ${name}`,
+    says: [`This deletes deployment ${name}, its revisions, its variables and its pods.`, database + backups],
+    loses: 'This cannot be undone.',
+    typed: name,
+    send: () => api.change('DELETE', id, ''),
+    done: `${name} is being deleted.`,
+  };
 }
 
-/** Sends the same key until it is closed, so that a run whose answer was lost is not begun twice. */
-function RunTask({
-  api,
-  deployment,
-  task,
-  isRunning,
-  onDone,
-  onClose,
-}: ActionProps & { readonly task: string; readonly isRunning: boolean }): VNode {
-  const [key] = useState(requestKey);
-  return (
-    <Dialog
-      title={`Run ${task} now`}
-      action="Run now"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        const { job } = await api.runTask(deployment.id, task, key);
-        return `Job ${job} runs ${task} of ${deployment.name}.`;
-      }}
-    >
-      <p>
-        Its command runs once, with the image and the variables of the active revision. The schedule stays as it is.
-      </p>
-      {isRunning && <p>The last run has not ended. The new one runs in addition to it.</p>}
-    </Dialog>
-  );
+export function rollingBack({ api, deployment: { id, name } }: Subject, revision: Revision): Question {
+  const { status, status_message: message } = revision;
+  return {
+    title: `Roll back ${name}`,
+    action: 'Roll back',
+    says: [
+      `A new revision gets everything that revision ${short(revision.id)} had: ${ranOf(revision)}, its sizes and its variables. The number of pods stays. ${KEEP_SERVING}`,
+      ...(status === 'DEPLOYED' ? [] : [`This revision was never deployed: it is ${status}. ${message ?? ''}`]),
+    ],
+    children: <Differences api={api} id={id} to={revision.id} />,
+    send: () => api.change('POST', id, `/revisions/${revision.id}/redeploy`),
+    done: `${name} goes back to revision ${short(revision.id)}.`,
+  };
+}
+
+export function interrupting({ api, deployment: { id } }: Subject, revision: Revision): Question {
+  return {
+    title: `Interrupt the build of ${short(revision.id)}`,
+    action: 'Interrupt',
+    isDangerous: true,
+    says: ['The active revision keeps serving. To build again, deploy again.'],
+    send: () => api.ask('POST', `v2/deployments/${id}/revisions/${revision.id}/interrupt`),
+    done: `The build of ${short(revision.id)} is being interrupted.`,
+  };
+}
+
+/** Sends the same key until its dialog is closed, so that a run whose answer was lost is not begun twice. */
+export function running({ api, deployment: { id, name } }: Subject, task: string, isRunning: boolean): Question {
+  const headers = { 'idempotency-key': requestKey() };
+  return {
+    title: `Run ${task} now`,
+    action: 'Run now',
+    says: [
+      'Its command runs once, with the image and the variables of the active revision. The schedule does not change.',
+      ...(isRunning ? ['The last run has not ended. The new one runs in addition to it.'] : []),
+    ],
+    async send() {
+      const path = `v2/deployments/${id}/tasks/${encodeURIComponent(task)}/runs`;
+      const { job } = await api.ask<{ readonly job: string }>('POST', path, undefined, headers);
+      return `Job ${job} runs ${task} of ${name}.`;
+    },
+  };
+}
+
+/** The number of pods of each part. Only what differs is sent, and the API takes a minimum alone for both. */
+export function scaling({ api, deployment }: Subject): Question {
+  const { id, name } = deployment;
+  const numbers = numbersOf(deployment);
+  const parts = partsOf(deployment).filter(({ prefix }) => `${prefix}max_scale` in numbers);
+  const fieldsOf = ({ name: part, prefix }: (typeof parts)[number]): { id: string; label: string }[] =>
+    ['min', 'max'].map((end) => ({
+      id: `${prefix}${end}_scale`,
+      label: [end === 'min' ? 'Minimum' : 'Maximum', ...(prefix === '' ? [] : [part]), 'pods'].join(' '),
+    }));
+  return {
+    title: `Scale ${name}`,
+    action: 'Scale',
+    says: ['No running pod is replaced, and no revision is made. A maximum of 0 stops every pod and keeps the data.'],
+    children: parts.map((part) => (
+      <fieldset key={part.name}>
+        <legend>{part.name}</legend>
+        <div class="fields">{fieldsOf(part).map((field) => numberField(field, numbers[field.id]))}</div>
+      </fieldset>
+    )),
+    async send(form) {
+      const changed: Record<string, number | null> = {};
+      for (const part of parts) {
+        const typed = fieldsOf(part).map((field) => ({ ...field, text: fieldOf(form, field.id) }));
+        const [least, most] = typed;
+        // An empty field is the default, which is never too small.
+        if (least && most && most.text !== '' && Number(least.text) > Number(most.text))
+          throw new Error(`${least.label} must not be more than ${most.label.toLowerCase()}.`);
+        for (const { id: field, text } of typed) {
+          const value = text === '' ? null : Number(text);
+          if (value !== (numbers[field] ?? null)) changed[field] = value;
+        }
+      }
+      if (Object.keys(changed).length === 0) throw new Error('Nothing is changed. Change a number, or cancel.');
+      await api.change('PATCH', id, '', { source_config: patchOf(changed) });
+      return `${name} is to run on ${fieldOf(form, 'min_scale')} to ${fieldOf(form, 'max_scale')} pods.`;
+    },
+  };
+}
+
+function numberField({ id, label }: { id: string; label: string }, value: number | null | undefined): VNode[] {
+  return [
+    <label key="label" for={id}>
+      {label}
+    </label>,
+    <input key={id} id={id} name={id} type="number" min={0} step={1} defaultValue={plain(String(value ?? ''))} />,
+  ];
 }

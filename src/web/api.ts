@@ -1,17 +1,9 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
-import type { DeploymentEvents } from '../deploy/http/events/payloads.ts';
-import type { Deployment, DeploymentList, PatchDeployment } from '../deploy/http/payloads.ts';
-import type { RevisionDiff, RevisionList } from '../deploy/http/revisions/payloads.ts';
-import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
-import type { Usage } from '../deploy/http/usage/payloads.ts';
 import type * as schema from '../kinds/findings.ts';
 import { OWN_CLIENT_HEADER } from '../kinds/meta.ts';
 import type { DeployLogs, DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Credentials } from './credentials.ts';
-import type { ListState } from './route.ts';
-
-type TaskRun = TaskStatusList['resources'][number]['runs'][number];
 
 /** Kept in memory alone: no storage, no cookie, no URL. */
 export interface Session {
@@ -19,10 +11,6 @@ export interface Session {
   credentials: Credentials;
   /** Id or namespace; empty for a caller who may use only one. */
   readonly tenant: string;
-}
-
-export interface ListQuery extends ListState {
-  readonly limit: number;
 }
 
 /** Which log: of a deployment's pods, of the pods of one of its revisions, or of that revision's build. */
@@ -83,14 +71,14 @@ export interface Versioned<T> {
 export interface Api {
   /** Resolves if the token and the tenant may be used. */
   check(): Promise<void>;
-  /** Any request, for a script that is loaded when it is wanted. Resolves to the body of the answer. */
+  /** Any request. Resolves to the body of the answer. With an `idempotency-key`, a repeated request changes nothing more. */
   ask<T>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<T>;
-  /** Any change whose answer is not wanted. `key`: a repeated request with the same one changes nothing more. */
-  tell(method: string, path: string, body?: unknown, key?: string): Promise<void>;
   /** Any GET, again and again. */
   poll<T>(path: string): Poll<T>;
   /** What is at a path, with its version for If-Match. */
   read<T>(path: string): Promise<Versioned<T>>;
+  /** Whether the caller may use a method at a path. */
+  allows(path: string): Promise<(method: string) => boolean>;
   /** Sends a file to an address that the API has given, without a token. `onSent`: hears how many bytes have left. */
   upload(
     url: string,
@@ -98,34 +86,10 @@ export interface Api {
     headers: Readonly<Record<string, string>>,
     onSent?: (bytes: number) => void,
   ): Promise<void>;
-  list(query: ListQuery): Poll<DeploymentList>;
-  deployment(id: string): Poll<Deployment>;
-  revisions(id: string): Poll<RevisionList>;
   /** The newest lines of pods, or a build's from its first on; then those that are written. */
   logs(id: string, source: LogSource, filter: LogFilter): Poll<Written>;
-  /** A change of the present version: it is refused if somebody else changes the deployment first. */
-  patch(id: string, body: PatchDeployment): Promise<void>;
-  /** A change that is made from the present version, and refused if somebody else changes the deployment first. */
-  patchFrom(id: string, bodyOf: (now: Deployment) => PatchDeployment): Promise<void>;
-  /** A new revision, with or without a change. */
-  revise(id: string, body: PatchDeployment): Promise<void>;
-  /** What a step to the revision changes, by default from the newest one. */
-  diff(id: string, revisionId: string, from?: string): Promise<RevisionDiff>;
-  /** What its parts used, and what happened meanwhile. */
-  usage(id: string, window: string): Poll<Usage>;
-  /** The events of its objects, and its pods. */
-  events(id: string): Promise<DeploymentEvents>;
-  /** The tasks of the active revision with their last runs. */
-  tasks(id: string): Promise<TaskStatusList>;
-  /** A run of a task now. A repeated request with the same key is the same run. */
-  runTask(id: string, task: string, key: string): Promise<TaskRun>;
-  interrupt(id: string, revisionId: string): Promise<void>;
-  /** `at`: RFC 3339. */
-  clone(id: string, wanted: { readonly name: string; readonly at?: string }): Promise<void>;
-  redeploy(id: string, revisionId: string): Promise<void>;
-  /** Replaces the pods without a change. */
-  restart(id: string): Promise<void>;
-  remove(id: string): Promise<void>;
+  /** A change of the present version at `rest` of the deployment: it is refused if somebody else changes the deployment first. */
+  change(method: string, id: string, rest: string, body?: unknown): Promise<void>;
 }
 
 interface RequestOptions {
@@ -217,18 +181,13 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     await (await accepted(method, path, options)).body?.cancel();
   }
 
-  /** The body of the answer to a GET of something of the deployment. */
-  async function get<T>(id: string, path: string): Promise<T> {
-    return (await (await accepted('GET', `v2/deployments/${id}/${path}`)).json()) as T;
-  }
-
   async function read<T>(path: string): Promise<Versioned<T>> {
     const response = await accepted('GET', path);
     return { value: (await response.json()) as T, etag: response.headers.get('etag') ?? '' };
   }
 
   /** HEAD has the ETag of GET. No answer has values of secrets. */
-  async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
+  async function change(method: string, id: string, rest: string, body?: unknown): Promise<void> {
     const path = `v2/deployments/${id}`;
     const head = await send('HEAD', `${path}?secrets=names`, {});
     const etag = head.headers.get('etag');
@@ -272,21 +231,17 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
 
   return {
     check: () => request('GET', 'v2/deployments?limit=1'),
-    ask: async <T>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
-      (await (await accepted(method, path, { body, headers })).json()) as T,
+    async ask<T>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
+      const text = await (await accepted(method, path, { body, headers })).text();
+      return (text === '' ? undefined : JSON.parse(text)) as T;
+    },
     read,
-    tell: (method, path, body, key) =>
-      request(method, path, { body, ...(key !== undefined && { headers: { 'idempotency-key': key } }) }),
+    async allows(path) {
+      const allow = (await accepted('HEAD', path)).headers.get('allow');
+      return (method) => allow?.includes(method) ?? true;
+    },
     poll: polled,
     upload,
-    list({ nameContains, status, offset, limit }) {
-      const query = new URLSearchParams({ limit: String(limit), offset: String(offset), order_by: 'attention' });
-      if (nameContains !== '') query.set('name_contains', nameContains);
-      if (status !== '') query.set('status', status);
-      return polled(`v2/deployments?${query}`);
-    },
-    deployment: (id) => polled(`v2/deployments/${id}?secrets=names`),
-    revisions: (id) => polled(`v2/deployments/${id}/revisions?limit=100&changes=true`),
     logs(id, { kind, revisionId }, filter) {
       const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
       const path = `v1/projects/${id}${revision}`;
@@ -294,26 +249,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
         ? readOn(`${path}/build_logs`, { order: 'asc', limit: FURTHER }, filter)
         : readOn(`${path}/deploy_logs`, filter.run ? { order: 'asc', limit: FURTHER } : { limit: NEWEST }, filter);
     },
-    patch: (id, body) => change('PATCH', id, '', body),
-    async patchFrom(id, bodyOf) {
-      const path = `v2/deployments/${id}?secrets=names`;
-      const { value, etag } = await read<Deployment>(path);
-      await request('PATCH', path, { body: bodyOf(value), headers: { 'if-match': etag } });
-    },
-    revise: (id, body) => change('POST', id, '/revisions', body),
-    diff: (id, revisionId, from) => get(id, `revisions/${revisionId}/diff${from === undefined ? '' : `?from=${from}`}`),
-    usage: (id, window) => polled(`v2/deployments/${id}/usage?window=${window}`),
-    events: (id) => get(id, 'events'),
-    tasks: (id) => get(id, 'tasks'),
-    async runTask(id, task, key) {
-      const path = `v2/deployments/${id}/tasks/${encodeURIComponent(task)}/runs`;
-      return (await (await accepted('POST', path, { headers: { 'idempotency-key': key } })).json()) as TaskRun;
-    },
-    interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
-    clone: (id, wanted) => change('POST', id, '/clone', wanted),
-    redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
-    restart: (id) => change('POST', id, '/restart'),
-    remove: (id) => change('DELETE', id),
+    change,
   };
 }
 
@@ -335,7 +271,7 @@ async function upload(
   await new Promise<void>((resolve, reject) => {
     request.onload = () => resolve();
     request.onerror = () => {
-      const sentence = 'The upload did not arrive. Check the network, and that the file has not changed meanwhile.';
+      const sentence = 'The upload failed. Check the network, and that the file has not changed.';
       reject(new ApiError(0, sentence));
     };
     request.send(file);
@@ -366,6 +302,6 @@ function refusalOf(
     // Not the API's answer.
   }
   return {
-    sentence: `The answer was HTTP ${status} without a reason. Something between this page and Davit may have given it.`,
+    sentence: `The answer was HTTP ${status} without a reason. It may come from a proxy between this page and Davit.`,
   };
 }

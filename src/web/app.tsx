@@ -5,10 +5,12 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TenantAccess } from './access.tsx';
 import type { Api, Session } from './api.ts';
 import { Detail } from './detail.tsx';
+import { useQuestion } from './dialog.tsx';
+import { Icon } from './icons.tsx';
 import { List } from './list.tsx';
 import { Menu } from './menu.tsx';
 import { New } from './new.tsx';
-import { Dialog, fieldOf, Word } from './parts.tsx';
+import { fieldOf, Word } from './parts.tsx';
 import { ACCESS, FIRST_PAGE, LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
 import { useSession } from './session.ts';
 import { Relayed, SignIn } from './sign-in.tsx';
@@ -181,25 +183,6 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
   }
 }
 
-/** A davit with its boat. */
-function Logo(): VNode {
-  return (
-    <svg
-      viewBox="0 0 22 22"
-      width="22"
-      height="22"
-      fill="none"
-      stroke="currentColor"
-      stroke-width="2"
-      stroke-linecap="round"
-      aria-hidden="true"
-    >
-      <path d="M5 20V9a6 6 0 0 1 12 0v4" />
-      <path d="M12 15h8l-1.6 3.4a1 1 0 0 1-.9.6h-3a1 1 0 0 1-.9-.6z" fill="currentColor" stroke="none" />
-    </svg>
-  );
-}
-
 function Find({ onFind }: { readonly onFind: (name: string) => void }): VNode {
   return (
     <search class="find">
@@ -209,17 +192,7 @@ function Find({ onFind }: { readonly onFind: (name: string) => void }): VNode {
           onFind(fieldOf(new FormData(event.currentTarget), 'find'));
         }}
       >
-        <input
-          id="find"
-          name="find"
-          type="search"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          aria-label="Find a deployment"
-          placeholder="Find a deployment"
-        />
-        <kbd aria-hidden="true">/</kbd>
+        <Word id="find" name="find" type="search" aria-label="Find a deployment" placeholder="Find a deployment (/)" />
       </form>
     </search>
   );
@@ -252,18 +225,24 @@ interface BarProps {
 }
 
 function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
-  /** The tenant that the dialog begins with. */
-  const [asked, setAsked] = useState<string>();
+  const [dialog, setQuestion] = useQuestion(() => undefined);
   /** Those of this session: no route lists the tenants that a person may use. */
   const [used, setUsed] = useState<readonly string[]>([]);
   async function change(wanted: string): Promise<void> {
     await onTenant(wanted);
     setUsed([...new Set([...used, session?.tenant ?? '', wanted])].filter((tenant) => tenant !== ''));
   }
+  const ask = (tenant: string): void =>
+    setQuestion({
+      title: 'Another tenant',
+      action: 'Show its deployments',
+      fields: [{ id: 'tenant', label: 'Tenant', defaultValue: tenant }],
+      send: (form) => change(fieldOf(form, 'tenant')),
+    });
   return (
     <header class="bar">
       <a class="brand" href={LIST}>
-        <Logo />
+        <Icon of="davit" size={22} />
         Davit
       </a>
       {session && onFind && <Find onFind={onFind} />}
@@ -276,8 +255,8 @@ function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
               { label: 'Access and tokens', does: ACCESS },
               ...used
                 .filter((tenant) => tenant !== session.tenant)
-                .map((label) => ({ label, does: () => void change(label).catch(() => setAsked(label)) })),
-              { label: 'Another tenant …', does: () => setAsked(session.tenant) },
+                .map((label) => ({ label, does: () => void change(label).catch(() => ask(label)) })),
+              { label: 'Another tenant …', does: () => ask(session.tenant) },
             ]}
           />
           <button
@@ -291,23 +270,7 @@ function Bar({ session, onFind, onLeave, onTenant }: BarProps): VNode {
           </button>
         </div>
       )}
-      {session && asked !== undefined && (
-        <Dialog
-          title="Another tenant"
-          action="Show its deployments"
-          onClose={() => setAsked(undefined)}
-          onDone={() => undefined}
-          onConfirm={async (form) => {
-            await change(fieldOf(form, 'tenant'));
-            return '';
-          }}
-        >
-          <div class="fields">
-            <label for="tenant">Tenant</label>
-            <Word id="tenant" name="tenant" defaultValue={asked} />
-          </div>
-        </Dialog>
-      )}
+      {dialog}
     </header>
   );
 }

@@ -20,7 +20,8 @@ import {
   type Window,
 } from './chart.ts';
 import type { Followed } from './follow.ts';
-import { Asking } from './parts.tsx';
+import { Asking, type Column, Select, Table } from './parts.tsx';
+import { Card } from './rows.tsx';
 import { plain } from './text.ts';
 import { useZone, type Zone } from './times.ts';
 
@@ -39,26 +40,30 @@ export function Axis({ usage, window, linkOf, titles }: AxisProps): VNode {
   const part = value?.parts.find(({ part: name }) => name === chosen) ?? value?.parts[0];
   const isMeasured = part !== undefined && part.cpu.length + part.memory_mb.length > 0;
   return (
-    <section class="card axis" aria-labelledby="axis">
-      <div class="card-head">
-        <h2 id="axis">{WINDOWS[window].title}</h2>
-        {value !== undefined && value.parts.length > 1 && (
-          <select aria-label="Part" value={part?.part} onChange={(event) => setChosen(event.currentTarget.value)}>
-            {value.parts.map(({ part: name }) => (
-              <option key={name} value={name}>
-                {titles.get(name) ?? name}
-              </option>
+    <Card
+      title={WINDOWS[window].title}
+      id="axis"
+      kind="axis"
+      end={
+        <>
+          {value !== undefined && value.parts.length > 1 && (
+            <Select
+              aria-label="Part"
+              value={part?.part}
+              options={value.parts.map(({ part: name }) => [name, titles.get(name) ?? name])}
+              onValue={setChosen}
+            />
+          )}
+          <nav class="segments" aria-label="Time">
+            {Object.entries(WINDOWS).map(([name, { short }]) => (
+              <a key={name} href={linkOf(name as Window)} aria-current={name === window ? 'true' : undefined}>
+                {short}
+              </a>
             ))}
-          </select>
-        )}
-        <nav class="segments" aria-label="Time">
-          {Object.entries(WINDOWS).map(([name, { short }]) => (
-            <a key={name} href={linkOf(name as Window)} aria-current={name === window ? 'true' : undefined}>
-              {short}
-            </a>
-          ))}
-        </nav>
-      </div>
+          </nav>
+        </>
+      }
+    >
       <Asking of={usage} what="The measurements" />
       {value !== undefined && part !== undefined && isMeasured && (
         <>
@@ -70,7 +75,7 @@ export function Axis({ usage, window, linkOf, titles }: AxisProps): VNode {
         </>
       )}
       {value !== undefined && <p class="sub">{plain(sourceOf(value, isMeasured, zone))}</p>}
-    </section>
+    </Card>
   );
 }
 
@@ -86,7 +91,7 @@ function sourceOf({ source, since, missing, start, end }: Usage, isMeasured: boo
     : since === null
       ? ''
       : `${from} since ${momentOf(Date.parse(since) / 1000, true, zone)}.`;
-  const nothing = source !== null && !isMeasured ? 'There is no measurement of this part yet.' : '';
+  const nothing = source !== null && !isMeasured ? 'This part has no measurements yet.' : '';
   const times = isMeasured ? `Times are in ${zone}.` : '';
   return [known, times, nothing, missing ?? ''].filter((sentence) => sentence !== '').join(' ');
 }
@@ -152,12 +157,28 @@ function Chart({ usage, part, title, zone }: ChartProps): VNode {
           </text>
         ))}
       </svg>
-      <Legend title={title} kinds={new Set(marks.map(({ kind }) => kind))} />
+      <ul class="legend" aria-hidden="true">
+        <li class="cpu">CPU, all pods of {title}</li>
+        <li class="memory">memory, its fullest pod</li>
+        {Object.entries(KINDS).map(
+          ([kind, word]) =>
+            marks.some((mark) => mark.kind === kind) && (
+              <li key={kind} class={kind}>
+                {word}
+              </li>
+            ),
+        )}
+      </ul>
     </div>
   );
 }
 
 const ANCHORS = ['start', 'middle', 'end'] as const;
+const KINDS: Readonly<Record<Mark['kind'], string>> = {
+  revision: 'revision',
+  crash: 'crash',
+  operation: 'database operation',
+};
 
 interface PaneProps {
   readonly name: 'cpu' | 'memory';
@@ -196,34 +217,26 @@ function Pane({ name, unit, points, limit, top, x, right, step, children: crashe
         <path key={`area ${run[0]?.[0]}`} class="area" d={areaOf(run, x, y)} />,
         <path key={`line ${run[0]?.[0]}`} class="line" d={lineOf(run, x, y)} />,
       ])}
-      {crashes.map(({ at, label }) => (
-        <path key={`${at} ${label}`} class="crash" d={crossAt(x(at), y(valueBefore(points, at)))}>
-          <title>{plain(label)}</title>
-        </path>
-      ))}
+      {crashes.map(({ at, label }) => {
+        const before = points.findLast(([time]) => time <= at) ?? points[0];
+        return (
+          <path key={`${at} ${label}`} class="crash" d={`M${x(at) - 5} ${y(before?.[1] ?? 0) - 5}l10 10m0-10l-10 10`}>
+            <title>{plain(label)}</title>
+          </path>
+        );
+      })}
     </g>
   );
 }
 
-function crossAt(x: number, y: number): string {
-  return `M${x - 5} ${y - 5}l10 10m0-10l-10 10`;
-}
-
-function valueBefore(points: readonly Point[], at: number): number {
-  return points.findLast(([time]) => time <= at)?.[1] ?? points[0]?.[1] ?? 0;
-}
-
-/** A revision or an operation, across both panes. */
-function Sign({
-  mark,
-  x,
-  isLabelled,
-}: {
+interface SignProps {
   readonly mark: Mark;
   readonly x: Scale;
   readonly isLabelled: boolean;
-}): VNode | null {
-  const { kind, at, until = at, label } = mark;
+}
+
+/** A revision or an operation, across both panes. */
+function Sign({ mark: { kind, at, until = at, label }, x, isLabelled }: SignProps): VNode | null {
   const bottom = HEIGHT - BELOW;
   if (kind === 'crash') return null;
   if (kind === 'operation') {
@@ -248,18 +261,6 @@ function Sign({
   );
 }
 
-function Legend({ title, kinds }: { readonly title: string; readonly kinds: ReadonlySet<Mark['kind']> }): VNode {
-  return (
-    <ul class="legend" aria-hidden="true">
-      <li class="cpu">CPU, all pods of {title}</li>
-      <li class="memory">memory, its fullest pod</li>
-      {kinds.has('revision') && <li class="revision">revision</li>}
-      {kinds.has('crash') && <li class="crash">crash</li>}
-      {kinds.has('operation') && <li class="operation">operation on data</li>}
-    </ul>
-  );
-}
-
 /** What a person sees at a glance. */
 function inWords({ cpu, memory_mb: memory, limit }: ChartProps['part'], title: string, marks: readonly Mark[]): string {
   const span = (points: readonly Point[], unit: string): string => {
@@ -267,7 +268,7 @@ function inWords({ cpu, memory_mb: memory, limit }: ChartProps['part'], title: s
     return values.length === 0 ? 'not measured' : `${values.at(-1)} ${unit} now, ${Math.max(...values)} at most`;
   };
   const memoryLimit = limit.memory_mb === null ? '' : ` of ${limit.memory_mb}`;
-  const counted = (['revision', 'crash', 'operation'] as const).flatMap((kind) => {
+  const counted = Object.keys(KINDS).flatMap((kind) => {
     const count = marks.filter((mark) => mark.kind === kind).length;
     return count === 0 ? [] : [`${kind}s: ${count}`.replace('crashs', 'crashes')];
   });
@@ -279,35 +280,31 @@ function inWords({ cpu, memory_mb: memory, limit }: ChartProps['part'], title: s
   ].join('; ');
 }
 
-interface NumbersProps {
+interface NumbersProps extends Pick<ChartProps, 'zone'> {
   readonly rows: readonly Row[];
   readonly withDay: boolean;
-  readonly zone: Zone;
 }
 
 function Numbers({ rows, withDay, zone }: NumbersProps): VNode {
+  const number = (title: string, short: string, of: (row: Row) => number | undefined): Column<Row> => ({
+    title,
+    kind: 'number',
+    short,
+    of: (row) => of(row) ?? '–',
+  });
   return (
-    <table class="numbers">
-      <thead>
-        <tr>
-          {['From', 'CPU', 'Memory, MB', 'Ready', 'Restarts', 'What happened'].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ at, cpu, memoryMb, ready, restarts, what }) => (
-          <tr key={at}>
-            <th scope="row">{momentOf(at, withDay, zone)}</th>
-            {[cpu, memoryMb, ready, restarts].map((value, place) => (
-              <td key={place}>{value ?? '–'}</td>
-            ))}
-            <td>{plain(what.join(', '))}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label="axis"
+      columns={[
+        { title: 'From', kind: 'name', of: ({ at }) => momentOf(at, withDay, zone) },
+        number('CPU', 'CPU', ({ cpu }) => cpu),
+        number('Memory, MB', 'MB', ({ memoryMb }) => memoryMb),
+        number('Ready', 'Ready', ({ ready }) => ready),
+        number('Restarts', 'Restarts', ({ restarts }) => restarts),
+        { title: 'What happened', kind: 'message', of: ({ what }) => plain(what.join(', ')) },
+      ]}
+      groups={[{ rows }]}
+      keyOf={({ at }) => String(at)}
+    />
   );
 }

@@ -23,13 +23,10 @@ export function scale([from, to]: readonly [number, number], [left, right]: read
 /** The upper end of an axis: a round number above what was used, and above the limit unless that is far away. */
 export function topOf(points: readonly Point[], limit: number | null): number {
   const most = Math.max(0, ...points.map(([, value]) => value));
-  const wanted = Math.max(isFar(most, limit) ? most * 1.25 : Math.max(most, limit ?? 0) * 1.1, 1e-3);
+  const isFar = limit !== null && limit > most * 5;
+  const wanted = Math.max(isFar ? most * 1.25 : Math.max(most, limit ?? 0) * 1.1, 1e-3);
   const size = 10 ** Math.floor(Math.log10(wanted));
   return ([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].find((step) => step * size >= wanted * 0.9999) ?? 10) * size;
-}
-
-function isFar(most: number, limit: number | null): boolean {
-  return limit !== null && limit > most * 5;
 }
 
 /** Parts of a line: where nothing was measured for longer than a poll is late, there is none. */

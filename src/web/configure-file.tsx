@@ -1,19 +1,20 @@
 // The davit.yaml of a deployment as text and fields: checked, reviewed and applied by the API. Part of create.js.
 
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AppliedFile } from '../deploy/http/file-payloads.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Finding, Versioned } from './api.ts';
-import { isRefusal } from './create-request.ts';
+import { findingsOfText, isRefusal } from './create-request.ts';
+import { Dialog } from './dialog.tsx';
 import { ChangeList } from './differences.tsx';
 import { type Draft, draftOf, isDirty, keepDraft } from './drafts.ts';
 import { Editor } from './file-editor.tsx';
 import { FileFields } from './file-fields.tsx';
 import { textOf } from './file-text.ts';
-import { numbersOf } from './health.ts';
 import type { ConfigureProps } from './new.tsx';
-import { Dialog, Failure, rawOf } from './parts.tsx';
+import { Failure, rawOf, useAsking } from './parts.tsx';
+import { Card } from './rows.tsx';
 import { Generated } from './secret-value.tsx';
 import { messageOf } from './text.ts';
 
@@ -28,6 +29,8 @@ interface Found {
 export interface ConfigureFileProps extends ConfigureProps {
   /** Hears whether something is typed that is not applied. */
   readonly onDirty: (isDirty: boolean) => void;
+  /** Below it, beside its fields. */
+  readonly children: ComponentChildren;
 }
 
 interface FileState {
@@ -49,7 +52,7 @@ function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
   const [draft, setDraft] = useState(() => draftOf(api, id));
   const [other, setOther] = useState<Draft>();
   const [found, setFound] = useState<Found>({});
-  const [isAsking, setIsAsking] = useState(false);
+  const { isAsking, ask } = useAsking();
   const [reviewed, setReviewed] = useState<AppliedFile>();
 
   function keep(next: Draft): void {
@@ -79,25 +82,20 @@ function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
       const body = { file: text, whole: true, name, ...more };
       return await api.ask('POST', `v2/deployments/file?secrets=names${query}`, body, { 'if-match': etag });
     } catch (error) {
-      const ofText = isRefusal(error) ? error.findings.filter(({ loc }) => loc[1] === 'file') : [];
-      setFound(ofText.length > 0 ? { findings: ofText } : { failure: messageOf(error) });
+      const findings = findingsOfText(error);
+      setFound(findings.length > 0 ? { findings } : { failure: messageOf(error) });
       if (isRefusal(error) && error.status === 412) await load();
       throw error;
     }
   }
 
-  async function check(isReview = false): Promise<void> {
-    if (isAsking) return;
-    setIsAsking(true);
-    try {
+  /** What it finds is shown. */
+  const check = (isReview = false): Promise<void> =>
+    ask(async () => {
       const checked = await send('&dry_run=true');
       setFound({ checked });
       if (isReview) setReviewed(checked);
-    } catch {
-      // It is shown.
-    }
-    setIsAsking(false);
-  }
+    });
 
   async function apply(form: FormData): Promise<string> {
     const missing = reviewed?.missing_secrets ?? [];
@@ -114,7 +112,7 @@ function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
 }
 
 export function ConfigureFile(props: ConfigureFileProps): VNode {
-  const { deployment, say, isLocked } = props;
+  const { deployment, say, isLocked, children } = props;
   const { name } = deployment;
   const file = useFile(props);
   const { draft, found, reviewed, keep } = file;
@@ -122,57 +120,66 @@ export function ConfigureFile(props: ConfigureFileProps): VNode {
     if (draft) keep({ ...draft, text });
   };
   return (
-    <>
-      <section class="card" aria-labelledby="file">
-        <h2 id="file">davit.yaml</h2>
-        <p class="help">
-          All of {name}. A line that you remove goes back to its default. Secrets stand here by name: their values are
-          under Variables.
-        </p>
-        {draft && (
-          <Editor
-            id="davit-yaml"
-            label="davit.yaml"
-            text={draft.text}
-            findings={found.findings ?? []}
-            readOnly={isLocked}
-            onText={onText}
-          />
-        )}
-        <Failure sentence={found.failure} />
-        <p role="status">
-          {draft === undefined && found.failure === undefined && 'Loading its file …'}
-          {found.checked && sentenceOfCheck(found.checked, name)}
-        </p>
-        {draft && !isLocked && <Acts {...file} draft={draft} name={name} />}
-        {reviewed && (
-          <Dialog
-            title={`Changes of ${name}`}
-            action="Apply"
-            onConfirm={file.apply}
-            onDone={say}
-            onClose={file.endReview}
-          >
-            <p>{reviewed.changes.length > 0 ? 'All of it is applied at once.' : 'Nothing differs.'}</p>
-            <ChangeList changes={reviewed.changes} />
-            {reviewed.missing_secrets.map((secret) => (
-              <Generated key={secret} id={`secret ${secret}`} label={`Value of ${secret}`} />
-            ))}
-          </Dialog>
-        )}
-      </section>
+    <div class="columns">
+      <div>
+        <Card
+          title="davit.yaml"
+          end={
+            draft && (
+              <a
+                class="button"
+                download={`${name}.yaml`}
+                href={`data:application/yaml;charset=utf-8,${encodeURIComponent(draft.text)}`}
+              >
+                Download
+              </a>
+            )
+          }
+        >
+          <p class="help">
+            This describes all of {name}. If you remove a line, its default applies. Secrets are listed by name; their
+            values are under Variables.
+          </p>
+          {draft && (
+            <Editor
+              id="davit-yaml"
+              label="davit.yaml"
+              text={draft.text}
+              findings={found.findings ?? []}
+              readOnly={isLocked}
+              onText={onText}
+            />
+          )}
+          <Failure sentence={found.failure} />
+          <p role="status">
+            {draft === undefined && found.failure === undefined && 'Loading its file …'}
+            {found.checked && sentenceOfCheck(found.checked, name)}
+          </p>
+          {draft && !isLocked && <Acts {...file} draft={draft} name={name} />}
+          {reviewed && (
+            <Dialog
+              title={`Changes of ${name}`}
+              action="Apply"
+              says={[reviewed.changes.length > 0 ? 'All changes are applied together.' : 'Nothing differs.']}
+              send={file.apply}
+              onDone={say}
+              onClose={file.endReview}
+            >
+              <ChangeList changes={reviewed.changes} />
+              {reviewed.missing_secrets.map((secret) => (
+                <Generated key={secret} id={`secret ${secret}`} label={`Value of ${secret}`} />
+              ))}
+            </Dialog>
+          )}
+        </Card>
+        {children}
+      </div>
       {draft && !isLocked && (
-        <section class="card" aria-labelledby="fields">
-          <h2 id="fields">Fields</h2>
-          <FileFields
-            text={draft.text}
-            onText={onText}
-            content={contentOf(deployment)}
-            inForce={numbersOf(deployment)}
-          />
-        </section>
+        <Card title="Fields">
+          <FileFields text={draft.text} onText={onText} deployment={deployment} />
+        </Card>
       )}
-    </>
+    </div>
   );
 }
 
@@ -185,7 +192,7 @@ function Acts({ draft, other, isAsking, keep, check, name }: ActsProps): VNode {
   if (other)
     return (
       <div class="conflict" role="alert">
-        <p>Somebody else has changed {name} since you began. What you typed is kept.</p>
+        <p>Somebody else changed {name} while you were editing. Your text is kept.</p>
         <div class="actions">
           <button
             type="button"
@@ -194,10 +201,10 @@ function Acts({ draft, other, isAsking, keep, check, name }: ActsProps): VNode {
               void check(true);
             }}
           >
-            Review mine against it
+            Review my changes
           </button>
           <button type="button" onClick={() => keep(other)}>
-            Discard mine
+            Discard my changes
           </button>
         </div>
       </div>
@@ -223,11 +230,6 @@ function Acts({ draft, other, isAsking, keep, check, name }: ActsProps): VNode {
       )}
     </div>
   );
-}
-
-function contentOf({ source_revision_config: config }: Deployment): 'image_uri' | 'repo_ref' | undefined {
-  if (config.image_uri !== null) return 'image_uri';
-  return config.repo_ref === null ? undefined : 'repo_ref';
 }
 
 /** Another one after each change by somebody. Reports of the controller are none. */

@@ -1,84 +1,78 @@
-// Fields of the form for a new deployment, each with its label, its help and what is wrong with it.
+// Fields of the forms of create.js, each with its label, its help and what is wrong with it.
 
-import type { ComponentChildren, VNode } from 'preact';
-import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
-import { type Failures, FIELDS, type FieldId } from './create-request.ts';
-import { Failure, Word } from './parts.tsx';
+import type { InputHTMLAttributes, RefObject, TargetedSubmitEvent, VNode } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { type Failures, FIELDS, type FieldId, failuresOf, type SetFields } from './create-request.ts';
+import { Failure, Select, useAsking, Word } from './parts.tsx';
 
-interface ConfigFieldProps {
+type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, 'id' | 'value'> & {
+  readonly id: FieldId;
   readonly failures: Failures;
-  /** The path, where no other may be given. */
-  readonly fixed?: string | null;
-  readonly suggested?: string;
-  readonly onPath?: (path: string) => void;
-}
+  readonly value?: string | undefined;
+  /** Values that can be chosen; without them a text is typed. */
+  readonly options?: readonly (readonly [value: string, text: string])[];
+  readonly onValue?: (value: string) => void;
+};
 
-export function ConfigField({
+export function Field({
+  id,
   failures,
-  fixed = null,
-  suggested = DEFAULT_CONFIGURATION,
-  onPath,
-}: ConfigFieldProps): VNode {
-  return (
-    <Asked id="new-config" failures={failures}>
-      {(more) => (
-        <Word
-          {...more}
-          required
-          readOnly={fixed !== null}
-          defaultValue={fixed ?? suggested}
-          onChange={({ currentTarget }) => onPath?.(currentTarget.value.trim())}
-        />
-      )}
-    </Asked>
-  );
-}
-
-interface Attributes {
-  readonly id: FieldId;
-  readonly name: FieldId;
-  readonly 'aria-invalid': boolean;
-  readonly 'aria-describedby': string;
-}
-
-interface AskedProps {
-  readonly id: FieldId;
-  readonly failures: Failures;
-  readonly children: (attributes: Attributes) => ComponentChildren;
-}
-
-export function Asked({ id, failures, children }: AskedProps): VNode {
+  options,
+  onValue = () => undefined,
+  value,
+  disabled,
+  ...more
+}: FieldProps): VNode {
   const { label, help } = FIELDS[id];
-  const failure = failures[id];
+  const isChecked = more.type === 'checkbox';
+  const attributes = {
+    id,
+    name: id,
+    disabled,
+    'aria-invalid': failures[id] !== undefined,
+    'aria-describedby': `${id}-help ${id}-failure`,
+  };
+  const typed = { ...attributes, ...more } as InputHTMLAttributes<HTMLInputElement>;
+  const input = <Word {...typed} onChange={({ currentTarget }) => onValue(currentTarget.value.trim())} />;
   return (
     <>
-      <label for={id}>{label}</label>
-      {children({
-        id,
-        name: id,
-        'aria-invalid': failure !== undefined,
-        'aria-describedby': `${id}-help ${id}-failure`,
-      })}
-      <p id={`${id}-help`} class="help">
-        {help}
-      </p>
-      <Failure id={`${id}-failure`} sentence={failure} />
-    </>
-  );
-}
-
-/** A choice of yes or no; no unless it is set. */
-export function Checked({ id, failures }: Pick<AskedProps, 'id' | 'failures'>): VNode {
-  const { label, help } = FIELDS[id];
-  return (
-    <>
-      <label for={id} class="checked">
-        <input id={id} name={id} type="checkbox" aria-describedby={`${id}-help ${id}-failure`} /> {label}
+      <label for={id} class={isChecked ? 'checked' : ''}>
+        {isChecked && input} {label}
       </label>
+      {options && <Select {...attributes} value={value} required={more.required} options={options} onValue={onValue} />}
+      {!options && !isChecked && input}
       <p id={`${id}-help`} class="help">
         {help}
       </p>
       <Failure id={`${id}-failure`} sentence={failures[id]} />
     </>
   );
+}
+
+interface Form {
+  readonly attributes: {
+    readonly ref: RefObject<HTMLFormElement | null>;
+    readonly onSubmit: (event: TargetedSubmitEvent<HTMLFormElement>) => void;
+  };
+  readonly isAsking: boolean;
+  readonly error: unknown;
+  readonly failures: Failures;
+}
+
+/** A form that sends what stands in its fields, and says of what was refused at which. `set`: the fields of a davit.yaml that were sent. */
+export function useForm(send: (form: HTMLFormElement) => Promise<void>, set?: RefObject<SetFields>): Form {
+  const form = useRef<HTMLFormElement>(null);
+  const { isAsking, error, ask } = useAsking();
+  const shown = (Object.keys(FIELDS) as FieldId[]).filter((id) => form.current?.querySelector(`#${id}`));
+  const failures = useMemo(() => failuresOf(error, shown, set?.current ?? []), [error]);
+  useEffect(() => {
+    const first = shown.find((id) => failures[id] !== undefined);
+    if (first) document.getElementById(first)?.focus();
+  }, [failures]);
+  function onSubmit(event: TargetedSubmitEvent<HTMLFormElement>): void {
+    event.preventDefault();
+    const { currentTarget } = event;
+    void ask(() => send(currentTarget));
+  }
+  return { attributes: { ref: form, onSubmit }, isAsking, error, failures };
 }

@@ -53,9 +53,9 @@ describe('what can be chosen', () => {
     ]);
     expect(blocked(platform({}, false))).toEqual([
       ['external_docker', undefined],
-      ['codehost', expect.stringContaining('builds nothing')],
+      ['codehost', expect.stringContaining('has no builds')],
       ['internal_template', undefined],
-      ['internal_source', expect.stringContaining('builds nothing')],
+      ['internal_source', expect.stringContaining('has no builds')],
       ['internal_docker', expect.stringContaining('no registry')],
     ]);
   });

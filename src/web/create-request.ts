@@ -24,7 +24,7 @@ export const FIELDS = {
   'new-source': { label: 'What it runs', help: 'It cannot be changed.', names: ['source'] },
   'new-image': {
     label: 'Image',
-    help: 'Such as registry.example.com/team/shop:1.5.0. It listens on PORT, and answers GET /ok with 200 when it can serve.',
+    help: 'For example registry.example.com/team/shop:1.5.0. The container listens on PORT, and answers GET /ok with 200 when it is ready.',
     names: ['image_uri'],
   },
   'new-integration': {
@@ -40,12 +40,12 @@ export const FIELDS = {
   },
   'new-ref': {
     label: 'Branch, tag or commit',
-    help: 'Of a branch, the newest commit is built.',
+    help: 'For a branch, the newest commit is built.',
     names: ['repo_ref'],
   },
   'new-folder': {
     label: 'Folder',
-    help: 'It is packed here: what its .gitignore and .dockerignore name is left out, and so are .git, .env, node_modules and links.',
+    help: 'The browser packs it, without .git, .env, node_modules, links, and what its .gitignore and .dockerignore name.',
     names: [],
   },
   'new-archive': {
@@ -60,7 +60,7 @@ export const FIELDS = {
   },
   'new-digest': {
     label: 'Digest of the image',
-    help: 'The last line of docker push has it: sha256: and 64 characters. The whole line may stand here.',
+    help: 'The last line of docker push has it: sha256: and 64 characters. You can paste the whole line.',
     names: ['image_uri'],
   },
   'new-push': {
@@ -90,12 +90,12 @@ const LABELS: Readonly<Record<Source, string>> = {
 /** What is asked for before the platform has said what it offers. */
 export const IMAGE: Choice = { source: 'external_docker', label: LABELS.external_docker };
 
-const NO_BUILDS = 'This platform builds nothing. Deploy an image, or have the platform team configure builds.';
+const NO_BUILDS = 'This platform has no builds. Deploy an image, or ask the platform team to configure builds.';
 const NO_INTEGRATION =
-  'This tenant may use no integration with a code host. The platform team creates one (CodeHostIntegration).';
+  'This tenant has no integration with a code host. Ask the platform team to create a CodeHostIntegration.';
 const NO_REGISTRY =
   'This platform has no registry to push to. Deploy an image of another one, or ask the platform team to set builds.registry.';
-const NO_TEMPLATE = 'The catalogue has no template. The platform team adds one (AppTemplate).';
+const NO_TEMPLATE = 'The catalogue has no templates. Ask the platform team to create an AppTemplate.';
 
 /** The sources of the platform. */
 export function choicesOf({ sources, builds, integrations, templates }: Platform): Choice[] {
@@ -162,6 +162,16 @@ export function digestIn(text: string): string | undefined {
   return /\bsha256:[0-9a-f]{64}(?![0-9a-f])/.exec(text)?.[0];
 }
 
+/** What is not sent: what is wrong with a field. */
+export class Unfit extends Error {
+  readonly field: FieldId;
+
+  constructor(field: FieldId, sentence: string) {
+    super(sentence);
+    this.field = field;
+  }
+}
+
 /** Sentences by the id of their field; under '' what belongs to none that is shown. */
 export type Failures = Readonly<Partial<Record<FieldId | '', string>>>;
 
@@ -172,7 +182,9 @@ export interface Refusal extends Error {
 
 /** `error` is what a request was rejected with; `shown` are the fields that a person sees; `set` are those that were sent. */
 export function failuresOf(error: unknown, shown: readonly FieldId[], set: SetFields = []): Failures {
+  if (error === undefined) return {};
   const message = messageOf(error);
+  if (error instanceof Unfit) return { [error.field]: message };
   if (!isRefusal(error)) return { '': message };
   // A name that is taken is no finding: the request is right in itself.
   if (error.status === 409 || error.status === 412) return { 'new-name': message };
@@ -195,6 +207,11 @@ export function failuresOf(error: unknown, shown: readonly FieldId[], set: SetFi
 /** By its fields: it was made by a script that has a class of its own. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
+}
+
+/** What is wrong with the text of a davit.yaml that was sent. */
+export function findingsOfText(error: unknown): readonly Finding[] {
+  return isRefusal(error) ? error.findings.filter(({ loc }) => loc[1] === 'file') : [];
 }
 
 /** RFC 1952: the first bytes of gzip. */

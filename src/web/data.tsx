@@ -8,12 +8,13 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import { ENDED_PHASES, type OperationAction, type OperationPhase } from '../kinds/operation-phases.ts';
 import { bytesText } from '../kinds/text.ts';
-import type { TabProps } from './actions.tsx';
+import { cloning, type TabProps } from './actions.tsx';
 import type { Api } from './api.ts';
+import { type Question, useQuestion } from './dialog.tsx';
 import { useFollowed } from './follow.ts';
 import { failedLast, numbersOf, toneOfCondition } from './health.ts';
-import { Age, Asking, fieldOf, Word } from './parts.tsx';
-import { type Act as Button, Card, type Question, type Row, Rows, useQuestion, useRead } from './rows.tsx';
+import { Age, Asking, fieldOf } from './parts.tsx';
+import { type Act as Button, Card, type Row, Rows, useRead } from './rows.tsx';
 import { age, plain, requestKey } from './text.ts';
 import { dayOf, useZone } from './times.ts';
 
@@ -50,86 +51,69 @@ export function Data({ api, deployment, onAsk, say }: TabProps): VNode {
   useEffect(() => setIsBusy(list?.resources.some(({ phase }) => !ENDED_PHASES.has(phase)) === true), [list]);
 
   const acts = onAsk ? (list?.acts ?? []) : [];
-  const restore = acts.find(({ request, refused }) => request.action === 'Restore' && refused === null);
+  const offered = acts.filter(({ refused }) => refused === null);
+  const restore = offered.find(({ request }) => request.action === 'Restore');
   const button = (act: Act | undefined, of: string, backup?: Backup): Button | undefined =>
     act && {
       label: `${LABELS[act.request.action]}…`,
       of,
       onClick: () => ask(questionOf({ api, deployment, act, list, backup })),
     };
-  const cancel = (operation: Operation): Button => ({
-    label: 'Cancel…',
-    of: operation.name,
-    onClick: () =>
-      ask({
-        title: `Cancel ${operation.action} of ${name}`,
-        action: 'Cancel the operation',
-        isDangerous: true,
-        says: [`Operation ${operation.name} is deleted.`, afterCancel(operation, name)],
-        send: () => api.tell('DELETE', `${path}/${operation.name}`),
-        done: `${operation.action} of ${name} is cancelled.`,
-      }),
-  });
+  const previous = deployment.databases_kept.filter(({ number }) => number !== list?.database?.number);
+  // A listed backup has a button of its own.
+  const isWhole = ({ request: { action } }: Act): boolean =>
+    WHOLE.includes(action) || (action === 'Restore' && !deployment.database_backups?.newest.length);
   return (
     <>
-      <Asking of={followed} what="What can be done with the data" />
-      <Databases deployment={deployment} list={list} acts={acts} buttonOf={button} />
+      <Asking of={followed} what="The operations" />
+      <Card title="Databases" acts={offered.filter(isWhole).map((act) => button(act, name))}>
+        <Rows
+          none="Davit has not created a database for it."
+          rows={[
+            ...storeRows(deployment, list).map((row) => {
+              const patch = offered.find(({ request }) => request.patch?.datastore === row.key);
+              return { ...row, acts: [button(patch, row.title)] };
+            }),
+            ...previous.map(({ driver, number }) => {
+              const act = offered.find(({ request }) => request.delete_previous?.number === number);
+              const title = `PostgreSQL ${driver}/${number}`;
+              return {
+                key: number,
+                icon: 'postgres',
+                title,
+                says: 'kept with its data, not used',
+                acts: [button(act, title)],
+              };
+            }),
+          ]}
+        />
+        <NotNow acts={acts} />
+      </Card>
       <Backups
         deployment={deployment}
-        onRestore={restore && ((backup) => button(restore, backup.name, backup))}
-        onClone={onAsk && (() => onAsk({ action: 'clone' }))}
+        restoreOf={(backup) => button(restore, backup.name, backup)}
+        clone={onAsk && { label: 'Clone to a time…', of: name, onClick: () => onAsk(cloning({ api, deployment })) }}
       />
       {list && (
         <Card title="Operations" sub="the ten newest">
           <Rows
             rows={list.resources.map((operation) => ({
               ...operationRow(operation),
-              acts: [onAsk && !ENDED_PHASES.has(operation.phase) && cancel(operation)],
+              acts: [
+                onAsk &&
+                  !ENDED_PHASES.has(operation.phase) && {
+                    label: 'Cancel…',
+                    of: operation.name,
+                    onClick: () => ask(cancelling(api, path, operation, name)),
+                  },
+              ],
             }))}
           />
         </Card>
       )}
-      <Retained api={api} say={say} of={deployment} />
+      {onAsk && <Retained api={api} say={say} of={deployment} />}
       {dialog}
     </>
-  );
-}
-
-interface DatabasesProps {
-  readonly deployment: Deployment;
-  readonly list: OperationList | undefined;
-  readonly acts: readonly Act[];
-  readonly buttonOf: (act: Act | undefined, of: string) => Button | undefined;
-}
-
-/** The stores in use and the databases before them, with what can be done with each. */
-function Databases({ deployment, list, acts, buttonOf }: DatabasesProps): VNode {
-  const { name, database_backups: stored, databases_kept: kept } = deployment;
-  const offered = acts.filter(({ refused }) => refused === null);
-  // A listed backup has a button of its own.
-  const whole = offered.filter(
-    ({ request: { action } }) => WHOLE.includes(action) || (action === 'Restore' && !stored?.newest.length),
-  );
-  return (
-    <Card title="Databases" acts={whole.map((act) => buttonOf(act, name))}>
-      <Rows
-        none="Davit made no database for it."
-        rows={[
-          ...storeRows(deployment, list).map((row) => {
-            const patch = offered.find(({ request }) => request.patch?.datastore === row.key);
-            return { ...row, acts: [buttonOf(patch, row.title)] };
-          }),
-          ...kept
-            .filter(({ number }) => number !== list?.database?.number)
-            .map(({ driver, number }) => {
-              const act = offered.find(({ request }) => request.delete_previous?.number === number);
-              const title = `PostgreSQL ${driver}/${number}`;
-              return { key: number, title, says: 'kept with its data, not used', acts: [buttonOf(act, title)] };
-            }),
-        ]}
-      />
-      <NotNow acts={acts} />
-    </Card>
   );
 }
 
@@ -146,6 +130,7 @@ function storeRows(deployment: Deployment, list: OperationList | undefined): (Ro
     return {
       key,
       tone: condition ? toneOfCondition(condition) : 'busy',
+      icon: key,
       title: isPostgres ? 'PostgreSQL' : 'Redis',
       says: `${store.version ?? 'version not known'}${store.available === null ? '' : `. A patch is available: ${store.available}`}`,
       why: condition?.status === 'True' ? undefined : condition?.message,
@@ -182,14 +167,14 @@ function NotNow({ acts }: { readonly acts: readonly Act[] }): VNode | null {
 
 interface BackupsProps {
   readonly deployment: Deployment;
-  readonly onRestore: ((backup: Backup) => Button | undefined) | undefined;
-  readonly onClone: (() => void) | undefined;
+  readonly restoreOf: (backup: Backup) => Button | undefined;
+  readonly clone: Button | undefined;
 }
 
 /** Rows that are shown at once. */
 const FIRST_BACKUPS = 7;
 
-function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null {
+function Backups({ deployment, restoreOf, clone }: BackupsProps): VNode | null {
   const { name, database_backup: last, database_backups: stored, database_archive: archive } = deployment;
   const verified = deployment.database_verification;
   const [isAll, setIsAll] = useState(false);
@@ -213,9 +198,9 @@ function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null
             key: 'archive',
             tone: since === null ? 'busy' : 'good',
             title: 'Archive',
-            says: since === null ? 'nothing can be restored from it yet' : `any time since ${dayOf(since)}`,
+            says: since === null ? 'nothing can be restored yet' : `any time since ${dayOf(since)}`,
             sub: [archive.last_backup_at && <Age then={archive.last_backup_at} after=" since the last base backup" />],
-            acts: [since !== null && onClone && { label: 'Clone to a time…', of: name, onClick: onClone }],
+            acts: [since !== null && clone],
           },
           ...all.slice(0, isAll ? all.length : FIRST_BACKUPS).map(
             (backup): Row => ({
@@ -227,10 +212,10 @@ function Backups({ deployment, onRestore, onClone }: BackupsProps): VNode | null
                 <Age then={backup.taken_at} after=" ago" />,
                 <code>{plain(backup.name)}</code>,
                 backup.number !== null && `database ${backup.number}`,
-                backup.by_hand && 'by hand',
+                backup.by_hand && 'manual',
                 backup.earlier && `of an earlier ${name}`,
               ],
-              acts: [onRestore?.(backup)],
+              acts: [restoreOf(backup)],
             }),
           ),
         ]}
@@ -268,22 +253,31 @@ function operationRow(operation: Operation): Row {
       operation.requested_by && plain(operation.requested_by),
       <Age then={operation.created_at} after=" ago" />,
       began && (ended ? `took ${age(began, new Date(ended))}` : `for ${age(began, new Date())}`),
-      downtime !== null && `nothing served for ${downtime} s`,
+      downtime !== null && `down for ${downtime} s`,
       <code>{name}</code>,
     ],
   };
 }
 
-function afterCancel({ move, phase }: Operation, name: string): string {
-  if (move === null) return 'What it has done so far stays.';
-  return phase === 'Starting'
-    ? `${name} starts on the next database already, and keeps it.`
-    : `${name} starts again on the database that it had.`;
+function cancelling(api: Api, path: string, operation: Operation, name: string): Question {
+  return {
+    title: `Cancel ${operation.action} of ${name}`,
+    action: 'Cancel the operation',
+    isDangerous: true,
+    says: [`Operation ${operation.name} is deleted.`, afterCancel(operation, name)],
+    send: () => api.ask('DELETE', `${path}/${operation.name}`),
+    done: `${operation.action} of ${name} is cancelled.`,
+  };
 }
 
-interface Wanted {
-  readonly api: Api;
-  readonly deployment: Deployment;
+function afterCancel({ move, phase }: Operation, name: string): string {
+  if (move === null) return 'What it has done so far is kept.';
+  return phase === 'Starting'
+    ? `${name} is already starting on the next database, and keeps it.`
+    : `${name} starts again on its current database.`;
+}
+
+interface Wanted extends Pick<TabProps, 'api' | 'deployment'> {
   readonly act: Act;
   readonly list: OperationList | undefined;
   /** The backup to restore. */
@@ -304,37 +298,34 @@ function questionOf({ api, deployment, act: { request, loses }, list, backup }: 
     says: effect.says,
     loses: lost,
     typed: lost === undefined ? undefined : name,
-    fields: isNamed && [
-      <label key="label" for="backup">
-        Backup
-      </label>,
-      <Word key="backup" id="backup" name="backup" required placeholder="20260701T010000Z-7f9a2a3e" />,
-    ],
+    fields: isNamed
+      ? [{ id: 'backup', label: 'Backup', required: true, placeholder: '20260701T010000Z-7f9a2a3e' }]
+      : [],
     async send(form) {
       const restore = {
         backup: backup?.name ?? fieldOf(form, 'backup'),
         ...(backup?.earlier === true && { from: name }),
       };
       const body = action === 'Restore' ? { ...request, restore } : request;
-      await api.tell('POST', `v2/deployments/${deployment.id}/operations`, body, key);
+      await api.ask('POST', `v2/deployments/${deployment.id}/operations`, body, { 'idempotency-key': key });
     },
-    done: `${action} of ${name} is asked for. Its progress is under Operations.`,
+    done: `${action} of ${name} is requested. See its progress under Operations.`,
   };
 }
 
-type Effect = Pick<Question, 'says' | 'loses'>;
+type Effect = Pick<Question, 'loses'> & { readonly says: readonly string[] };
 
 /** What an act does, and what is lost, in numbers. */
 function effectOf(deployment: Deployment, request: Act['request'], list?: OperationList, backup?: Backup): Effect {
   const { name, database_backup: last, database_backups: stored, datastores } = deployment;
   const { driver, number } = list?.database ?? {};
   const size = last?.size_bytes ? bytesText(last.size_bytes) : 'all data';
-  const stops = (until: string): string => `All pods of ${name} stop. Nothing serves for about a minute${until}.`;
-  const kept = `Database ${driver}/${number} is kept with its data until somebody deletes it.`;
+  const stops = (until: string): string => `All pods of ${name} stop. It does not serve for about a minute${until}.`;
+  const kept = `Database ${driver}/${number} keeps its data until you delete it.`;
   const copied = [stops(` and the time to dump and load ${size}`), kept];
   switch (request.action) {
     case 'Backup':
-      return { says: ['A backup of the database is made now. Nothing stops. It stays until somebody deletes it.'] };
+      return { says: ['This backs up the database now. Nothing stops. The backup is kept until you delete it.'] };
     case 'Move':
       return { says: ['The next database is a Cluster of CloudNativePG with all data.', ...copied] };
     case 'Upgrade':
@@ -343,16 +334,16 @@ function effectOf(deployment: Deployment, request: Act['request'], list?: Operat
       return {
         says: [stops(` and the time to load ${backup ? bytesText(backup.size_bytes) : 'the backup'}`), kept],
         loses: backup
-          ? `What was written in the last ${age(backup.taken_at, new Date())}, since ${dayOf(backup.taken_at)}, is not in the next database.`
-          : 'What was written since the backup is not in the next database.',
+          ? `Data written in the last ${age(backup.taken_at, new Date())}, since ${dayOf(backup.taken_at)}, will not be in the next database.`
+          : 'Data written since the backup will not be in the next database.',
       };
     case 'Return': {
       const came = list?.resources.find(({ move }) => move?.to.number === number);
       const since = came?.serving_at ?? came?.ended_at;
       const time = since ? `in the last ${age(since, new Date())}` : 'since then';
       return {
-        says: [stops(''), 'The database before is used again, with the data that it had then.'],
-        loses: `What was written ${time} stays in database ${driver}/${number}.`,
+        says: [stops(''), 'The previous database is used again, with the data that it had then.'],
+        loses: `Data written ${time} stays in database ${driver}/${number}.`,
       };
     }
     case 'DeletePrevious': {
@@ -386,7 +377,7 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
   const [dialog, ask] = useQuestion(say, again);
   const rows = found?.resources.filter(({ wanted_by: by }) => of === undefined || by === of.id);
   // On the tab of a deployment it is about that one alone.
-  if (of && !rows?.length && dialog === null) return null;
+  if (of && !rows?.length && dialog === undefined) return null;
   return (
     <Card
       title="Databases of deleted deployments"
@@ -408,7 +399,7 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
                   title: `Adopt a database of ${name}`,
                   action: 'Adopt',
                   says: [`The present deployment ${name} uses it, with the ${bytesText(bytes)} volume and all data.`],
-                  send: () => api.tell('POST', `${path}/${id}/adopt`, {}),
+                  send: () => api.ask('POST', `${path}/${id}/adopt`, {}),
                   done: `${name} uses the database with its data.`,
                 }),
             },
@@ -422,7 +413,7 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
                   says: [],
                   loses: `Its volume of ${bytesText(bytes)} with all data of a deleted ${name} is deleted, and its password. It cannot be undone.`,
                   typed: name,
-                  send: () => api.tell('DELETE', `${path}/${id}`),
+                  send: () => api.ask('DELETE', `${path}/${id}`),
                   done: `A database of ${name} is being deleted.`,
                 }),
             },

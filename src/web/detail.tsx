@@ -1,25 +1,26 @@
 // One deployment: what is wrong and what to do, a tab for each thing that one does with it, and its log below.
 
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { RevisionList } from '../deploy/http/revisions/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import { uses } from '../kinds/source-rules.ts';
 import { Access } from './access.tsx';
-import { Action, type Asked, type TabProps } from './actions.tsx';
-import type { AxisProps } from './axis.tsx';
+import { cloning, deleting, deploying, nextAct, restarting, scaling, type TabProps } from './actions.tsx';
 import type { Window } from './chart.ts';
-import { Configure } from './configure.tsx';
 import { Data } from './data.tsx';
-import { type Followed, useFollowed } from './follow.ts';
+import { type Question, useQuestion } from './dialog.tsx';
+import { useFollowed } from './follow.ts';
 import { advice, partsOf, phaseOf, type Tone, toneOf, wordOf } from './health.ts';
 import { Logs } from './logs.tsx';
 import { Menu, type MenuItem } from './menu.tsx';
+import { Loaded } from './new.tsx';
 import { Overview } from './overview.tsx';
 import { Address, Asking, Status } from './parts.tsx';
 import { type Compared, Revisions } from './revisions.tsx';
 import { type LogState, linkOf, linkOfPush, TABS, type Tab, UUID } from './route.ts';
+import { useAllowed } from './rows.tsx';
 import { Tasks } from './tasks.tsx';
 import { plain } from './text.ts';
 
@@ -38,22 +39,13 @@ export interface DetailProps extends Pick<TabProps, 'api' | 'say'>, Compared {
   readonly window: Window | undefined;
 }
 
-export function Detail({
-  api,
-  tenant,
-  id,
-  tab,
-  say,
-  onGone,
-  list,
-  log,
-  onLog,
-  window,
-  ...compared
-}: DetailProps): VNode {
-  const deployment = useFollowed(id, api.deployment(id));
-  const revisions = useFollowed(id, api.revisions(id));
-  const [asked, setAsked] = useState<Asked>();
+export function Detail(props: DetailProps): VNode {
+  const { api, tenant, id, tab, say, onGone, list, log, onLog, window = '1h', pair, onPair } = props;
+  const path = `v2/deployments/${id}`;
+  const deployment = useFollowed(id, api.poll<Deployment>(`${path}?secrets=names`));
+  const revisions = useFollowed(id, api.poll<RevisionList>(`${path}/revisions?limit=100&changes=true`));
+  const may = useAllowed(api, `${path}?secrets=names`);
+  const [dialog, setQuestion] = useQuestion(say);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocused = useRef(false);
   const found = deployment.value;
@@ -78,7 +70,7 @@ export function Detail({
         {!isMissing && <Asking of={deployment} what="The deployment" />}
         {isMissing && (
           <h1 tabIndex={-1} ref={heading}>
-            There is no such deployment, or not for this token and tenant
+            This deployment does not exist, or this token and tenant cannot read it
           </h1>
         )}
       </section>
@@ -87,10 +79,27 @@ export function Detail({
 
   const tone = toneOf(found);
   const isLeaving = found.status === 'AWAITING_DELETE';
-  const ask = isLeaving ? undefined : setAsked;
-  const props: TabProps = { api, deployment: found, namespace: namespaceOf(tenant), say, onAsk: ask };
+  const isReader = may?.('PATCH') === false;
+  const onAsk = isLeaving || may === undefined || isReader ? undefined : setQuestion;
+  const given: TabProps = { api, deployment: found, namespace: namespaceOf(tenant), say, onAsk };
+  const tabs: Readonly<Record<Tab, () => VNode | null>> = {
+    overview: () => (
+      <Overview
+        {...given}
+        revisions={revisions}
+        window={window}
+        linkOf={(wanted) => linkOf(id, 'overview', log, { window: wanted })}
+      />
+    ),
+    logs: () => null,
+    revisions: () => <Revisions {...given} followed={revisions} pair={pair} onPair={onPair} />,
+    configure: () => <Loaded api={api} deployment={found} say={say} isLocked={onAsk === undefined} />,
+    data: () => <Data {...given} />,
+    tasks: () => <Tasks {...given} />,
+    access: () => <Access {...given} />,
+  };
   return (
-    <article class={tab === 'logs' ? 'whole-log' : ''} aria-labelledby="deployment">
+    <article aria-labelledby="deployment">
       <nav class="crumb" aria-label="Back">
         <a href={list}>← All deployments</a>
       </nav>
@@ -100,7 +109,8 @@ export function Detail({
         </h1>
         <Status status={found.status} phase={phaseOf(found)} tone={tone} />
         <Address url={found.source_config.custom_url} />
-        {ask && <Acts deployment={found} onAsk={ask} />}
+        {isReader && <span class="sub">You may view this deployment, but not change it.</span>}
+        {onAsk && <Acts api={api} deployment={found} onAsk={onAsk} mayDelete={may?.('DELETE') === true} />}
       </div>
       <nav class="tabs" aria-label="Deployment">
         {TABS.map(({ name, title }) => (
@@ -110,91 +120,47 @@ export function Detail({
         ))}
       </nav>
       <Asking of={deployment} what="The deployment" />
-      <Verdict deployment={found} tone={tone} onAsk={ask} />
-      <Panel
-        tab={tab}
-        revisions={revisions}
-        window={window ?? '1h'}
-        linkOf={(wanted) => linkOf(id, 'overview', log, { window: wanted })}
-        {...compared}
-        {...props}
-      />
+      <Verdict api={api} deployment={found} tone={tone} onAsk={onAsk} />
+      {tabs[tab]()}
       <Logs
         api={api}
         id={id}
         isElsewhere={found.source_config.listener_id !== null}
         isWhole={tab === 'logs'}
-        parts={partsOf(found).map(({ name, component }) => ({ name, component }))}
+        parts={partsOf(found)}
         revisions={revisions.value?.resources ?? []}
         state={log}
         onState={onLog}
       />
-      {asked !== undefined && (
-        <Action
-          key={JSON.stringify(asked)}
-          asked={asked}
-          api={api}
-          deployment={found}
-          onDone={say}
-          onClose={() => {
-            setAsked(undefined);
-            // The button may be gone with what was changed.
-            setTimeout(() => document.activeElement === document.body && heading.current?.focus());
-          }}
-        />
-      )}
+      {dialog}
     </article>
   );
 }
 
-interface PanelProps extends TabProps, Compared, Pick<AxisProps, 'window' | 'linkOf'> {
-  readonly tab: Tab;
-  readonly revisions: Followed<RevisionList>;
+interface ActsProps extends Pick<TabProps, 'api' | 'deployment'> {
+  readonly onAsk: (question: Question) => void;
+  readonly mayDelete: boolean;
 }
 
-function Panel({ tab, revisions, pair, onPair, window, linkOf: link, ...props }: PanelProps): VNode | null {
-  switch (tab) {
-    case 'overview':
-      return <Overview {...props} revisions={revisions} window={window} linkOf={link} />;
-    case 'logs':
-      return null;
-    case 'revisions':
-      return <Revisions {...props} followed={revisions} pair={pair} onPair={onPair} />;
-    case 'configure':
-      return <Configure {...props} />;
-    case 'data':
-      return <Data {...props} />;
-    case 'tasks':
-      return <Tasks {...props} />;
-    case 'access':
-      return <Access {...props} />;
-  }
-}
-
-function Acts({
-  deployment,
-  onAsk,
-}: {
-  readonly deployment: Deployment;
-  readonly onAsk: (asked: Asked) => void;
-}): VNode {
-  const { id, source } = deployment;
-  const isPushed = uses(source, 'push');
+function Acts({ onAsk, mayDelete, ...subject }: ActsProps): VNode {
+  const { id, source } = subject.deployment;
+  const [isPushed, isUploaded] = [uses(source, 'push'), uses(source, 'upload')];
   const items: (MenuItem | false)[] = [
-    { label: 'Scale', does: () => onAsk({ action: 'scale' }) },
-    { label: 'Sizes', does: () => onAsk({ action: 'sizes' }) },
+    { label: 'Scale', does: () => onAsk(scaling(subject)) },
+    { label: 'Sizes', does: linkOf(id, 'configure') },
+    { label: 'Export', does: linkOf(id, 'configure') },
     isPushed && { label: 'Push an image', does: linkOfPush(id) },
-    uses(source, 'upload') && { label: 'Upload a version', does: linkOf(id, 'configure') },
-    !isPushed && !uses(source, 'upload') && { label: 'Clone', does: () => onAsk({ action: 'clone' }) },
-    { label: 'Delete', does: () => onAsk({ action: 'delete' }), isDangerous: true },
+    isUploaded && { label: 'Upload a version', does: linkOf(id, 'configure') },
+    !isPushed && !isUploaded && { label: 'Clone', does: () => onAsk(cloning(subject)) },
+    mayDelete && { label: 'Delete', does: () => onAsk(deleting(subject)), isDangerous: true },
   ];
   return (
     <span class="actions">
-      <button type="button" onClick={() => onAsk({ action: 'restart' })}>
+      <button type="button" onClick={() => onAsk(restarting(subject))}>
         Restart
       </button>
       <Menu label="More" items={items.filter((item) => item !== false)} />
-      <button type="button" class="main" onClick={() => onAsk({ action: 'deploy' })}>
+      <button type="button" class="main" onClick={() => onAsk(deploying(subject))}>
         Deploy
       </button>
     </span>
@@ -207,11 +173,12 @@ function namespaceOf(tenant: string): string | undefined {
 }
 
 /** The one look: how it is in words, and what a person has to do. */
-interface VerdictProps extends Pick<TabProps, 'deployment' | 'onAsk'> {
+interface VerdictProps extends Pick<TabProps, 'api' | 'deployment' | 'onAsk'> {
   readonly tone: Tone;
 }
 
-function Verdict({ deployment, tone, onAsk }: VerdictProps): VNode {
+function Verdict({ api, deployment, tone, onAsk }: VerdictProps): VNode {
+  const { next_act: next } = deployment;
   const ready = conditionOf(deployment.conditions, 'Ready');
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
   return (
@@ -232,9 +199,9 @@ function Verdict({ deployment, tone, onAsk }: VerdictProps): VNode {
           </p>
         )}
       </section>
-      {deployment.next_act !== null && onAsk && (
-        <button type="button" onClick={() => onAsk({ action: 'next' })}>
-          {deployment.next_act.label}…
+      {next !== null && onAsk && (
+        <button type="button" onClick={() => onAsk(nextAct({ api, deployment }, next))}>
+          {next.label}…
         </button>
       )}
     </div>

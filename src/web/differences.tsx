@@ -1,11 +1,10 @@
 // What differs between two revisions; of secret variables their names alone.
 
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import type { RevisionDiff } from '../deploy/http/revisions/payloads.ts';
 import type { Api } from './api.ts';
 import { Breakable, Failure } from './parts.tsx';
-import { messageOf } from './text.ts';
+import { useRead } from './rows.tsx';
 
 type Changes = RevisionDiff['changes'];
 
@@ -19,30 +18,18 @@ interface DifferencesProps {
 }
 
 export function Differences({ api, id, from, to }: DifferencesProps): VNode {
-  const [diff, setDiff] = useState<RevisionDiff>();
-  const [failure, setFailure] = useState<string>();
-  useEffect(() => {
-    let isNewest = true;
-    setDiff(undefined);
-    setFailure(undefined);
-    api.diff(id, to, from).then(
-      (found) => isNewest && setDiff(found),
-      (error: unknown) => isNewest && setFailure(messageOf(error)),
-    );
-    return () => {
-      isNewest = false;
-    };
-  }, [from, to]);
+  const path = `v2/deployments/${id}/revisions/${to}/diff${from === undefined ? '' : `?from=${from}`}`;
+  const { found, failure, isAsking } = useRead<RevisionDiff>(api, path);
   return (
     <>
       <h3>What changes</h3>
       <p role="status">
-        {diff === undefined && failure === undefined && 'Loading what changes …'}
-        {diff?.changes.length === 0 &&
+        {isAsking && 'Loading what changes …'}
+        {found?.changes.length === 0 &&
           (from === undefined ? 'Nothing differs from the newest revision.' : 'Nothing differs.')}
       </p>
-      <Failure sentence={failure} />
-      <ChangeList changes={diff?.changes ?? []} />
+      <Failure sentence={failure?.message} />
+      <ChangeList changes={found?.changes ?? []} />
     </>
   );
 }

@@ -2,19 +2,10 @@
 
 import { type ComponentChildren, render, type VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import {
-  curlOf,
-  fieldsOf,
-  type OpenApi,
-  type Operation,
-  type Part,
-  type Schema,
-  schemaOf,
-  wordsOf,
-} from './openapi.ts';
+import { curlOf, fieldsOf, type OpenApi, type Operation, type Part, schemaOf, wordsOf } from './openapi.ts';
 import { Command } from './shell.tsx';
 
-function Docs({ api }: { readonly api: OpenApi }): VNode {
+function Docs({ api }: DocumentProps): VNode {
   const [notice, say] = useState('');
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
@@ -23,7 +14,7 @@ function Docs({ api }: { readonly api: OpenApi }): VNode {
     <main class="docs">
       <h1>The HTTP API of Davit</h1>
       <p class="sub">
-        An asterisk marks what is required. Tools read <a href="openapi.json">the OpenAPI document</a>.
+        An asterisk marks a required field. For tools, use <a href="openapi.json">the OpenAPI document</a>.
       </p>
       {api.info.description.split('\n\n').map((paragraph) => (
         <p key={paragraph}>
@@ -31,7 +22,7 @@ function Docs({ api }: { readonly api: OpenApi }): VNode {
         </p>
       ))}
       <p>
-        <Marked text={`In the commands, \`$API\` is \`${location.origin}\`, and the other variables are yours.`} />
+        <Marked text={`In the commands, \`$API\` is \`${location.origin}\`. Set the other variables yourself.`} />
       </p>
       <p role="status" class="notice">
         {notice}
@@ -88,65 +79,58 @@ function Fold({ id, summary, children }: FoldProps): VNode {
   );
 }
 
-interface DetailsProps {
-  readonly operation: Operation;
+interface DocumentProps {
   readonly api: OpenApi;
 }
 
-function Details({ operation, api }: DetailsProps): VNode {
+function Details({ operation, api }: DocumentProps & { readonly operation: Operation }): VNode {
   const { operationId, description = '', parameters = [], requestBody, responses } = operation;
   const body = schemaOf(requestBody);
+  const answers = Object.entries(responses).map(([name, answer]) => ({
+    ...answer,
+    name,
+    schema: schemaOf(answer) ?? {},
+  }));
+  const lists: readonly (readonly [title: string, parts: readonly Part[]])[] = [
+    ['Parameters', parameters],
+    [requestBody?.required === false ? 'Body, optional' : 'Body', body ? fieldsOf(body, api) : []],
+    ['Answers', answers],
+  ];
   return (
     <>
       <p>
         <Marked text={description} /> <a href={`#${operationId}`}>Link to this operation</a>
       </p>
-      {parameters.length > 0 && <h3>Parameters</h3>}
-      <Parts parts={parameters} api={api} />
-      {body && <h3>{requestBody?.required === false ? 'Body, optional' : 'Body'}</h3>}
-      {body && <Parts parts={fieldsOf(body, api)} api={api} />}
-      <h3>Answers</h3>
-      <Parts
-        parts={Object.entries(responses).map(([name, answer]) => ({ ...answer, name, schema: schemaOf(answer) ?? {} }))}
-        api={api}
-      />
+      {lists
+        .filter(([, parts]) => parts.length > 0)
+        .map(([title, parts]) => [
+          <h3 key={title}>{title}</h3>,
+          <Parts key={`${title} list`} parts={parts} api={api} />,
+        ])}
     </>
   );
 }
 
-interface PartsProps {
-  readonly parts: readonly Part[];
-  readonly api: OpenApi;
-}
-
-function Parts({ parts, api }: PartsProps): VNode {
+function Parts({ parts, api }: DocumentProps & { readonly parts: readonly Part[] }): VNode {
   return (
     <dl>
-      {parts.map(({ name, in: where, required, description = '', schema = {} }) => (
-        <div key={name}>
-          <dt>
-            <code>{name}</code>
-            {required && ' *'}
-          </dt>
-          <dd>
-            <Marked text={description} /> <span class="sub">{[where ?? [], wordsOf(schema)].flat().join(': ')}</span>
-            <Inner schema={schema} of={name} api={api} />
-          </dd>
-        </div>
-      ))}
+      {parts.map(({ name, in: where, required, description = '', schema = {} }) => {
+        const inner = fieldsOf(schema, api);
+        return (
+          <div key={name}>
+            <dt>
+              <code>{name}</code>
+              {required && ' *'}
+            </dt>
+            <dd>
+              <Marked text={description} /> <span class="sub">{[where ?? [], wordsOf(schema)].flat().join(': ')}</span>
+              {inner.length > 0 && <Fold summary={`Fields of ${name}`}>{() => <Parts parts={inner} api={api} />}</Fold>}
+            </dd>
+          </div>
+        );
+      })}
     </dl>
   );
-}
-
-interface InnerProps {
-  readonly schema: Schema;
-  readonly of: string;
-  readonly api: OpenApi;
-}
-
-function Inner({ schema, of, api }: InnerProps): VNode | null {
-  const parts = fieldsOf(schema, api);
-  return parts.length === 0 ? null : <Fold summary={`Fields of ${of}`}>{() => <Parts parts={parts} api={api} />}</Fold>;
 }
 
 const root = document.getElementById('page');

@@ -47,7 +47,7 @@ export function askBeforeLeaving(target: Window & { readonly navigation?: EventT
     const [here, there] = [target.location.hash, new URL(destination.url).hash];
     const isLeft = (id: string): boolean => here.includes(id) && !there.includes(id);
     if (!hashChange || !cancelable || !unsaved().some(isLeft)) return;
-    if (!target.confirm('What you typed is not applied. It stays until this page is closed. Leave it for now?'))
+    if (!target.confirm('Your changes are not applied. They are kept until you close this page. Leave now?'))
       event.preventDefault();
   });
 }

@@ -4,7 +4,8 @@ import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
 import { fieldSentence, NO_YAML } from '../kinds/file-finding.ts';
 import type { Finding } from './api.ts';
-import { Mark } from './parts.tsx';
+import { Area } from './parts.tsx';
+import { Rows } from './rows.tsx';
 import { plain } from './text.ts';
 
 /** Lines that an empty text has room for. */
@@ -42,7 +43,7 @@ export function Editor({ id, label, text, findings, readOnly = false, onText }: 
         {label}
       </label>
       <div class="editor">
-        <pre class="numbers" aria-hidden="true">
+        <pre class="lines" aria-hidden="true">
           {eachLine(lines, (_text, line) => (wrong.has(line) ? <b key={line}>{line}</b> : String(line)))}
         </pre>
         <div class="written">
@@ -59,15 +60,12 @@ export function Editor({ id, label, text, findings, readOnly = false, onText }: 
               );
             })}
           </pre>
-          <textarea
+          <Area
             ref={area}
             id={id}
             rows={Math.max(lines.length, LEAST_LINES)}
             value={text}
             wrap="off"
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
             readOnly={readOnly}
             aria-invalid={findings.length > 0}
             aria-describedby={`${id}-findings`}
@@ -78,7 +76,23 @@ export function Editor({ id, label, text, findings, readOnly = false, onText }: 
           />
         </div>
       </div>
-      <Findings id={`${id}-findings`} findings={findings} onLine={goTo} />
+      <div id={`${id}-findings`} role="alert">
+        <Rows
+          none=""
+          rows={findings.map((finding) => ({
+            key: JSON.stringify(finding),
+            tone: 'bad',
+            says: sentenceOf(finding),
+            acts: [
+              finding.line !== undefined && {
+                label: `Line ${finding.line}`,
+                of: `of ${label}`,
+                onClick: () => goTo(finding.line ?? 1),
+              },
+            ],
+          }))}
+        />
+      </div>
     </>
   );
 }
@@ -89,29 +103,4 @@ function eachLine(
   shown: (text: string, line: number) => VNode | string | undefined,
 ): (VNode | string | undefined)[] {
   return lines.flatMap((text, at) => [shown(text, at + 1), '\n']);
-}
-
-interface FindingsProps extends Pick<EditorProps, 'id' | 'findings'> {
-  readonly onLine: (line: number) => void;
-}
-
-function Findings({ id, findings, onLine }: FindingsProps): VNode {
-  return (
-    <div id={id} role="alert">
-      {findings.length > 0 && (
-        <ul class="findings">
-          {findings.map((finding) => (
-            <li key={JSON.stringify(finding)}>
-              {finding.line !== undefined && (
-                <button type="button" onClick={() => onLine(finding.line ?? 1)}>
-                  Line {finding.line}
-                </button>
-              )}
-              <Mark tone="bad">{sentenceOf(finding)}</Mark>
-            </li>
-          ))}
-        </ul>
-      )}
-    </div>
-  );
 }

@@ -2,8 +2,11 @@
 
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { asList, fieldsOf, lineOf, type Path, valueAt, withValue, wordOf, wordsOf } from './file-text.ts';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import { asList, fieldsOf, lineOf, type Path, valueAt, withValue, wordOf } from './file-text.ts';
+import { CONTENT, contentOf, numbersOf, partsOf } from './health.ts';
 import { Word } from './parts.tsx';
+import { wordsOf } from './text.ts';
 
 type Kind = 'word' | 'number' | 'command';
 
@@ -14,26 +17,27 @@ interface FieldOfFile {
   readonly placeholder?: string | undefined;
 }
 
-export interface FileFieldsProps {
+interface FileFieldsProps {
   readonly text: string;
   readonly onText: (text: string) => void;
-  /** The field that names what runs, if there is one. */
-  readonly content?: 'image_uri' | 'repo_ref' | undefined;
-  /** What is in force where the text has nothing, by field of resource_spec. */
-  readonly inForce?: Readonly<Record<string, number | null | undefined>>;
+  /** Whose numbers are in force where the text has none; absent for a new one. */
+  readonly deployment?: Deployment;
 }
 
-const CONTENT = { image_uri: 'Image', repo_ref: 'Branch, tag or commit' } as const;
 const SIZES = {
   cpu: 'CPU',
+  cpu_limit: 'CPU limit',
   memory_mb: 'Memory, MB',
+  memory_limit_mb: 'Memory limit, MB',
+  storage_gi: 'Volume, GiB',
   min_scale: 'Minimum pods',
   max_scale: 'Maximum pods',
 } as const;
+const { storage_gi: _, ...OF_PODS } = SIZES;
 
-export function FileFields({ text, onText, content, inForce = {} }: FileFieldsProps): VNode {
+export function FileFields({ text, onText, deployment }: FileFieldsProps): VNode {
   const fields = fieldsOf(text);
-  if (fields === undefined) return <p class="help">The text cannot be read as fields. Check says where.</p>;
+  if (fields === undefined) return <p class="help">The text cannot be read as fields. To see where, click Check.</p>;
   const shown = (field: FieldOfFile): VNode => (
     <Field
       key={field.path.join('.')}
@@ -42,16 +46,17 @@ export function FileFields({ text, onText, content, inForce = {} }: FileFieldsPr
       onValue={(value) => onText(withValue(text, field.path, value))}
     />
   );
-  const sizes = (path: Path, of: typeof inForce): FieldOfFile[] =>
-    Object.entries(SIZES).map(([size, label]) => ({
-      label,
-      path: [...path, size],
-      kind: 'number',
-      placeholder: of[size]?.toString(),
-    }));
+  const content = deployment && contentOf(deployment);
+  const numbers = deployment ? numbersOf(deployment) : {};
+  const sizes = (path: Path, prefix: string, of: typeof numbers, all: object = OF_PODS): VNode[] =>
+    Object.entries(all).map(([size, label]) =>
+      shown({ label, path: [...path, `${prefix}${size}`], kind: 'number', placeholder: of[prefix + size]?.toString() }),
+    );
   const workers = valueAt(fields, ['runtime', 'workers']);
   const names = typeof workers === 'object' && workers !== null ? Object.keys(workers) : [];
   const tasks = asList(valueAt(fields, ['tasks']));
+  // The server is above them, and workers are what the text says.
+  const parts = deployment ? partsOf(deployment).filter(({ prefix }) => prefix.endsWith('_')) : [];
   const remove = (label: string, path: Path): VNode => (
     <button type="button" aria-label={`Remove ${label}`} onClick={() => onText(withValue(text, path, undefined))}>
       Remove
@@ -59,36 +64,46 @@ export function FileFields({ text, onText, content, inForce = {} }: FileFieldsPr
   );
   return (
     <>
-      <Group title="Server">
-        {content && shown({ label: CONTENT[content], path: [content] })}
-        {shown({ label: 'Port', path: ['runtime', 'port'], kind: 'number' })}
-        {shown({ label: 'Health path', path: ['runtime', 'health_path'], placeholder: '/ok' })}
-        {shown({
+      {group('Server', [
+        ...(content ? [shown({ label: CONTENT[content], path: [content] })] : []),
+        shown({ label: 'Port', path: ['runtime', 'port'], kind: 'number' }),
+        shown({ label: 'Health path', path: ['runtime', 'health_path'], placeholder: '/ok' }),
+        shown({
           label: 'Command',
           path: ['runtime', 'server', 'command'],
           kind: 'command',
           placeholder: "the image's",
-        })}
-        {sizes(['resource_spec'], inForce).map(shown)}
-      </Group>
-      {names.map((name) => (
-        <Group key={name} title={`Worker ${name}`} end={remove(`worker ${name}`, ['runtime', 'workers', name])}>
-          {shown({ label: 'Command', path: ['runtime', 'workers', name, 'command'], kind: 'command' })}
-          {sizes(['runtime', 'workers', name], { min_scale: 1, max_scale: 1 }).map(shown)}
-        </Group>
-      ))}
+        }),
+        ...sizes(['resource_spec'], '', numbers),
+      ])}
+      {parts.map(({ name, prefix }) => {
+        const own = Object.entries(SIZES).filter(([size]) => `${prefix}${size}` in numbers);
+        return group(name, sizes(['resource_spec'], prefix, numbers, Object.fromEntries(own)));
+      })}
+      {names.map((name) => {
+        const path = ['runtime', 'workers', name];
+        return group(
+          `Worker ${name}`,
+          [
+            shown({ label: 'Command', path: [...path, 'command'], kind: 'command' }),
+            ...sizes(path, '', { min_scale: 1, max_scale: 1 }),
+          ],
+          remove(`worker ${name}`, path),
+        );
+      })}
       <Adding
         label="New worker"
         onAdd={(name) => names.includes(name) || onText(withValue(text, ['runtime', 'workers', name], {}))}
       />
       {tasks.map((task, at) => {
         const name = wordOf(valueAt(task, ['name'])) || `${at + 1}`;
-        return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a task is at its place in the text
-          <Group key={at} title={`Task ${name}`} end={remove(`task ${name}`, ['tasks', at])}>
-            {shown({ label: 'Schedule', path: ['tasks', at, 'schedule'], placeholder: '0 3 * * *' })}
-            {shown({ label: 'Command', path: ['tasks', at, 'command'], kind: 'command' })}
-          </Group>
+        return group(
+          `Task ${name}`,
+          [
+            shown({ label: 'Schedule', path: ['tasks', at, 'schedule'], placeholder: '0 3 * * *' }),
+            shown({ label: 'Command', path: ['tasks', at, 'command'], kind: 'command' }),
+          ],
+          remove(`task ${name}`, ['tasks', at]),
         );
       })}
       <Adding label="New task" onAdd={(name) => onText(withValue(text, ['tasks', tasks.length], { name }))} />
@@ -96,15 +111,9 @@ export function FileFields({ text, onText, content, inForce = {} }: FileFieldsPr
   );
 }
 
-interface GroupProps {
-  readonly title: string;
-  readonly end?: VNode;
-  readonly children: VNode | (VNode | VNode[] | undefined)[];
-}
-
-function Group({ title, end, children }: GroupProps): VNode {
+function group(title: string, children: VNode[], end?: VNode): VNode {
   return (
-    <fieldset class="of-file">
+    <fieldset key={title}>
       <legend>{title}</legend>
       <div class="fields">{children}</div>
       {end}
@@ -143,9 +152,9 @@ function Field({ label, path, kind = 'word', placeholder, value, onValue }: Fiel
 
 /** What is no number stays as it is: the API says what is wrong with it. */
 function meant(text: string, kind: Kind): unknown {
-  if (kind === 'command') return wordsOf(text);
   const word = text.trim();
   if (word === '') return undefined;
+  if (kind === 'command') return wordsOf(word);
   return kind === 'number' && Number.isFinite(Number(word)) ? Number(word) : word;
 }
 
@@ -158,12 +167,13 @@ function Adding({ label, onAdd }: { readonly label: string; readonly onAdd: (nam
     setName('');
   }
   return (
-    <div class="adding">
+    <div class="row">
       <label for={id}>{label}</label>
       <Word
         id={id}
+        class="wide"
         value={name}
-        placeholder="its name"
+        placeholder="name"
         onInput={({ currentTarget }) => setName(currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter') return;

@@ -2,7 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf, lineOf, textOf, valueAt, withValue, wordsOf } from './file-text.ts';
+import { fieldsOf, lineOf, textOf, valueAt, withValue } from './file-text.ts';
+import { wordsOf } from './text.ts';
 
 const TEXT = `# The shop.
 name: shop
@@ -77,17 +78,6 @@ describe('the text of a file', () => {
 });
 
 describe('a command', () => {
-  it.each<[string, string[] | undefined]>([
-    ['', undefined],
-    ['  ', undefined],
-    ['serve --port $(PORT)', ['serve', '--port', '$(PORT)']],
-    [`sh -c "echo 'a b'"`, ['sh', '-c', "echo 'a b'"]],
-    [`a 'b "c"' ""`, ['a', 'b "c"', '']],
-    ['--name="a b"', ['--name=a b']],
-  ])('%j is %j', (line, words) => {
-    expect(wordsOf(line)).toEqual(words);
-  });
-
   it('is the same as it is shown', () => {
     fc.assert(
       fc.property(fc.array(fc.string(), { minLength: 1 }), (command) => {

@@ -92,27 +92,3 @@ export function lineOf(command: unknown): string {
     .map((word) => (/^[^\s"'\\]+$/.test(String(word)) ? String(word) : quoted(String(word))))
     .join(' ');
 }
-
-/** The words of a line. No shell reads them: only quotes join them. Undefined for a line without one. */
-export function wordsOf(line: string): string[] | undefined {
-  const words: string[] = [];
-  let word: string | undefined;
-  let quote = '';
-  for (let at = 0; at < line.length; at += 1) {
-    const char = line.charAt(at);
-    if (char === quote) quote = '';
-    else if (quote === '"' && char === '\\') {
-      at += 1;
-      word = `${word}${line.charAt(at) === 'n' ? '\n' : line.charAt(at)}`;
-    } else if (quote !== '' || !/["'\s]/.test(char)) word = `${word ?? ''}${char}`;
-    else if (char.trim() !== '') {
-      quote = char;
-      word ??= '';
-    } else {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    }
-  }
-  if (word !== undefined) words.push(word);
-  return words.length > 0 ? words : undefined;
-}

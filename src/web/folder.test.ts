@@ -110,7 +110,9 @@ describe('what is refused', () => {
   it('no file, and no configuration file', async () => {
     const failureOf = async (files: Files): Promise<string | undefined> =>
       selectionOf(await folderOf(chosen(files)), 'langgraph.json').failure;
-    expect(await failureOf({ '.env': '' })).toBe('agent has no file to deploy, or its ignore files leave none.');
+    expect(await failureOf({ '.env': '' })).toBe(
+      'agent has no file to deploy, or its ignore files exclude all of them.',
+    );
     expect(await failureOf({ 'app.py': '' })).toMatch(/^agent has no file langgraph\.json\. Name the /);
     expect(await failureOf({ 'langgraph.json': '' })).toBeUndefined();
   });

@@ -85,7 +85,7 @@ function failureOf(name: string, taken: readonly FolderFile[], config: string): 
   const bad = taken.find(({ path }) => IMPOSSIBLE.test(path));
   if (bad !== undefined)
     return `${plain(bad.path).replaceAll(/\s/g, ' ')} cannot be packed: rename it, or name it in .dockerignore.`;
-  if (taken.length === 0) return `${plain(name)} has no file to deploy, or its ignore files leave none.`;
+  if (taken.length === 0) return `${plain(name)} has no file to deploy, or its ignore files exclude all of them.`;
   if (taken.some(({ path }) => path === config)) return undefined;
   return `${plain(name)} has no file ${plain(config)}. Name the configuration file or the Dockerfile.`;
 }
@@ -170,5 +170,5 @@ async function pieceOf(path: string, file: File, at: number): Promise<Uint8Array
 function tooLarge(name: string, taken: readonly FolderFile[], mostBytes: number): string {
   const largest = taken.toSorted((a, b) => b.file.size - a.file.size).slice(0, LARGEST_SHOWN);
   const shown = largest.map(({ path, file }) => `${plain(path)} (${bytesText(file.size)})`).join(', ');
-  return `${plain(name)} has more than ${bytesText(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`;
+  return `${plain(name)} has more than ${bytesText(mostBytes)} when it is packed, which is the platform's limit. List what the build does not need in .dockerignore. Largest: ${shown}.`;
 }

@@ -50,7 +50,7 @@ export function follow<T>({ poll, everyMs, onAnswer, onFailure }: FollowOptions<
       return next === 'at once' ? 0 : everyMs;
     } catch (error) {
       if (signal.aborted) return 0;
-      const failure = error instanceof ApiError ? error : new ApiError(0, 'This is not an answer from Davit.');
+      const failure = error instanceof ApiError ? error : new ApiError(0, 'The answer did not come from Davit.');
       const waitMs = waitAfter(failure);
       onFailure(failure, waitMs);
       return waitMs;

@@ -4,6 +4,7 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import { isAdvice, isFailure, needsAttention, REASONS } from '../kinds/app-deployment-conditions.ts';
 import { conditionOf } from '../kinds/conditions.ts';
+import { mayBeBuilt, SOURCE_RULES } from '../kinds/source-rules.ts';
 import { short } from './text.ts';
 
 export type Condition = Deployment['conditions'][number];
@@ -43,7 +44,7 @@ export function phaseOf({ status, phase }: Deployment): string | undefined {
 
 /** Whether a revision has values and an image that may run again. */
 export function canRollBackTo({ status }: Revision): boolean {
-  return status === 'DEPLOYED' || status === 'DEPLOYING' || status === 'DEPLOY_FAILED' || status === 'AWAITING_DEPLOY';
+  return ['DEPLOYED', 'DEPLOYING', 'DEPLOY_FAILED', 'AWAITING_DEPLOY'].includes(status);
 }
 
 /** How the deployment is, in words. */
@@ -94,6 +95,15 @@ export function scaleOf(deployment: Deployment): string {
 
 /** Before and during a build, which can be interrupted. */
 export const IN_BUILD: readonly Revision['status'][] = ['QUEUED', 'AWAITING_BUILD', 'BUILDING'];
+
+/** The fields that name what runs. */
+export const CONTENT = { image_uri: 'Image', repo_ref: 'Branch, tag or commit' } as const;
+
+/** The field that names what the source's next revision runs; undefined for an upload, which is built again. */
+export function contentOf({ source, source_revision_config: config }: Deployment): keyof typeof CONTENT | undefined {
+  if (config.image_uri !== null || !mayBeBuilt(source)) return 'image_uri';
+  return SOURCE_RULES[source].content.includes('repoUrl') ? 'repo_ref' : undefined;
+}
 
 /** What a revision runs. */
 export function ranOf({ source_revision_config: config }: Revision): string {
@@ -216,9 +226,9 @@ const ASPECTS = {
   AutoscalingReady: 'autoscaling',
   BackupReady: 'backups',
   ArchiveReady: 'archive',
-  BackupVerified: 'verification of backups',
-  DatabaseRestored: 'data of a backup',
-  ResourceSpecHonored: 'sizes as asked',
+  BackupVerified: 'backup verification',
+  DatabaseRestored: 'restored data',
+  ResourceSpecHonored: 'requested sizes',
   ReferencesResolved: 'Secrets and keys',
   PolicyAccepted: 'platform rules',
   TasksReady: 'tasks',
@@ -239,16 +249,13 @@ function silentSince(deployment: Deployment): string | undefined {
 function sizesOf(numbers: Numbers, prefix: string): string[] {
   const of = (measure: string): number | null => numbers[`${prefix}${measure}`] ?? null;
   const pods = range(of('max_scale') === 0 ? 0 : of('min_scale'), of('max_scale'));
-  return [
-    pods && `${pods} ${pods === '1' ? 'pod' : 'pods'}`,
-    withUnit(range(of('cpu'), of('cpu_limit')), 'CPU'),
-    withUnit(range(of('memory_mb'), of('memory_limit_mb')), 'MB'),
-    withUnit(range(of('storage_gi'), of('storage_gi')), 'GiB volume'),
-  ].filter((size) => size !== undefined);
-}
-
-function withUnit(value: string | undefined, unit: string): string | undefined {
-  return value && `${value} ${unit}`;
+  const sizes = [
+    [pods, pods === '1' ? 'pod' : 'pods'],
+    [range(of('cpu'), of('cpu_limit')), 'CPU'],
+    [range(of('memory_mb'), of('memory_limit_mb')), 'MB'],
+    [range(of('storage_gi'), of('storage_gi')), 'GiB volume'],
+  ];
+  return sizes.flatMap(([value, unit]) => (value === undefined ? [] : [`${value} ${unit}`]));
 }
 
 /** `1–3`, or `1` where both are the same. */

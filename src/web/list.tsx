@@ -2,12 +2,13 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
+import type { Deployment, DeploymentList } from '../deploy/http/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { originOf, phaseOf, STATUSES, scaleOf, type Tone, toneOf } from './health.ts';
-import { Address, Age, Asking, Breakable, Status, Titles } from './parts.tsx';
+import { Address, Age, Asking, Breakable, type Column, Select, Status, Table, Word } from './parts.tsx';
 import { FIRST_PAGE, type ListState, linkOf, NEW } from './route.ts';
+import { useAllowed } from './rows.tsx';
 import { plain } from './text.ts';
 
 const PAGE = 50;
@@ -25,8 +26,16 @@ export interface ListProps {
 }
 
 export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode {
-  // One more than is shown tells whether there is another page.
-  const followed = useFollowed(JSON.stringify(state), api.list({ ...state, limit: PAGE + 1 }));
+  const query = new URLSearchParams({
+    // One more than is shown tells whether there is another page.
+    limit: String(PAGE + 1),
+    offset: String(state.offset),
+    order_by: 'attention',
+    ...(state.nameContains !== '' && { name_contains: state.nameContains }),
+    ...(state.status !== '' && { status: state.status }),
+  });
+  const followed = useFollowed(`${query}`, api.poll<DeploymentList>(`v2/deployments?${query}`));
+  const may = useAllowed(api, 'v2/deployments?limit=1');
   const { value, isPending } = followed;
   const rows = value?.resources.slice(0, PAGE);
   const hasMore = (value?.resources.length ?? 0) > PAGE;
@@ -50,39 +59,63 @@ export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode
         <h1 id="deployments" ref={heading} tabIndex={-1}>
           Deployments
         </h1>
-        <span class="actions">
-          <a class="button main" href={NEW}>
-            New deployment
-          </a>
-        </span>
+        {may?.('POST') && (
+          <span class="actions">
+            <a class="button main" href={NEW}>
+              New deployment
+            </a>
+          </span>
+        )}
       </div>
       <Filters state={state} onState={onState} />
       <Asking of={followed} what="The deployments" />
       {rows?.length === 0 &&
-        (isFiltered || state.offset > 0 ? <NoMatch onState={onState} /> : <Empty tenant={tenant} />)}
-      {rows !== undefined && rows.length > 0 && <Table rows={rows} isStale={isPending} />}
+        (isFiltered || state.offset > 0 ? (
+          <div class="empty">
+            <p>No deployment matches.</p>
+            <button type="button" onClick={() => onState(FIRST_PAGE)}>
+              Show all
+            </button>
+          </div>
+        ) : (
+          <Empty tenant={tenant} />
+        ))}
+      {rows !== undefined && rows.length > 0 && (
+        <Table
+          label="deployments"
+          columns={COLUMNS}
+          groups={GROUPS.map(({ title, tones }) => ({
+            title,
+            rows: rows.filter((row) => tones.includes(toneOf(row))),
+          })).filter((group) => group.rows.length > 0)}
+          keyOf={({ id }) => id}
+          toneOf={toneOf}
+          isStale={isPending}
+        />
+      )}
       <nav class="pages" aria-label="Pages">
         <span role="status">{rows !== undefined && !isPending && countOf(state.offset, rows.length, hasMore)}</span>
-        {(state.offset > 0 || hasMore) && (
-          <span class="actions">
-            <button
-              type="button"
-              disabled={state.offset === 0}
-              onClick={() => onState({ ...state, offset: Math.max(0, state.offset - PAGE) })}
-            >
-              Previous
-            </button>
-            <button
-              type="button"
-              disabled={!hasMore}
-              onClick={() => onState({ ...state, offset: state.offset + PAGE })}
-            >
-              Next
-            </button>
-          </span>
-        )}
+        {(state.offset > 0 || hasMore) && <Steps state={state} onState={onState} hasMore={hasMore} />}
       </nav>
     </section>
+  );
+}
+
+function Steps({
+  state,
+  onState,
+  hasMore,
+}: Pick<ListProps, 'state' | 'onState'> & { readonly hasMore: boolean }): VNode {
+  const step = (label: string, offset: number, isPossible: boolean): VNode => (
+    <button type="button" disabled={!isPossible} onClick={() => onState({ ...state, offset })}>
+      {label}
+    </button>
+  );
+  return (
+    <span class="actions">
+      {step('Previous', Math.max(0, state.offset - PAGE), state.offset > 0)}
+      {step('Next', state.offset + PAGE, hasMore)}
+    </span>
   );
 }
 
@@ -112,29 +145,20 @@ function Filters({ state, onState }: Pick<ListProps, 'state' | 'onState'>): VNod
   return (
     <search class="filters">
       <label for="name">Name</label>
-      <input
+      <Word
         id="name"
         type="search"
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
         placeholder="part of a name"
         value={name}
         onInput={(event) => setName(event.currentTarget.value)}
       />
-      <label for="status">Status</label>
-      <select
+      <Select
         id="status"
+        label="Status"
         value={state.status}
-        onChange={(event) => onState({ ...state, status: event.currentTarget.value, offset: 0 })}
-      >
-        <option value="">All</option>
-        {Object.entries(STATUSES).map(([status, word]) => (
-          <option key={status} value={status}>
-            {word}
-          </option>
-        ))}
-      </select>
+        options={[['', 'All'], ...Object.entries(STATUSES)]}
+        onValue={(status) => onState({ ...state, status, offset: 0 })}
+      />
     </search>
   );
 }
@@ -146,80 +170,44 @@ const GROUPS: readonly { readonly title: string; readonly tones: readonly Tone[]
   { title: 'Unused', tones: ['off'] },
 ];
 
-// The roles are those that the elements have; a narrow screen's layout would take them away.
-function Table({ rows, isStale }: { readonly rows: readonly Deployment[]; readonly isStale: boolean }): VNode {
-  return (
-    <table class="list" role="table" aria-labelledby="deployments" aria-busy={isStale}>
-      <Titles titles={['Name', 'Status', 'Details', 'Runs', 'Pods', 'Created, changed by', 'Address']} />
-      {GROUPS.map(({ title, tones }) => ({ title, members: rows.filter((row) => tones.includes(toneOf(row))) }))
-        .filter(({ members }) => members.length > 0)
-        .map(({ title, members }) => (
-          <tbody key={title} role="rowgroup">
-            <tr role="row" class="group">
-              <th role="rowheader" scope="rowgroup" colSpan={7}>
-                {title}
-              </th>
-            </tr>
-            {members.map((row) => (
-              <Row key={row.id} row={row} />
-            ))}
-          </tbody>
-        ))}
-    </table>
-  );
-}
-
-function Row({ row }: { readonly row: Deployment }): VNode {
-  const tone = toneOf(row);
-  return (
-    <tr role="row" class={tone}>
-      <th role="rowheader" scope="row" class="name">
-        <a id={`link-${row.id}`} href={linkOf(row.id)}>
-          {row.name}
-        </a>
-      </th>
-      <td role="cell" class="status">
-        <Status status={row.status} phase={phaseOf(row)} tone={tone} />
-      </td>
-      <td role="cell" class="message">
-        <span class="clamped">{plain(row.status_message)}</span>
-      </td>
-      <td role="cell" class="image" data-title="Runs">
-        <Breakable text={originOf(row)} />
-      </td>
-      <td role="cell" class="number" data-title="Pods">
-        {scaleOf(row)}
-      </td>
-      <td role="cell" class="changed" data-title="Created">
-        <Age then={row.created_at} after=" ago" />
-        {row.changed_by !== null && <div class="sub">{plain(row.changed_by)}</div>}
-      </td>
-      <td role="cell" class="address">
-        <Address url={row.source_config.custom_url} />
-      </td>
-    </tr>
-  );
-}
-
-function NoMatch({ onState }: Pick<ListProps, 'onState'>): VNode {
-  return (
-    <div class="empty">
-      <p>No deployment matches.</p>
-      <button type="button" onClick={() => onState(FIRST_PAGE)}>
-        Show all
-      </button>
-    </div>
-  );
-}
+const COLUMNS: readonly Column<Deployment>[] = [
+  {
+    title: 'Name',
+    kind: 'name',
+    of: ({ id, name }) => (
+      <a id={`link-${id}`} href={linkOf(id)}>
+        {name}
+      </a>
+    ),
+  },
+  {
+    title: 'Status',
+    kind: 'status',
+    of: (row) => <Status status={row.status} phase={phaseOf(row)} tone={toneOf(row)} />,
+  },
+  { title: 'Details', kind: 'message', of: (row) => <span class="clamped">{plain(row.status_message)}</span> },
+  { title: 'Runs', kind: 'image', short: 'Runs', of: (row) => <Breakable text={originOf(row)} /> },
+  { title: 'Pods', kind: 'number', short: 'Pods', of: scaleOf },
+  {
+    title: 'Created, changed by',
+    kind: 'changed',
+    short: 'Created',
+    of: ({ created_at: at, changed_by: by }) => [
+      <Age then={at} after=" ago" />,
+      by !== null && <div class="sub">{plain(by)}</div>,
+    ],
+  },
+  { title: 'Address', kind: 'address', of: (row) => <Address url={row.source_config.custom_url} /> },
+];
 
 function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
   const header = /^[\w-]+$/.test(tenant) ? ` -H 'X-Tenant-Id: ${tenant}'` : '';
   return (
     <div class="empty">
-      <h2>There is no deployment yet</h2>
+      <h2>No deployments yet</h2>
       <p>
         <a href={NEW}>Create the first one here</a>, with kubectl, or over HTTP. <code>TOKEN</code> is the token that
-        you signed in with; any image that listens on port 8000 and answers <code>GET /ok</code> with 200 will do.
+        you signed in with. Any image works that listens on port 8000 and answers <code>GET /ok</code> with 200.
       </p>
       <pre tabIndex={0} aria-label="Commands">
         {`curl -X POST "${API_URL}/v2/deployments?fieldValidation=Strict" \\

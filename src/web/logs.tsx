@@ -7,8 +7,8 @@ import { mayBeBuilt } from '../kinds/source-rules.ts';
 import type { LogLine } from '../logs/payloads.ts';
 import type { Api, LogFilter, LogSource, Written } from './api.ts';
 import { useFollowed } from './follow.ts';
-import { IN_BUILD } from './health.ts';
-import { Asking } from './parts.tsx';
+import { type DeploymentPart, IN_BUILD } from './health.ts';
+import { Asking, Select, Word } from './parts.tsx';
 import { LEVELS, type LogState } from './route.ts';
 import { isHealthCheck, linesByMinute, plain, short } from './text.ts';
 import { clock, useZone, type Zone } from './times.ts';
@@ -20,12 +20,7 @@ export const ELSEWHERE_MS = 10_000;
 /** Where there is no room for the pane beside what it is about. */
 const NARROW_PX = 720;
 
-export interface LogPart {
-  readonly name: string;
-  readonly component: string;
-}
-
-export interface LogsProps {
+interface LogsProps {
   readonly api: Api;
   readonly id: string;
   /** Whether a listener's cluster runs it. Each read of its logs is a request to that cluster. */
@@ -33,7 +28,7 @@ export interface LogsProps {
   /** Whether it is shown alone, and not below something else. */
   readonly isWhole: boolean;
   /** Whose pods write. */
-  readonly parts: readonly LogPart[];
+  readonly parts: readonly Pick<DeploymentPart, 'name' | 'component'>[];
   /** Newest first. */
   readonly revisions: readonly Revision[];
   readonly state: LogState;
@@ -85,59 +80,56 @@ export function Logs({ api, id, isElsewhere, isWhole, parts, revisions, state, o
   );
 }
 
-function Filters({
-  source,
-  parts,
-  revisions,
-  state,
-  onState,
-}: Pick<LogsProps, 'parts' | 'revisions' | 'state' | 'onState'> & { readonly source: string }): VNode {
-  const { level, text, hasChecks } = state;
+interface FiltersProps extends Pick<LogsProps, 'parts' | 'revisions' | 'state' | 'onState'> {
+  readonly source: string;
+}
+
+function Filters({ source, parts, revisions, state, onState }: FiltersProps): VNode {
+  const { kind, revisionId, level, part, text, hasChecks } = state;
+  const built = revisions.filter((revision) => mayBeBuilt(revision.source));
   return (
     <search class="filters" aria-label="Logs">
-      <label for="log-source">Of</label>
-      <select
+      <Select
         id="log-source"
+        label="Of"
         value={source}
-        onChange={(event) => onState({ ...state, ...choiceOf(event.currentTarget.value) })}
-      >
-        <option value="pods">all pods</option>
-        {revisions.map((revision) => (
-          <option key={revision.id} value={`pods ${revision.id}`}>
-            pods of {short(revision.id)}
-          </option>
-        ))}
-        {!revisions.some((revision) => revision.id === state.revisionId) && state.revisionId !== '' && (
-          <option value={source}>
-            {state.kind} of {short(state.revisionId)}
-          </option>
-        )}
-        {revisions
-          .filter((revision) => mayBeBuilt(revision.source))
-          .map((revision) => (
-            <option key={revision.id} value={`build ${revision.id}`}>
-              build of {short(revision.id)}
-            </option>
-          ))}
-      </select>
-      {source.startsWith('pods') && <Parts parts={parts} state={state} onState={onState} />}
-      <label for="log-level">Level</label>
-      <select
+        options={[
+          ['pods', 'all pods'],
+          ...revisions.map(({ id }) => [`pods ${id}`, `pods of ${short(id)}`] as const),
+          ...(revisionId === '' || revisions.some(({ id }) => id === revisionId)
+            ? []
+            : [[source, `${kind} of ${short(revisionId)}`] as const]),
+          ...built.map(({ id }) => [`build ${id}`, `build of ${short(id)}`] as const),
+        ]}
+        onValue={(chosen) => {
+          const { kind: of, revisionId: id = '' } = sourceOf(chosen);
+          onState({ ...state, kind: of, revisionId: id });
+        }}
+      />
+      {source.startsWith('pods') && (
+        <Select
+          id="log-part"
+          label="Part"
+          value={part}
+          options={[
+            ['', 'all but datastores'],
+            ...parts.map(({ name, component }) => [component, name] as const),
+            ...(part === '' || parts.some(({ component }) => component === part) ? [] : [[part, part] as const]),
+          ]}
+          onValue={(one) => onState({ ...state, part: one })}
+        />
+      )}
+      <Select
         id="log-level"
+        label="Level"
         value={level}
-        onChange={(event) => onState({ ...state, level: event.currentTarget.value as LogState['level'] })}
-      >
-        <option value="">all</option>
-        {LEVELS.map((one) => (
-          <option key={one}>{one}</option>
-        ))}
-      </select>
+        options={[['', 'all'], ...LEVELS.map((one) => [one, one] as const)]}
+        onValue={(one) => onState({ ...state, level: one as LogState['level'] })}
+      />
       <label for="log-text">Text</label>
-      <input
+      <Word
         id="log-text"
         type="search"
-        autocomplete="off"
-        spellcheck={false}
         value={text}
         onChange={(event) => onState({ ...state, text: event.currentTarget.value })}
       />
@@ -153,34 +145,11 @@ function Filters({
   );
 }
 
-function Parts({ parts, state, onState }: Pick<LogsProps, 'parts' | 'state' | 'onState'>): VNode {
-  const { part } = state;
-  return (
-    <>
-      <label for="log-part">Part</label>
-      <select id="log-part" value={part} onChange={(event) => onState({ ...state, part: event.currentTarget.value })}>
-        <option value="">all but stores</option>
-        {parts.map(({ name, component }) => (
-          <option key={component} value={component}>
-            {name}
-          </option>
-        ))}
-        {part !== '' && !parts.some(({ component }) => component === part) && <option>{part}</option>}
-      </select>
-    </>
-  );
-}
-
 /** The value of the choice: what is in the URL, or the build where that is what the deployment waits for. */
 function chosenIn({ kind, revisionId }: LogState, latest: Revision | undefined): string {
   if (kind !== '') return revisionId === '' ? kind : `${kind} ${revisionId}`;
   const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
   return isAboutBuild && mayBeBuilt(latest.source) ? `build ${latest.id}` : 'pods';
-}
-
-function choiceOf(chosen: string): Pick<LogState, 'kind' | 'revisionId'> {
-  const { kind, revisionId = '' } = sourceOf(chosen);
-  return { kind, revisionId };
 }
 
 function sourceOf(chosen: string): LogSource {
@@ -237,7 +206,7 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
         }}
       >
         {shown}
-        {lines?.length === 0 && <p class="asking">Nothing was written yet, or nothing matches.</p>}
+        {lines?.length === 0 && <p class="asking">No lines yet, or none match.</p>}
       </div>
     </>
   );
@@ -245,17 +214,15 @@ function Lines({ api, id, source, everyMs, hasChecks, filter }: LinesProps): VNo
 
 const [BAR, GAP, HEIGHT] = [8, 3, 26];
 
-/** Lines a minute, failures in another colour. A minute that is chosen is shown alone. */
-function Rate({
-  lines,
-  minute,
-  onMinute,
-}: {
+interface RateProps {
   readonly lines: readonly LogLine[];
   /** As the timestamps of its lines begin; empty for all. */
   readonly minute: string;
   readonly onMinute: (minute: string) => void;
-}): VNode | null {
+}
+
+/** Lines a minute, failures in another colour. A minute that is chosen is shown alone. */
+function Rate({ lines, minute, onMinute }: RateProps): VNode | null {
   const [zone] = useZone();
   const minutes = useMemo(() => linesByMinute(lines), [lines]);
   const most = Math.max(...minutes.map(({ count }) => count));
@@ -276,27 +243,25 @@ function Rate({
           );
         })}
       </svg>
-      <label for="log-minute">Minute</label>
-      <select id="log-minute" value={minute} onChange={(event) => onMinute(event.currentTarget.value)}>
-        <option value="">all</option>
-        {minutes.map(({ at, count, failures }) => (
-          <option key={at} value={at}>
-            {clock(`${at}:00Z`, zone).slice(0, 5)}, {count === 1 ? '1 line' : `${count} lines`}
-            {failures > 0 && `, ${failures} failed`}
-          </option>
-        ))}
-      </select>
+      <Select
+        id="log-minute"
+        label="Minute"
+        value={minute}
+        options={[
+          ['', 'all'],
+          ...minutes.map(({ at, count, failures }): [string, string] => [
+            at,
+            `${clock(`${at}:00Z`, zone).slice(0, 5)}, ${count === 1 ? '1 line' : `${count} lines`}${failures > 0 ? `, ${failures} failed` : ''}`,
+          ]),
+        ]}
+        onValue={onMinute}
+      />
     </div>
   );
 }
 
-export function Line({
-  line: { timestamp, level, message, pod, container },
-  zone,
-}: {
-  readonly line: LogLine;
-  readonly zone: Zone;
-}): VNode {
+export function Line({ line, zone }: { readonly line: LogLine; readonly zone: Zone }): VNode {
+  const { timestamp, level, message, pod, container } = line;
   return (
     <div class={`line ${level?.toLowerCase() ?? ''}`}>
       <time datetime={timestamp} title={`${timestamp} ${pod ?? ''}`}>

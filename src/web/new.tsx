@@ -43,7 +43,7 @@ export function Loaded(props: LoadedProps): VNode {
     const url = document.getElementById('page')?.dataset['create'] ?? '';
     (import(url) as Promise<CreateScript>).then(
       ({ show, hide }) => setScript({ show, hide }),
-      () => setFailure('A part of this page could not be loaded. Load the page again.'),
+      () => setFailure('A part of this page could not be loaded. Reload the page.'),
     );
   }, []);
   useEffect(() => {

@@ -1,9 +1,13 @@
 // The OpenAPI document as the page at `/docs` shows it: a schema in words, and a command for each operation. Pure.
 
-type Bound = 'minimum' | 'maximum' | 'minLength' | 'maxLength' | 'minItems' | 'maxItems';
+const BOUNDS = [
+  ['minimum', 'maximum', ''],
+  ['minLength', 'maxLength', ' characters'],
+  ['minItems', 'maxItems', ' elements'],
+] as const;
 
 /** The keywords that the document uses. */
-export interface Schema extends Readonly<Partial<Record<Bound, number>>> {
+export interface Schema extends Readonly<Partial<Record<(typeof BOUNDS)[number][0 | 1], number>>> {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly format?: string;
@@ -92,19 +96,14 @@ export function wordsOf(schema: Schema): string {
     if (one === 'object' && typeof values === 'object') return `map to ${wordsOf(values)}`;
     return one === 'string' ? (format ?? one) : one;
   });
-  const { minimum, maximum, minLength, maxLength, minItems, maxItems, default: otherwise } = schema;
-  return [
-    types.join(' or '),
-    ...rangeOf(minimum, maximum, ''),
-    ...rangeOf(minLength, maxLength, ' characters'),
-    ...rangeOf(minItems, maxItems, ' elements'),
-    ...(otherwise === undefined ? [] : [`default ${JSON.stringify(otherwise)}`]),
-  ].join(', ');
-}
-
-function rangeOf(low: number | undefined, high: number | undefined, unit: string): string[] {
-  if (high === undefined) return low === undefined ? [] : [`at least ${low}${unit}`];
-  return [low === undefined ? `at most ${high}${unit}` : `${low}–${high}${unit}`];
+  const { default: otherwise } = schema;
+  const ranges = BOUNDS.flatMap(([low, high, unit]) => {
+    const [least, most] = [schema[low], schema[high]];
+    if (most === undefined) return least === undefined ? [] : [`at least ${least}${unit}`];
+    return [least === undefined ? `at most ${most}${unit}` : `${least}–${most}${unit}`];
+  });
+  const standard = otherwise === undefined ? [] : [`default ${JSON.stringify(otherwise)}`];
+  return [types.join(' or '), ...ranges, ...standard].join(', ');
 }
 
 /** A command for a POSIX shell. What only the caller knows is a variable in capitals. */

@@ -3,6 +3,7 @@
 import type { VNode } from 'preact';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision, RevisionList } from '../deploy/http/revisions/payloads.ts';
+import type { Usage } from '../deploy/http/usage/payloads.ts';
 import { bytesText } from '../kinds/text.ts';
 import type { TabProps } from './actions.tsx';
 import { Axis, type AxisProps } from './axis.tsx';
@@ -10,7 +11,6 @@ import { type Followed, useFollowed } from './follow.ts';
 import {
   advice,
   aspectsOf,
-  type Condition,
   failedLast,
   originOf,
   type Part,
@@ -21,9 +21,10 @@ import {
   toneOfCondition,
   toneOfPart,
 } from './health.ts';
-import { Age, Breakable, Facts, Mark } from './parts.tsx';
+import { Age, Breakable, Facts } from './parts.tsx';
 import { Reported } from './reported.tsx';
-import { Strips } from './strips.tsx';
+import { Card, type Row, Rows } from './rows.tsx';
+import { Strips } from './tasks.tsx';
 import { age, plain, short } from './text.ts';
 import { Parts } from './usage.tsx';
 
@@ -34,28 +35,30 @@ interface OverviewProps extends TabProps, Pick<AxisProps, 'window' | 'linkOf'> {
 /** Metrics-server looks no more often. */
 const EVERY_MS = 15_000;
 
-export function Overview({ api, deployment, namespace, say, revisions, window, linkOf }: OverviewProps): VNode {
+export function Overview({ revisions, window, linkOf, ...props }: OverviewProps): VNode {
+  const { api, deployment } = props;
   const { id } = deployment;
-  const usage = useFollowed(`${id} ${window}`, api.usage(id, window), { everyMs: EVERY_MS });
+  const usage = useFollowed(`${id} ${window}`, api.poll<Usage>(`v2/deployments/${id}/usage?window=${window}`), {
+    everyMs: EVERY_MS,
+  });
   const titles = new Map(partsOf(deployment).map((part) => [part.component, part.name]));
   return (
     <>
       <Axis usage={usage} window={window} linkOf={linkOf} titles={titles} />
       <div class="columns">
-        <section class="card" aria-labelledby="parts">
-          <Parts deployment={deployment} usage={usage.value} />
+        <Parts deployment={deployment} usage={usage.value}>
           <Troubles deployment={deployment} />
-        </section>
+        </Parts>
         <div>
           <Now deployment={deployment} revisions={revisions.value?.resources ?? []} />
           <Strips api={api} deployment={deployment} />
         </div>
       </div>
-      <Reported api={api} deployment={deployment} namespace={namespace} say={say} />
+      <Reported {...props} />
       <details class="card fold">
         <summary>All facts</summary>
         <div class="columns">
-          <Tree deployment={deployment} />
+          <Made deployment={deployment} />
           <AllFacts deployment={deployment} />
         </div>
       </details>
@@ -84,21 +87,19 @@ function Now({
   const fields = revision?.changes?.fields.map(({ field }) => field.replace(/^source_(revision_)?config\./, '')) ?? [];
   const more = fields.length > MOST_FIELDS ? ` and ${fields.length - MOST_FIELDS} more` : '';
   return (
-    <section class="card" aria-labelledby="now">
-      <h2 id="now">Now</h2>
+    <Card title="Now">
       <Facts
         facts={[
           [
             'Revision',
-            revision ? (
-              <>
-                <code>{short(revision.id)}</code>
-                {revision.requested_by !== null && ` by ${plain(revision.requested_by)}`},{' '}
-                <Age then={revision.created_at} after=" ago" />
-              </>
-            ) : null,
+            revision && [
+              <code>{short(revision.id)}</code>,
+              revision.requested_by !== null && ` by ${plain(revision.requested_by)}`,
+              ', ',
+              <Age then={revision.created_at} after=" ago" />,
+            ],
           ],
-          ['Changed', fields.length > 0 ? plain(fields.slice(0, MOST_FIELDS).join(', ')) + more : null],
+          ['Changed', fields.length > 0 && plain(fields.slice(0, MOST_FIELDS).join(', ')) + more],
           [
             'Runs',
             <code>
@@ -109,7 +110,7 @@ function Now({
           ['Access', config.custom_url && accessWords(config.access)],
         ]}
       />
-    </section>
+    </Card>
   );
 }
 
@@ -125,25 +126,56 @@ function backupWords({ database_backup: backup, database_verification: verificat
 }
 
 function accessWords(access: Deployment['source_config']['access']): string {
-  return access?.lock ? `sidecar ${plain(access.lock)} asks for a key` : 'open to everybody who reaches its address';
+  return access?.lock ? `sidecar ${plain(access.lock)} checks a key` : 'open to anyone who can reach its address';
 }
 
-/** What is not in order, once for the pods of all parts. */
-function Troubles({ deployment }: Pick<TabProps, 'deployment'>): VNode {
-  const [pods, ...others] = partsOf(deployment);
-  const all = [
-    ...(pods ? [{ ...pods, name: 'pods' }] : []),
-    ...others.filter(({ isStore }) => isStore),
+/** What Davit makes, with one line for the pods of all parts: one condition is about all of them. */
+function madeFor(deployment: Deployment): Part[] {
+  const parts = partsOf(deployment);
+  const running = parts.filter(({ isStore }) => !isStore);
+  const [pods] = running;
+  return [
+    ...(pods ? [{ ...pods, name: 'pods', sizes: running.map(({ name, sizes }) => [name, ...sizes].join(' ')) }] : []),
+    ...parts.filter(({ isStore }) => isStore),
     ...aspectsOf(deployment),
   ];
-  const wrong = all.filter((part) => part.condition && ['bad', 'busy'].includes(toneOfPart(part)));
+}
+
+/** What is not in order. */
+function Troubles({ deployment }: Pick<TabProps, 'deployment'>): VNode {
+  const wrong = madeFor(deployment).filter((part) => part.condition && ['bad', 'busy'].includes(toneOfPart(part)));
+  return <Rows none="" rows={wrong.map((part) => partRow({ ...part, sizes: [] }, deployment.status_message))} />;
+}
+
+function Made({ deployment }: Pick<TabProps, 'deployment'>): VNode {
   return (
-    <ul class="reports">
-      {wrong.map((part) => (
-        <Leaf key={part.name} part={{ ...part, sizes: [] }} said={deployment.status_message} />
-      ))}
-    </ul>
+    <section aria-labelledby="made">
+      <h2 id="made">What Davit created</h2>
+      <Rows rows={madeFor(deployment).map((part) => partRow(part, deployment.status_message))} />
+    </section>
   );
+}
+
+/** `said` stands above already. */
+function partRow(part: Part, said: string): Row {
+  const { name, condition, sizes, asOf } = part;
+  const tone = toneOfPart(part);
+  const isWell = tone === 'good' || tone === 'off';
+  const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
+  const message = condition && condition.message !== said && condition.message !== '' && plain(condition.message);
+  return {
+    key: name,
+    tone,
+    title: name,
+    // Reasons are for programs: a person reads the message of what is well, and below the line that of what is not.
+    says: [
+      condition ? (isWell && message) || TONE_WORDS[toneOfCondition(condition)] : 'not checked yet',
+      isWell && asOf === undefined && <span class="hidden">, {TONE_WORDS[tone]}</span>,
+      condition && asOf !== undefined && [' as of ', <Age then={asOf} after=" ago" />],
+    ],
+    why: [!isWell && message && <div>{message}</div>, todo !== undefined && <div>What to do: {todo}</div>],
+    sub: sizes,
+  };
 }
 
 function AllFacts({ deployment }: Pick<TabProps, 'deployment'>): VNode {
@@ -156,7 +188,7 @@ function AllFacts({ deployment }: Pick<TabProps, 'deployment'>): VNode {
           ['Latest runs', <code>{plain(originOf(deployment))}</code>],
           ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
           ['Its file', revision.davit_file && <code>{plain(revision.davit_file)}</code>],
-          ['Pods without stores', scaleOf(deployment)],
+          ['Pods without datastores', scaleOf(deployment)],
           ['Source', SOURCE_WORDS[deployment.source]],
           ['Created', <Age then={deployment.created_at} after=" ago" />],
           // Reports of the controller move the time too, so it is not when the person changed anything.
@@ -167,74 +199,4 @@ function AllFacts({ deployment }: Pick<TabProps, 'deployment'>): VNode {
       />
     </section>
   );
-}
-
-/** The parts that Davit makes. One condition is about the pods of all of them: it is said once. */
-function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
-  const parts = partsOf(deployment);
-  const [running, stores] = [parts.filter(({ isStore }) => !isStore), parts.filter(({ isStore }) => isStore)];
-  const [pods] = running;
-  return (
-    <section aria-labelledby="made">
-      <h2 id="made">What Davit made</h2>
-      <ul class="tree">
-        {running.length > 1 && pods && (
-          <Leaf part={{ ...pods, name: 'pods', sizes: [] }} said={deployment.status_message}>
-            <ul class="tree">
-              {running.map(({ name, sizes }) => (
-                <li key={name}>
-                  <strong>{name}</strong> <span class="sub">{sizes.join(' · ')}</span>
-                </li>
-              ))}
-            </ul>
-          </Leaf>
-        )}
-        {(running.length > 1 ? stores : parts).map((part) => (
-          <Leaf key={part.name} part={part} said={deployment.status_message} />
-        ))}
-        {aspectsOf(deployment).map((part) => (
-          <Leaf key={part.name} part={part} said={deployment.status_message} />
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-interface LeafProps {
-  readonly part: Part;
-  /** What stands above already. */
-  readonly said: string;
-  readonly children?: VNode;
-}
-
-function Leaf({ part, said, children }: LeafProps): VNode {
-  const { name, condition, sizes, asOf } = part;
-  const tone = toneOfPart(part);
-  const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
-  const isWell = tone === 'good' || tone === 'off';
-  return (
-    <li>
-      <Mark tone={tone}>
-        <strong>{name}</strong> <span class="reason">{condition ? wordsOf(condition, said) : 'not looked at yet'}</span>
-        {condition && isWell && asOf === undefined && <span class="hidden">, {TONE_WORDS[tone]}</span>}
-        {condition && asOf !== undefined && (
-          <span class="sub">
-            {' '}
-            as of <Age then={asOf} after=" ago" />
-          </span>
-        )}
-      </Mark>
-      {sizes.length > 0 && <div class="sizes">{sizes.join(' · ')}</div>}
-      {condition && !isWell && condition.message !== said && <div class="why">{plain(condition.message)}</div>}
-      {todo !== undefined && <div class="why">What to do: {todo}</div>}
-      {children}
-    </li>
-  );
-}
-
-/** Reasons are for programs: a person reads the message of what is well, and below the line that of what is not. */
-function wordsOf(condition: Condition, said: string): string {
-  const tone = toneOfCondition(condition);
-  const isShown = (tone === 'good' || tone === 'off') && condition.message !== '' && condition.message !== said;
-  return isShown ? plain(condition.message) : TONE_WORDS[tone];
 }

@@ -1,9 +1,13 @@
 // Small views that several others use.
 
-import type { ComponentChildren, InputHTMLAttributes, TargetedSubmitEvent, VNode } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
-import type { Api } from './api.ts';
+import type {
+  ComponentChildren,
+  InputHTMLAttributes,
+  SelectHTMLAttributes,
+  TextareaHTMLAttributes,
+  VNode,
+} from 'preact';
+import { useState } from 'preact/hooks';
 import type { Followed } from './follow.ts';
 import { TONE_WORDS, type Tone } from './health.ts';
 import { age, linkTo, messageOf, plain } from './text.ts';
@@ -79,27 +83,79 @@ export function Age({ then, after = '' }: { readonly then: string; readonly afte
   );
 }
 
-/** The titles of a table, with the roles that a narrow screen's layout would take away. */
-export function Titles({ titles }: { readonly titles: readonly string[] }): VNode {
+/** What stands in a column. */
+export interface Column<T> {
+  readonly title: string;
+  readonly kind: string;
+  /** What a narrow screen, which has no titles, says before the value. */
+  readonly short?: string;
+  readonly of: (row: T) => ComponentChildren;
+}
+
+interface TableProps<T> {
+  /** Id of its title. */
+  readonly label: string;
+  readonly kind?: string;
+  readonly columns: readonly Column<T>[];
+  readonly groups: readonly { readonly title?: string; readonly rows: readonly T[] }[];
+  readonly keyOf: (row: T) => string;
+  readonly toneOf?: (row: T) => Tone;
+  readonly isStale?: boolean;
+}
+
+/** The first column names its row. The roles are those that the elements have; a narrow screen's layout would take them away. */
+export function Table<T>({ label, kind = '', columns, groups, keyOf, toneOf, isStale }: TableProps<T>): VNode {
   return (
-    <thead role="rowgroup">
-      <tr role="row">
-        {titles.map((title) => (
-          <th key={title} role="columnheader" scope="col">
-            {title}
-          </th>
-        ))}
-      </tr>
-    </thead>
+    <table class={`list ${kind}`} role="table" aria-labelledby={label} aria-busy={isStale}>
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map(({ title }) => (
+            <th key={title} role="columnheader" scope="col">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      {groups.map(({ title, rows }) => (
+        <tbody key={title} role="rowgroup">
+          {title !== undefined && (
+            <tr role="row" class="group">
+              <th role="rowheader" scope="rowgroup" colSpan={columns.length}>
+                {title}
+              </th>
+            </tr>
+          )}
+          {rows.map((row) => (
+            <tr key={keyOf(row)} role="row" class={toneOf?.(row)}>
+              {columns.map(({ title: column, kind: cell, short, of }, place) =>
+                place === 0 ? (
+                  <th key={column} role="rowheader" scope="row" class={cell}>
+                    {of(row)}
+                  </th>
+                ) : (
+                  <td key={column} role="cell" class={cell} data-title={short}>
+                    {of(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
   );
 }
 
-/** What is known, by title; what is null or empty has no line. */
-export function Facts({ facts }: { readonly facts: readonly (readonly [string, VNode | string | null])[] }): VNode {
+interface FactsProps {
+  readonly facts: readonly (readonly [title: string, fact: ComponentChildren])[];
+}
+
+/** What is known, by title; what is not there has no line. */
+export function Facts({ facts }: FactsProps): VNode {
   return (
     <dl>
       {facts
-        .filter(([, fact]) => fact !== null && fact !== '')
+        .filter(([, fact]) => fact)
         .map(([title, fact]) => (
           <div key={title}>
             <dt>{title}</dt>
@@ -143,7 +199,9 @@ export function Asking({
             <button type="button" onClick={again}>
               Try again
             </button>
-            {retryAt !== undefined && <span class="sub">Tried again at {new Date(retryAt).toLocaleTimeString()}.</span>}
+            {retryAt !== undefined && (
+              <span class="sub">Next attempt at {new Date(retryAt).toLocaleTimeString()}.</span>
+            )}
           </>
         )}
       </div>
@@ -162,82 +220,73 @@ export function rawOf(form: FormData, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-export interface DialogProps {
-  readonly title: string;
-  readonly action: string;
-  readonly isDangerous?: boolean;
-  readonly isWide?: boolean;
-  /** Resolves to the sentence that says what was done; rejects with the one that says why not. */
-  readonly onConfirm: (form: FormData) => Promise<string>;
-  /** Called when the dialog is closed after that: what is announced behind an open one is heard by nobody. */
-  readonly onDone: (sentence: string) => void;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-}
-
 /** An input for a name, which neither the browser nor a telephone's keyboard completes or corrects. */
 export function Word(props: InputHTMLAttributes<HTMLInputElement>): VNode {
   return <input type="text" autocomplete="off" autocapitalize="none" spellcheck={false} {...props} />;
 }
 
-/** Of the dialogs that change a deployment. */
-export interface ActionProps {
-  readonly api: Api;
-  readonly deployment: Deployment;
-  readonly onDone: (sentence: string) => void;
-  readonly onClose: () => void;
+/** A text of more than one line, such as a key. */
+export function Area(props: TextareaHTMLAttributes<HTMLTextAreaElement>): VNode {
+  return <textarea rows={1} autocomplete="off" autocapitalize="none" spellcheck={false} {...props} />;
 }
 
-/** Modal: the browser keeps the focus inside, closes it with Escape and returns the focus to where it came from. */
-export function Dialog({
-  title,
-  action,
-  isDangerous = false,
-  isWide = false,
-  onConfirm,
-  onDone,
-  onClose,
-  children,
-}: DialogProps): VNode {
-  const dialog = useRef<HTMLDialogElement>(null);
+type SelectProps = SelectHTMLAttributes<HTMLSelectElement> & {
+  /** Beside it; a choice without one has an attribute that names it. */
+  readonly label?: string;
+  /** Each value with what a person reads. */
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly onValue: (value: string) => void;
+};
+
+export function Select({ label, options, onValue, ...more }: SelectProps): VNode {
+  return (
+    <>
+      {label !== undefined && <label for={more.id}>{label}</label>}
+      <select {...more} onChange={({ currentTarget }) => onValue(currentTarget.value)}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+export interface Questioning {
+  readonly isAsking: boolean;
+  readonly error: unknown;
+  /** Why the last question failed, as a sentence. */
+  readonly failure: string | undefined;
+  /** Does nothing while another question is open. */
+  readonly ask: (question: () => Promise<unknown>) => Promise<void>;
+}
+
+/** What a person asks the API, one question at a time. */
+export function useAsking(): Questioning {
   const [isAsking, setIsAsking] = useState(false);
-  const [failure, setFailure] = useState<string>();
-
-  // Before the next key is handled: a Tab would otherwise move the focus that the dialog has to return.
-  useLayoutEffect(() => dialog.current?.showModal(), []);
-
-  async function confirm(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
-    event.preventDefault();
+  const [error, setError] = useState<unknown>();
+  async function ask(question: () => Promise<unknown>): Promise<void> {
     if (isAsking) return;
     setIsAsking(true);
-    setFailure(undefined);
-    try {
-      const sentence = await onConfirm(new FormData(event.currentTarget));
-      // The dialog is gone with what it was about, and what was announced then is newer.
-      if (dialog.current === null) return;
-      dialog.current.close();
-      onDone(sentence);
-    } catch (error) {
-      setFailure(messageOf(error));
-    }
+    setError(undefined);
+    await question().catch(setError);
     setIsAsking(false);
   }
+  return { isAsking, error, failure: error === undefined ? undefined : messageOf(error), ask };
+}
 
+interface SubmitProps {
+  readonly isAsking: boolean;
+  readonly kind?: 'main' | 'danger' | '';
+  readonly disabled?: boolean;
+  readonly children: string;
+}
+
+export function Submit({ isAsking, kind = 'main', disabled = false, children }: SubmitProps): VNode {
   return (
-    <dialog ref={dialog} class={isWide ? 'wide' : ''} aria-labelledby="dialog-title" onClose={onClose}>
-      <form onSubmit={(event) => void confirm(event)}>
-        <h2 id="dialog-title">{title}</h2>
-        {children}
-        <Failure sentence={failure} />
-        <div class="actions">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
-          <button type="submit" class={isDangerous ? 'danger' : 'main'} aria-disabled={isAsking}>
-            {isAsking ? 'Asking the API …' : action}
-          </button>
-        </div>
-      </form>
-    </dialog>
+    <button type="submit" class={kind} aria-disabled={isAsking} disabled={disabled}>
+      {isAsking ? 'Asking the API …' : children}
+    </button>
   );
 }

@@ -1,120 +1,69 @@
 // How an image is pushed to a deployment, and the form that deploys it. Part of create.js.
 
-import type { TargetedSubmitEvent, VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import * as requests from './create-api.ts';
-import { Asked } from './create-fields.tsx';
-import { digestIn, type Failures, failuresOf } from './create-request.ts';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import { Field, useForm } from './create-fields.tsx';
+import { digestIn, Unfit } from './create-request.ts';
 import type { NewProps } from './new.tsx';
-import { Failure, fieldOf, Word } from './parts.tsx';
+import { Failure, fieldOf, Submit } from './parts.tsx';
 import { linkOf } from './route.ts';
+import { useRead } from './rows.tsx';
+import { copied } from './shell.tsx';
 import { plain } from './text.ts';
 
 const NO_DIGEST =
   'This has no digest. Copy it from the last line of docker push: sha256: and 64 characters of 0–9 and a–f.';
 
-interface Asking {
-  readonly isAsking: boolean;
-  readonly failures: Failures;
-  readonly fail: (failures: Failures) => void;
-  /** Does nothing while another question is open. */
-  readonly ask: (question: () => Promise<void>) => Promise<void>;
+interface PushToken {
+  readonly token: string;
+  readonly username: string;
+  /** Without a tag. */
+  readonly repository_url: string;
+  readonly expires_at: string;
 }
 
-function useAsking(): Asking {
-  const [isAsking, setIsAsking] = useState(false);
-  const [failures, fail] = useState<Failures>({});
-  async function ask(question: () => Promise<void>): Promise<void> {
-    if (isAsking) return;
-    setIsAsking(true);
-    fail({});
-    await question().catch((error: unknown) => fail(failuresOf(error, ['new-digest'])));
-    setIsAsking(false);
+/** First a password of the registry for the deployment's own repository, then what was pushed with it, by its digest. */
+export function Push({ api, say, go, id }: NewProps & { readonly id: string }): VNode {
+  const path = `v2/deployments/${id}`;
+  const { found, failure } = useRead<Deployment>(api, `${path}?secrets=names`);
+  const [place, setPlace] = useState<PushToken>();
+  const { attributes, isAsking, failures } = useForm(send);
+
+  async function send(form: HTMLFormElement): Promise<void> {
+    if (place === undefined) {
+      setPlace(await api.ask('POST', `${path}/push-token`, {}));
+      return;
+    }
+    const digest = digestIn(fieldOf(new FormData(form), 'new-digest'));
+    if (digest === undefined) throw new Unfit('new-digest', NO_DIGEST);
+    const body = { source_revision_config: { image_uri: `${place.repository_url}@${digest}` } };
+    const { name } = await api.ask<Deployment>('PATCH', `${path}?secrets=names`, body);
+    // The person has perhaps gone elsewhere meanwhile.
+    if (!form.isConnected) return;
+    say(`A new revision of ${name} is created.`);
+    go(linkOf(id));
   }
-  return { isAsking, failures, fail, ask };
-}
 
-export interface PushProps extends NewProps {
-  readonly id: string;
-}
-
-export function Push(props: PushProps): VNode {
-  const { api, id } = props;
-  const [name, setName] = useState<string>();
-  const [place, setPlace] = useState<requests.PushToken>();
-  const { isAsking, failures, fail, ask } = useAsking();
-  useEffect(() => {
-    requests.deployment(api, id).then(
-      (found) => setName(found.name),
-      (error: unknown) => fail(failuresOf(error, [])),
-    );
-  }, []);
   return (
-    <>
+    <form class="stack" {...attributes}>
       <p>
-        It is deployed as <a href={linkOf(id)}>{name === undefined ? 'the deployment' : plain(name)}</a>, from its own
+        It is deployed as <a href={linkOf(id)}>{found ? plain(found.name) : 'the deployment'}</a>, from its own
         repository in the platform's registry.
       </p>
       {place === undefined ? (
-        <>
-          <p>A password for the push is made when you ask for it. It is valid for one hour.</p>
-          <Failure sentence={failures['']} />
-          <div class="actions">
-            <button
-              type="button"
-              class="main"
-              aria-disabled={isAsking}
-              onClick={() => void ask(async () => setPlace(await requests.pushToken(api, id)))}
-            >
-              {isAsking ? 'Asking the API …' : 'Make a password'}
-            </button>
-            <a class="button" href={linkOf(id)}>
-              Cancel
-            </a>
-          </div>
-        </>
+        <p>To push, you need a password. It is valid for one hour.</p>
       ) : (
-        <Pushed {...props} place={place} />
+        <>
+          <Password place={place} />
+          <p>Sign in with this password, and push. Replace IMAGE with the name of your image:</p>
+          <pre tabIndex={0}>{commands(place)}</pre>
+          <Field id="new-digest" failures={failures} required />
+        </>
       )}
-    </>
-  );
-}
-
-/** What is pushed where, and the form that deploys it. */
-function Pushed({ api, say, go, id, place }: PushProps & { readonly place: requests.PushToken }): VNode {
-  const form = useRef<HTMLFormElement>(null);
-  const { isAsking, failures, fail, ask } = useAsking();
-
-  async function deploy(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
-    event.preventDefault();
-    const digest = digestIn(fieldOf(new FormData(event.currentTarget), 'new-digest'));
-    if (digest === undefined) {
-      fail({ 'new-digest': NO_DIGEST });
-      document.getElementById('new-digest')?.focus();
-      return;
-    }
-    await ask(async () => {
-      const { name } = await requests.deployImage(api, id, `${place.repository_url}@${digest}`);
-      // The person has perhaps gone elsewhere meanwhile.
-      if (form.current === null) return;
-      say(`A new revision of ${name} is created.`);
-      go(linkOf(id));
-    });
-  }
-
-  return (
-    <form ref={form} onSubmit={(event) => void deploy(event)}>
-      <Password place={place} />
-      <p>Sign in with this password, and push. Write the name of your image in place of IMAGE:</p>
-      <pre tabIndex={0}>{commands(place)}</pre>
-      <Asked id="new-digest" failures={failures}>
-        {(more) => <Word {...more} required />}
-      </Asked>
-      <Failure sentence={failures['']} />
+      <Failure sentence={failures[''] ?? failure?.message} />
       <div class="actions">
-        <button type="submit" class="main" aria-disabled={isAsking}>
-          {isAsking ? 'Asking the API …' : 'Deploy'}
-        </button>
+        <Submit isAsking={isAsking}>{place === undefined ? 'Make a password' : 'Deploy'}</Submit>
         <a class="button" href={linkOf(id)}>
           Cancel
         </a>
@@ -124,7 +73,7 @@ function Pushed({ api, say, go, id, place }: PushProps & { readonly place: reque
 }
 
 /** A tag is needed to push, and nothing is deployed by it: the digest is. */
-function commands({ username, repository_url: repository }: requests.PushToken): string {
+function commands({ username, repository_url: repository }: PushToken): string {
   const [host] = repository.split('/', 1);
   return plain(
     [
@@ -136,19 +85,16 @@ function commands({ username, repository_url: repository }: requests.PushToken):
 }
 
 /** Hidden, as others may see the screen. A browser has no clipboard for a page that came without TLS. */
-function Password({ place }: { readonly place: requests.PushToken }): VNode {
+function Password({ place }: { readonly place: PushToken }): VNode {
   const [isShown, setIsShown] = useState(false);
   const [said, setSaid] = useState('');
   const field = useRef<HTMLInputElement>(null);
 
   // A new element has the focus first: a reader hears what has come.
   useEffect(() => field.current?.focus(), []);
-  const copy = (): void => {
-    navigator.clipboard.writeText(place.token).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser does not copy it. Show it, and copy it by hand.'),
-    );
-  };
+  async function copy(): Promise<void> {
+    setSaid((await copied(place.token)) ? 'Copied.' : 'The browser did not copy it. Show it, and copy it by hand.');
+  }
   return (
     <>
       <label for="push-password">Password</label>
@@ -167,7 +113,7 @@ function Password({ place }: { readonly place: requests.PushToken }): VNode {
       <p role="status">{said}</p>
       <div class="actions">
         {window.isSecureContext && (
-          <button type="button" onClick={copy}>
+          <button type="button" onClick={() => void copy()}>
             Copy the password
           </button>
         )}

@@ -2,6 +2,8 @@
 
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
+import { Area } from './parts.tsx';
+import { copied } from './shell.tsx';
 
 /** 32 random bytes, which fit into every variable. */
 export function madeSecret(): string {
@@ -25,13 +27,11 @@ export function SecretValue({ id, label, value, placeholder, onValue }: SecretVa
   const [said, setSaid] = useState('');
   return (
     <div class="secret-value">
-      <textarea
+      <Area
         id={id}
         name={id}
-        rows={1}
+        class="wide"
         aria-label={label}
-        autocomplete="off"
-        spellcheck={false}
         value={value}
         placeholder={placeholder}
         onInput={({ currentTarget }) => onValue(currentTarget.value)}
@@ -41,7 +41,7 @@ export function SecretValue({ id, label, value, placeholder, onValue }: SecretVa
         aria-label={`Generate ${label}`}
         onClick={() => {
           onValue(madeSecret());
-          setSaid('Made here. Copy it now: it is not shown again.');
+          setSaid('Generated in this browser. Copy it now: it is not shown again.');
         }}
       >
         Generate
@@ -50,12 +50,9 @@ export function SecretValue({ id, label, value, placeholder, onValue }: SecretVa
         <button
           type="button"
           aria-label={`Copy ${label}`}
-          onClick={() => {
-            navigator.clipboard.writeText(value).then(
-              () => setSaid('Copied.'),
-              () => setSaid('The browser does not copy it. Copy it by hand.'),
-            );
-          }}
+          onClick={async () =>
+            setSaid((await copied(value)) ? 'Copied.' : 'The browser did not copy it. Copy it by hand.')
+          }
         >
           Copy
         </button>

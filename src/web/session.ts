@@ -38,7 +38,7 @@ export function useSession(root: HTMLElement): Using {
       return found.issuer?.start() ?? { how: 'ask' };
     }
     void begin()
-      .catch((): Start => ({ how: 'ask', failure: 'A part of this page could not be loaded. Load it again.' }))
+      .catch((): Start => ({ how: 'ask', failure: 'A part of this page could not be loaded. Reload the page.' }))
       .then((first) => {
         if ('tenant' in first) setTenant(first.tenant ?? '');
         setBegun(first);

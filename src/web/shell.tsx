@@ -2,16 +2,11 @@
 
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
+import type { TabProps } from './actions.tsx';
 
-export interface ShellProps {
-  readonly deployment: Deployment;
-  /** Its namespace, where the person has named the tenant by it. */
-  readonly namespace: string | undefined;
+interface ShellProps extends Pick<TabProps, 'deployment' | 'namespace' | 'say'> {
   /** Parts with a ready pod, beside the server. */
   readonly parts: readonly string[];
-  /** Shows and announces a sentence. */
-  readonly say: (sentence: string) => void;
 }
 
 export function Shell({ deployment, namespace, parts, say }: ShellProps): VNode {
@@ -21,10 +16,9 @@ export function Shell({ deployment, namespace, parts, say }: ShellProps): VNode 
   const where = team === undefined ? [] : ['-n', team];
   return (
     <>
-      <h3>A shell</h3>
       <p class="sub">
-        In a terminal, with your own kubeconfig
-        {listener !== null && ' of the cluster of its listener'}. It needs the right to create pods/exec.
+        Run this in a terminal, with your own kubeconfig
+        {listener !== null && ' for the cluster of its listener'}. You need the right to create pods/exec.
       </p>
       {['server', ...parts.filter((part) => part !== 'server')].map((part) => (
         <Command
@@ -38,6 +32,16 @@ export function Shell({ deployment, namespace, parts, say }: ShellProps): VNode 
   );
 }
 
+/** Whether the browser has copied it: without TLS a page has no clipboard, and a person may refuse it. */
+export async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 interface CommandProps extends Pick<ShellProps, 'say'> {
   readonly text: string;
   /** Completes the label "Copy the command for". */
@@ -47,14 +51,9 @@ interface CommandProps extends Pick<ShellProps, 'say'> {
 export function Command({ text, of, say }: CommandProps): VNode {
   const code = useRef<HTMLElement>(null);
   async function copy(): Promise<void> {
-    try {
-      await navigator.clipboard.writeText(text);
-      say('The command is copied.');
-    } catch {
-      // Without TLS a page has no clipboard, and a person may refuse it.
-      if (code.current) getSelection()?.selectAllChildren(code.current);
-      say('The command is selected: copy it with the keyboard.');
-    }
+    const isCopied = await copied(text);
+    if (!isCopied && code.current) getSelection()?.selectAllChildren(code.current);
+    say(isCopied ? 'The command is copied.' : 'The command is selected: copy it with the keyboard.');
   }
   return (
     <p class="command">

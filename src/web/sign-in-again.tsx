@@ -5,9 +5,8 @@ import type { VNode } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from './api.ts';
 import type { Credentials, Issuer } from './credentials.ts';
-import { Failure } from './parts.tsx';
+import { Failure, useAsking } from './parts.tsx';
 import { refusalBy, TokenForm } from './sign-in.tsx';
-import { messageOf } from './text.ts';
 
 export interface SignInAgainProps {
   readonly issuer: Issuer | undefined;
@@ -21,8 +20,7 @@ export interface SignInAgainProps {
 export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: SignInAgainProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const link = useRef<HTMLAnchorElement>(null);
-  const [failure, setFailure] = useState<string>();
-  const [isAsking, setIsAsking] = useState(false);
+  const { isAsking, failure, ask } = useAsking();
   const [url, setUrl] = useState<string>();
   const { person, subject } = session.credentials;
 
@@ -35,22 +33,17 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
   }, [url]);
   useEffect(() => issuer?.again(setUrl, (given) => void take(given)), []);
 
-  async function take(given: Credentials | Promise<Credentials | undefined>): Promise<void> {
-    setIsAsking(true);
-    setFailure(undefined);
-    try {
+  const take = (given: Credentials | Promise<Credentials | undefined>): Promise<void> =>
+    ask(async () => {
       const credentials = await given;
-      if (credentials !== undefined) setFailure(await whyNot(credentials));
-    } catch (error) {
-      setFailure(messageOf(error));
-    }
-    setIsAsking(false);
-  }
+      const why = credentials && (await whyNot(credentials));
+      if (why !== undefined) throw new Error(why);
+    });
 
   async function whyNot(credentials: Credentials): Promise<string | undefined> {
     // What is typed here is somebody else's.
     if (subject !== undefined && credentials.subject !== undefined && credentials.subject !== subject)
-      return `You signed in as ${credentials.person}, and this page is ${person}'s. Sign out first to go on as ${credentials.person}.`;
+      return `You signed in as ${credentials.person}, and this page is ${person}'s. To continue as ${credentials.person}, sign out first.`;
     const refusal = await refusalBy({ credentials, tenant: session.tenant }, issuer);
     if (refusal === undefined) onRenewed(credentials);
     return refusal;
@@ -58,10 +51,10 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
 
   return (
     // Escape would leave a page that can do nothing.
-    <dialog class="sign-in again" ref={dialog} aria-labelledby="again" onClose={() => dialog.current?.showModal()}>
+    <dialog ref={dialog} aria-labelledby="again" onClose={() => dialog.current?.showModal()}>
       <h2 id="again">Sign in again</h2>
       <p>
-        The token was refused. {refused} What you have typed stays.
+        The token was refused. {refused} What you have typed is kept.
         {issuer && ` ${issuer.setup.name} opens in another tab.`}
       </p>
       <Failure id="token-failure" sentence={failure} />
@@ -69,7 +62,7 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
         isFolded={issuer !== undefined}
         isAsking={isAsking}
         onToken={(given) => void take(given)}
-        onFailure={setFailure}
+        onFailure={(sentence) => void ask(() => Promise.reject(new Error(sentence)))}
       />
       <div class="actions">
         <button type="button" onClick={onLeave}>

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { SignInSetup } from '../kinds/sign-in.ts';
 import { ApiError, makeApi, type Session } from './api.ts';
 import { type Credentials, type Issuer, pasted, type Start } from './credentials.ts';
-import { Failure, fieldOf, Word } from './parts.tsx';
+import { Failure, fieldOf, Submit, Word } from './parts.tsx';
 import { messageOf, plain } from './text.ts';
 
 export interface SignInProps {
@@ -73,8 +73,7 @@ export function SignIn({ issuer, elsewhere, tenant, begun, onEnter, onLeave }: S
     if (given) void enter(given);
   }, []);
 
-  const tenantField = <TenantField typed={typed} onType={setTyped} />;
-  const why = <Failure id="token-failure" sentence={failure} />;
+  const tenantField = <TenantField typed={typed} onType={setTyped} failure={failure} />;
   return (
     <section class="sign-in" aria-labelledby="sign-in">
       <h1 id="sign-in">Deployments on this cluster</h1>
@@ -83,8 +82,8 @@ export function SignIn({ issuer, elsewhere, tenant, begun, onEnter, onLeave }: S
       {given?.person !== undefined && <Known person={given.person} onLeave={onLeave} />}
       {!issuer && (
         <p>
-          The page does what a Kubernetes token may do. It keeps the token in memory until you sign out or close the
-          tab.
+          Sign in with a Kubernetes token. The page has the rights of the token, and keeps it in memory until you sign
+          out or close the tab.
         </p>
       )}
       {elsewhere && (
@@ -94,16 +93,14 @@ export function SignIn({ issuer, elsewhere, tenant, begun, onEnter, onLeave }: S
       )}
       {issuer && (
         <form
+          class="stack"
           onSubmit={(event) => {
             event.preventDefault();
             void (given ? enter(given) : trying((wanted) => issuer.go(wanted)));
           }}
         >
           {tenantField}
-          {why}
-          <button type="submit" class="main" aria-disabled={isAsking}>
-            {isAsking ? 'Signing in …' : given ? 'Continue' : `Sign in with ${issuer.setup.name}`}
-          </button>
+          <Submit isAsking={isAsking}>{given ? 'Continue' : `Sign in with ${issuer.setup.name}`}</Submit>
         </form>
       )}
       <TokenForm
@@ -113,14 +110,13 @@ export function SignIn({ issuer, elsewhere, tenant, begun, onEnter, onLeave }: S
         onFailure={setFailure}
       >
         {!issuer && tenantField}
-        {!issuer && why}
       </TokenForm>
     </section>
   );
 }
 
 /** Somebody whom the issuer knows, and the API does not let in yet. */
-function Known({ person, onLeave }: { readonly person: string; readonly onLeave: () => void }): VNode {
+function Known({ person, onLeave }: Pick<SignInProps, 'onLeave'> & { readonly person: string }): VNode {
   return (
     <p>
       You are {plain(person)}.{' '}
@@ -131,7 +127,13 @@ function Known({ person, onLeave }: { readonly person: string; readonly onLeave:
   );
 }
 
-function TenantField({ typed, onType }: { readonly typed: string; readonly onType: (tenant: string) => void }): VNode {
+interface TenantFieldProps {
+  readonly typed: string;
+  readonly onType: (tenant: string) => void;
+  readonly failure: string | undefined;
+}
+
+function TenantField({ typed, onType, failure }: TenantFieldProps): VNode {
   return (
     <>
       <label for="tenant">Tenant</label>
@@ -143,8 +145,9 @@ function TenantField({ typed, onType }: { readonly typed: string; readonly onTyp
         aria-describedby="tenant-help token-failure"
       />
       <p id="tenant-help" class="help">
-        The namespace's name or its id. Empty if you may use only one.
+        The name or the id of the namespace. Leave it empty if you have only one.
       </p>
+      <Failure id="token-failure" sentence={failure} />
     </>
   );
 }
@@ -166,24 +169,16 @@ export function TokenForm({ isFolded, isAsking, onToken, onFailure, children }: 
     else onFailure(ONE_WORD);
   }
   const form = (
-    <form onSubmit={submit}>
+    <form class="stack" onSubmit={submit}>
       <label for="token">Token</label>
-      <input
-        id="token"
-        name="token"
-        type="password"
-        autocomplete="off"
-        spellcheck={false}
-        required
-        aria-describedby="token-help token-failure"
-      />
+      <Word id="token" name="token" type="password" required aria-describedby="token-help token-failure" />
       <p id="token-help" class="help">
         For example from <code>kubectl create token ACCOUNT -n TEAM --duration=1h</code>
       </p>
       {children}
-      <button type="submit" class={isFolded ? '' : 'main'} aria-disabled={isAsking}>
-        {isAsking ? 'Asking the API …' : isFolded ? 'Sign in with the token' : 'Sign in'}
-      </button>
+      <Submit isAsking={isAsking} kind={isFolded ? '' : 'main'}>
+        {isFolded ? 'Sign in with the token' : 'Sign in'}
+      </Submit>
     </form>
   );
   if (!isFolded) return form;
@@ -220,7 +215,7 @@ export function Relayed(): VNode {
   return (
     <section class="sign-in" role="status">
       <h1>Continue in the other tab</h1>
-      <p>It has the answer. This tab can be closed.</p>
+      <p>You are signed in there. You can close this tab.</p>
     </section>
   );
 }

@@ -1,80 +1,70 @@
-// The tasks of the active revision with their last and next runs. They are read with every change of the deployment, and when asked
-// for.
+// The tasks of the active revision with their last and next runs, and a command that is typed.
 
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
-import type { Asked } from './actions.tsx';
-import type { Api } from './api.ts';
-import type { Tone } from './health.ts';
-import { Age, Failure, Mark } from './parts.tsx';
-import { type Run, RunCommand, RunLog, Strip, type Task, TONES, useTasks } from './runs.tsx';
-import { age, plain } from './text.ts';
+import { running, type TabProps } from './actions.tsx';
+import { Facts, Failure, fieldOf, Submit, useAsking, Word } from './parts.tsx';
+import { Card, type Row, Rows } from './rows.tsx';
+import { type Run, RunLog, runRow, Strip, type Task, TONES, useTasks } from './runs.tsx';
+import { age, plain, wordsOf } from './text.ts';
 
-interface TasksProps {
-  readonly api: Api;
-  readonly deployment: Deployment;
-  /** Absent where nothing can be run. */
-  readonly onAsk: ((asked: Asked) => void) | undefined;
-}
+type Subject = Pick<TabProps, 'api' | 'deployment'>;
 
-export function Tasks({ api, deployment, onAsk }: TasksProps): VNode {
+export function Tasks({ api, deployment, onAsk }: Subject & Pick<TabProps, 'onAsk'>): VNode {
   const { tasks, failure, hasTasks, again } = useTasks(api, deployment);
   /** Job of the run whose log is shown. */
   const [open, setOpen] = useState<string>();
+  const withLog = (run: Run): Row => {
+    const { job } = run;
+    const isOpen = open === job;
+    return {
+      ...runRow(run),
+      acts: [{ label: 'Log', of: `of ${job}`, isOpen, onClick: () => setOpen(isOpen ? undefined : job) }],
+      more: isOpen && <RunLog api={api} deployment={deployment} run={run} />,
+    };
+  };
   return (
     <>
-      <section class="card" aria-labelledby="tasks">
-        <h2 id="tasks">Tasks</h2>
-        <Failure sentence={failure} />
+      <Card title="Tasks" failure={failure}>
         {!hasTasks && (
           <p class="sub">There are no tasks. A task runs a command with the deployment's image and variables.</p>
         )}
-        {tasks?.length === 0 && <p class="sub">The active revision has none.</p>}
-        <ul class="reports" aria-labelledby="tasks">
-          {tasks?.map((task) => (
-            <li key={task.name}>
-              <Mark tone={toneOf(task)}>
-                <strong>{plain(task.name)}</strong> {plain(whenOf(task))}
-                <NextRun task={task} />
-              </Mark>
-              <Strip runs={task.runs} />
-              {onAsk && (
-                <span class="actions">
-                  <button
-                    type="button"
-                    aria-label={`Run now: ${task.name}`}
-                    onClick={() =>
-                      onAsk({ action: 'run', task: task.name, isRunning: task.runs[0]?.state === 'Running' })
-                    }
-                  >
-                    Run now
-                  </button>
-                </span>
-              )}
-              {task.message !== null && <div class="why">{plain(task.message)}</div>}
-              {task.runs.map((run) => (
-                <RunLine
-                  key={run.job}
-                  run={run}
-                  isOpen={open === run.job}
-                  onOpen={(isOpen) => setOpen(isOpen ? run.job : undefined)}
-                >
-                  <RunLog api={api} deployment={deployment} run={run} />
-                </RunLine>
-              ))}
-            </li>
-          ))}
-        </ul>
         {hasTasks && (
-          <button type="button" onClick={again}>
-            Read the tasks again
-          </button>
+          <>
+            <Rows
+              none="The active revision has no tasks."
+              rows={tasks?.map((task) => ({
+                key: task.name,
+                // How the newest run is, or ended.
+                tone: task.runs[0] ? TONES[task.runs[0].state] : 'off',
+                icon: 'task',
+                title: task.name,
+                says: [plain(whenOf(task)), <NextRun task={task} />, ' ', <Strip runs={task.runs} />],
+                why: task.message,
+                acts: [
+                  onAsk && {
+                    label: 'Run now',
+                    of: task.name,
+                    onClick: () => onAsk(running({ api, deployment }, task.name, task.runs[0]?.state === 'Running')),
+                  },
+                ],
+                more: task.runs.length > 0 && <Rows rows={task.runs.map(withLog)} />,
+              }))}
+            />
+            <button type="button" onClick={again}>
+              Read the tasks again
+            </button>
+          </>
         )}
-      </section>
+      </Card>
       {onAsk && <RunCommand api={api} deployment={deployment} />}
     </>
   );
+}
+
+function whenOf({ state, schedule, time_zone: zone }: Task): string {
+  if (schedule === null) return 'runs on request';
+  return `${schedule}${zone === null ? '' : ` ${zone}`}${state === 'Suspended' || state === 'Pending' ? ', no run begins now' : ''}`;
 }
 
 function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task: Task }): VNode | null {
@@ -83,55 +73,66 @@ function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task
   return (
     <time datetime={at} title={new Date(at).toLocaleString()}>
       , next run {Date.parse(at) > now.getTime() ? `in ${age(now.toISOString(), new Date(at))}` : 'is due'}
-      {zone === null && ' by UTC'}
+      {zone === null && ' (UTC)'}
     </time>
   );
 }
 
-interface RunLineProps {
-  readonly run: Run;
-  readonly isOpen: boolean;
-  readonly onOpen: (isOpen: boolean) => void;
-  /** Its log. */
-  readonly children: VNode;
-}
-
-function RunLine({ run, isOpen, onOpen, children }: RunLineProps): VNode {
-  const { job, state, started_at: began, finished_at: ended } = run;
+/** The last runs of each task. Nothing for a deployment without tasks; what the API refuses is said on the tab of tasks. */
+export function Strips({ api, deployment }: Subject): VNode | null {
+  const { tasks = [] } = useTasks(api, deployment);
+  if (tasks.length === 0) return null;
   return (
-    <>
-      <div class="sub">
-        {state}
-        {run.exit_code !== null && `, exit code ${run.exit_code}`}
-        {began !== null && (
-          <>
-            , began <Age then={began} after=" ago" />
-            {ended !== null && `, took ${age(began, new Date(ended))}`}
-          </>
-        )}
-        , <code>{plain(job)}</code>{' '}
-        <button
-          type="button"
-          class="plain"
-          aria-label={`Log of ${job}`}
-          aria-expanded={isOpen}
-          onClick={() => onOpen(!isOpen)}
-        >
-          Log
-        </button>
-        {run.message !== null && <div class="why">{plain(run.message)}</div>}
-      </div>
-      {isOpen && children}
-    </>
+    <Card title="Tasks">
+      <Facts
+        facts={tasks.map(({ name, runs }) => [
+          plain(name),
+          runs.length === 0 ? <span class="sub">no run yet</span> : <Strip runs={runs} />,
+        ])}
+      />
+    </Card>
   );
 }
 
-function whenOf({ state, schedule, time_zone: zone }: Task): string {
-  if (schedule === null) return 'runs when somebody asks';
-  return `${schedule}${zone === null ? '' : ` ${zone}`}${state === 'Suspended' || state === 'Pending' ? ', no run begins now' : ''}`;
-}
-
-/** How the newest run is, or ended. */
-function toneOf({ runs: [newest] }: Task): Tone {
-  return newest ? TONES[newest.state] : 'off';
+/** What was typed stays, also when it is refused. */
+function RunCommand({ api, deployment }: Subject): VNode {
+  const [typed, setTyped] = useState('');
+  const [run, setRun] = useState<Run>();
+  const { isAsking, failure, ask } = useAsking();
+  const words = wordsOf(typed);
+  return (
+    <Card title="Run a command">
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const command = wordsOf(fieldOf(new FormData(event.currentTarget), 'command'));
+          void ask(async () => setRun(await api.ask<Run>('POST', `v2/deployments/${deployment.id}/runs`, { command })));
+        }}
+      >
+        <label for="command">Command</label>
+        <Word
+          id="command"
+          name="command"
+          class="wide mono"
+          required
+          placeholder="python manage.py check"
+          aria-describedby="command-help"
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <Submit isAsking={isAsking}>Run</Submit>
+      </form>
+      <p id="command-help" class="help">
+        The command runs once, in its own pod, with the image and the variables of the active revision. It does not run
+        in a shell: spaces separate words, and quotes keep words together.
+      </p>
+      {words.length > 0 && (
+        <p class="help">
+          Sent: <code>{plain(JSON.stringify(words))}</code>
+        </p>
+      )}
+      <Failure sentence={failure} />
+      {run && <RunLog key={run.job} api={api} deployment={deployment} run={run} />}
+    </Card>
+  );
 }

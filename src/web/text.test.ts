@@ -76,6 +76,8 @@ it.each([
   ['  python  manage.py check ', ['python', 'manage.py', 'check']],
   [`sh -c 'echo "a  b" && ls'`, ['sh', '-c', 'echo "a  b" && ls']],
   [`a="b c"d '' "it's"`, ['a=b cd', '', "it's"]],
+  [`--name="a b" 'c "d"'`, ['--name=a b', 'c "d"']],
+  [String.raw`"a \"b\" \\ \d" 'c\d'`, [String.raw`a "b" \ \d`, String.raw`c\d`]],
   ['echo "not closed', ['echo', 'not closed']],
   ['$(HOME) ; rm *', ['$(HOME)', ';', 'rm', '*']],
 ])('the words of %j', (line, words) => {

@@ -82,15 +82,19 @@ export function linesByMinute(
     .slice(-20);
 }
 
-/** The words of a command: spaces separate them, and quotes keep them together. */
+/** The words of a command line. No shell reads them: spaces separate them, and quotes keep them together. */
 export function wordsOf(line: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
   let quote = '';
-  for (const letter of line) {
-    if (letter === quote) quote = '';
-    else if (quote === '' && (letter === '"' || letter === "'")) [quote, word] = [letter, word ?? ''];
-    else if (quote !== '' || letter.trim() !== '') word = (word ?? '') + letter;
+  for (let at = 0; at < line.length; at += 1) {
+    const char = line.charAt(at);
+    if (char === quote) quote = '';
+    else if (quote === '"' && char === '\\' && ['"', '\\', 'n'].includes(line.charAt(at + 1))) {
+      at += 1;
+      word = `${word}${line.charAt(at) === 'n' ? '\n' : line.charAt(at)}`;
+    } else if (quote !== '' || !/["'\s]/.test(char)) word = `${word ?? ''}${char}`;
+    else if (char.trim() !== '') [quote, word] = [char, word ?? ''];
     else {
       if (word !== undefined) words.push(word);
       word = undefined;

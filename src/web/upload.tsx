@@ -4,9 +4,8 @@ import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { bytesText } from '../kinds/text.ts';
-import { type Ask, uploaded } from './create-api.ts';
-import { Asked, ConfigField } from './create-fields.tsx';
-import { type Failures, unfit } from './create-request.ts';
+import { Field } from './create-fields.tsx';
+import { type Failures, Unfit, unfit } from './create-request.ts';
 import { fieldsOf, valueAt, wordOf } from './file-text.ts';
 import { type Folder, folderOf, MEBIBYTE, packed, selectionOf } from './folder.ts';
 import { Failure } from './parts.tsx';
@@ -20,53 +19,58 @@ const MOST_LISTED = 200;
 /** What somebody has chosen. */
 export type Chosen = { readonly folder: Folder } | { readonly archive: File };
 
-/** A file that is not sent: what is wrong with it. */
-export class Unfit extends Error {}
-
-/** How far it is; bytes of bytes. */
-export interface Progress {
-  readonly does: 'Packing' | 'Uploading';
-  readonly done: number;
-  readonly of: number;
-}
-
 /** The archive of what was chosen. `mostMb`: undefined while it is not known. Throws Unfit. */
 export async function archiveOf(
   chosen: Chosen | undefined,
   config: string,
   mostMb: number | undefined = Number.POSITIVE_INFINITY,
-  onProgress: (progress: Progress) => void,
+  onPacked: (done: number, of: number) => void,
 ): Promise<Blob> {
-  if (chosen === undefined) throw new Unfit('Choose a folder, or an archive.');
+  if (chosen === undefined) throw new Unfit('new-folder', 'Choose a folder, or an archive.');
   if ('archive' in chosen) {
     const { archive } = chosen;
     const why = unfit(archive, new Uint8Array(await archive.slice(0, 3).arrayBuffer()), mostMb);
-    if (why !== undefined) throw new Unfit(why);
+    if (why !== undefined) throw new Unfit('new-archive', why);
     return archive;
   }
   const selection = selectionOf(chosen.folder, config);
-  if (selection.failure !== undefined) throw new Unfit(selection.failure);
+  if (selection.failure !== undefined) throw new Unfit('new-folder', selection.failure);
   try {
     let toldAt = 0;
     return await packed(selection, mostMb * MEBIBYTE, (done) => {
       // Thousands of files would each draw the form again.
       if (performance.now() - toldAt < PROGRESS_MS) return;
       toldAt = performance.now();
-      onProgress({ does: 'Packing', done, of: selection.size });
+      onPacked(done, selection.size);
     });
   } catch (error) {
-    throw new Unfit(messageOf(error));
+    throw new Unfit('new-folder', messageOf(error));
   }
 }
 
-/** Resolves to its path in the store of uploads. Rejects with the API's words. */
-export function sendArchive(
-  api: Ask,
-  id: string,
-  archive: Blob,
-  onProgress: (progress: Progress) => void,
-): Promise<string> {
-  return uploaded(api, id, archive, (done) => onProgress({ does: 'Uploading', done, of: archive.size }));
+/** How far it is; bytes of bytes. */
+interface Progress {
+  readonly does: 'Packing' | 'Uploading';
+  readonly done: number;
+  readonly of: number;
+}
+
+interface Progressing {
+  readonly now: Progress | undefined;
+  readonly packing: (done: number, of: number) => void;
+  readonly uploading: (archive: Blob) => (done: number) => void;
+}
+
+export function useProgress(): Progressing {
+  const [now, setNow] = useState<Progress>();
+  return {
+    now,
+    packing: (done, of) => setNow({ does: 'Packing', done, of }),
+    uploading:
+      ({ size }) =>
+      (done) =>
+        setNow({ does: 'Uploading', done, of: size }),
+  };
 }
 
 export function ProgressBar({ progress }: { readonly progress: Progress | undefined }): VNode | null {
@@ -83,7 +87,7 @@ export function ProgressBar({ progress }: { readonly progress: Progress | undefi
   );
 }
 
-export interface Choosing {
+interface Choosing {
   readonly chosen: Chosen | undefined;
   /** Path of the configuration file. */
   readonly config: string;
@@ -108,12 +112,7 @@ export function useChosen(present = ''): Choosing {
   return { chosen, config: config || DEFAULT_CONFIGURATION, choose, setConfig };
 }
 
-/** Where it is said that a choice cannot be sent. */
-export function failureOf(error: Unfit, chosen: Chosen | undefined): Failures {
-  return { [chosen && 'archive' in chosen ? 'new-archive' : 'new-folder']: error.message };
-}
-
-export interface UploadFieldsProps extends Choosing {
+interface UploadFieldsProps extends Choosing {
   readonly mostMb: number | undefined;
   readonly failures: Failures;
 }
@@ -132,31 +131,25 @@ export function UploadFields({ mostMb, failures, chosen, config, choose, setConf
   }
   return (
     <>
-      <Asked id="new-folder" failures={failures}>
-        {(more) => (
-          <input
-            {...more}
-            type="file"
-            // @ts-expect-error -- it is no standard, and in every browser
-            webkitdirectory
-            onChange={({ currentTarget }) => read(currentTarget.files)}
-          />
-        )}
-      </Asked>
+      <Field
+        id="new-folder"
+        failures={failures}
+        type="file"
+        // @ts-expect-error -- it is no standard, and in every browser
+        webkitdirectory
+        onInput={({ currentTarget }) => read(currentTarget.files)}
+      />
       <Failure sentence={failure} />
       {folder && <Summary folder={folder} config={config} />}
-      <Asked id="new-archive" failures={failures}>
-        {(more) => (
-          <input
-            {...more}
-            type="file"
-            accept=".gz,.tgz,application/gzip"
-            onChange={({ currentTarget: { files } }) => choose(files?.[0] && { archive: files[0] })}
-          />
-        )}
-      </Asked>
+      <Field
+        id="new-archive"
+        failures={failures}
+        type="file"
+        accept=".gz,.tgz,application/gzip"
+        onInput={({ currentTarget: { files } }) => choose(files?.[0] && { archive: files[0] })}
+      />
       {mostMb !== undefined && <p class="help">At most {mostMb} MiB, packed. The last choice of both counts.</p>}
-      <ConfigField key={config} failures={failures} suggested={config} onPath={setConfig} />
+      <Field key={config} id="new-config" failures={failures} required defaultValue={config} onValue={setConfig} />
     </>
   );
 }

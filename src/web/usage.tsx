@@ -4,78 +4,88 @@ import type { VNode } from 'preact';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Usage } from '../deploy/http/usage/payloads.ts';
 import { type DeploymentPart, partsOf } from './health.ts';
-import { Titles } from './parts.tsx';
+import { Icon } from './icons.tsx';
+import { type Column, Table } from './parts.tsx';
+import { Card } from './rows.tsx';
 
 type PartUsage = Usage['parts'][number];
 
-/** `usage`: what is known of it; absent before the first answer. */
-export function Parts({
-  deployment,
-  usage,
-}: {
+interface PartsProps {
   readonly deployment: Deployment;
+  /** What is known of it; absent before the first answer. */
   readonly usage: Usage | undefined;
-}): VNode {
-  const parts = partsOf(deployment).map((part) => ({
+  readonly children: VNode;
+}
+
+interface Used {
+  readonly part: DeploymentPart;
+  readonly used: PartUsage | undefined;
+}
+
+export function Parts({ deployment, usage, children }: PartsProps): VNode {
+  const parts: Used[] = partsOf(deployment).map((part) => ({
     part,
     used: usage?.parts.find((one) => one.part === part.component),
   }));
   const ready = parts.filter(({ used }) => used?.now && used.now.ready >= wantedOf(used));
   const isKnown = parts.length > 0 && parts.every(({ used }) => used?.now);
+  const columns: readonly Column<Used>[] = [
+    {
+      title: 'Part',
+      kind: 'name',
+      of: ({ part: { name, component } }) => [
+        <Icon of={component} />,
+        name,
+        ' ',
+        <span class="sub">{kindOf(component, deployment)}</span>,
+      ],
+    },
+    {
+      title: 'Pods',
+      kind: 'number',
+      short: 'Pods',
+      of: ({ part, used }) => (used?.now ? `${used.now.ready} of ${wantedOf(used)}` : (part.sizes[0] ?? '–')),
+    },
+    meter('CPU', 'cpu', ''),
+    meter('Memory', 'memory_mb', ' MB'),
+    {
+      title: 'Restarts',
+      kind: 'number',
+      short: 'Restarts',
+      of: ({ used }) => <span class={used?.now?.restarts ? 'bad' : ''}>{used?.now?.restarts ?? '–'}</span>,
+    },
+  ];
   return (
-    <>
-      <div class="card-head">
-        <h2 id="parts">Parts</h2>
-        {isKnown && (
-          <span class="sub">
-            {ready.length} of {parts.length} ready
-          </span>
-        )}
-      </div>
-      <table class="list parts" role="table" aria-labelledby="parts">
-        <Titles titles={['Part', 'Pods', 'CPU', 'Memory', 'Restarts']} />
-        <tbody role="rowgroup">
-          {parts.map(({ part, used }) => (
-            <Row key={part.name} part={part} used={used} deployment={deployment} />
-          ))}
-        </tbody>
-      </table>
-    </>
+    <Card title="Parts" id="parts" sub={isKnown && `${ready.length} of ${parts.length} ready`}>
+      <Table label="parts" kind="parts" columns={columns} groups={[{ rows: parts }]} keyOf={({ part }) => part.name} />
+      {children}
+    </Card>
   );
+}
+
+/** CPU is of all pods, and memory of the fullest one. */
+function meter(title: string, measure: 'cpu' | 'memory_mb', unit: string): Column<Used> {
+  return {
+    title,
+    kind: `meter ${title.toLowerCase()}`,
+    short: title,
+    of: ({ used }) => {
+      const pods = measure === 'cpu' ? Math.max(used?.now?.pods ?? used?.wanted ?? 1, 1) : 1;
+      const times = (amount: number | null = null): number | null => amount && Math.round(amount * pods * 1000) / 1000;
+      return (
+        <Meter
+          used={used?.[measure].at(-1)?.[1]}
+          request={times(used?.request[measure])}
+          limit={times(used?.limit[measure])}
+          unit={unit}
+        />
+      );
+    },
+  };
 }
 
 function wantedOf({ wanted, now }: PartUsage): number {
   return wanted ?? now?.pods ?? 0;
-}
-
-interface RowProps {
-  readonly part: DeploymentPart;
-  readonly used: PartUsage | undefined;
-  readonly deployment: Deployment;
-}
-
-function Row({ part: { component, name, sizes }, used, deployment }: RowProps): VNode {
-  const { now, cpu = [], memory_mb: memory = [], request, limit } = used ?? {};
-  const pods = Math.max(now?.pods ?? used?.wanted ?? 1, 1);
-  return (
-    <tr role="row">
-      <th role="rowheader" scope="row" class="name">
-        {name} <span class="sub">{kindOf(component, deployment)}</span>
-      </th>
-      <td role="cell" class="number" data-title="Pods">
-        {used && now ? `${now.ready} of ${wantedOf(used)}` : (sizes[0] ?? '–')}
-      </td>
-      <td role="cell" class="meter cpu" data-title="CPU">
-        <Meter used={cpu.at(-1)?.[1]} request={times(request?.cpu, pods)} limit={times(limit?.cpu, pods)} unit="" />
-      </td>
-      <td role="cell" class="meter memory" data-title="Memory">
-        <Meter used={memory.at(-1)?.[1]} request={request?.memory_mb} limit={limit?.memory_mb} unit=" MB" />
-      </td>
-      <td role="cell" class={now && now.restarts > 0 ? 'number bad' : 'number'} data-title="Restarts">
-        {now?.restarts ?? '–'}
-      </td>
-    </tr>
-  );
 }
 
 /** What runs a store, or that it is a worker. */
@@ -84,14 +94,10 @@ function kindOf(component: string, { datastores, source_config: config }: Deploy
   return Object.hasOwn(config.runtime?.workers ?? {}, component) ? 'worker' : '';
 }
 
-function times(amount: number | null | undefined, pods: number): number | null | undefined {
-  return typeof amount === 'number' ? Math.round(amount * pods * 1000) / 1000 : amount;
-}
-
 interface MeterProps {
   readonly used: number | undefined;
-  readonly request: number | null | undefined;
-  readonly limit: number | null | undefined;
+  readonly request: number | null;
+  readonly limit: number | null;
   readonly unit: string;
 }
 

@@ -8,8 +8,10 @@ import { readEnvText } from '../kinds/env-file.ts';
 import { uses } from '../kinds/source-rules.ts';
 import type { Finding } from './api.ts';
 import { isRefusal } from './create-request.ts';
+import { Dialog } from './dialog.tsx';
 import type { ConfigureProps } from './new.tsx';
-import { Dialog, Failure, Word } from './parts.tsx';
+import { Area, Failure, Select, Word } from './parts.tsx';
+import { Card } from './rows.tsx';
 import { SecretValue } from './secret-value.tsx';
 import { plain } from './text.ts';
 import { type Kind, patchOfRows, type Row, rowsOf, withPasted } from './variable-rows.ts';
@@ -31,12 +33,9 @@ export function Variables({
   const [isOpen, setIsOpen] = useState(false);
   const rows = rowsOf(deployment);
   return (
-    <section class="card" aria-labelledby="variables">
-      <h2 id="variables">
-        Variables <span class="sub">secret ones without their values</span>
-      </h2>
-      {rows.length === 0 && <p class="help">There is none.</p>}
+    <Card title="Variables" sub="secret ones without their values">
       <ul class="variables">
+        {rows.length === 0 && <li class="help">None.</li>}
         {rows.map((row) => (
           <li key={row.name}>
             <code>{plain(row.name)}</code> <span class="sub">{valueOf(row)}</span>
@@ -48,11 +47,11 @@ export function Variables({
           <button type="button" disabled={isDirty} onClick={() => setIsOpen(true)}>
             Change variables…
           </button>
-          {isDirty && <p class="help">Apply or discard the text first.</p>}
+          {isDirty && <p class="help">Apply or discard your changes to the text first.</p>}
         </>
       )}
       {isOpen && <ChangeVariables api={api} deployment={deployment} onDone={say} onClose={() => setIsOpen(false)} />}
-    </section>
+    </Card>
   );
 }
 
@@ -79,21 +78,23 @@ function ChangeVariables({ api, deployment, onDone, onClose }: ChangeProps): VNo
       isWide
       onDone={onDone}
       onClose={onClose}
-      onConfirm={async () => {
-        let sent: ReturnType<typeof patchOfRows> = {};
+      says={[
+        'All changes are applied together, as one revision. The value of a secret is stored in a Secret, and this page never shows it again. Everybody who can read the deployment sees plain text.',
+      ]}
+      send={async () => {
+        const path = `v2/deployments/${deployment.id}?secrets=names`;
+        // Somebody may have changed it since: it is refused if that happens now.
+        const { value: now, etag } = await api.read<Deployment>(path);
+        const sent = patchOfRows(rows, now);
         try {
-          await api.patchFrom(deployment.id, (now) => (sent = patchOfRows(rows, now)));
+          await api.ask('PATCH', path, sent, { 'if-match': etag });
         } catch (error) {
           if (!isRefusal(error) || error.findings.length === 0) throw error;
           throw new Error(error.findings.map((finding) => sentenceOf(finding, sent)).join(' '));
         }
-        return `The variables of ${deployment.name} are changed.`;
       }}
+      done={`The variables of ${deployment.name} are changed.`}
     >
-      <p>
-        All changes are applied together, as one revision. The value of a secret is stored in a Secret, and this page
-        never shows it again; that of a plain text is seen by everybody who reads the deployment.
-      </p>
       {rows.map((row, at) => (
         <RowFields
           // biome-ignore lint/suspicious/noArrayIndexKey: a row stays at its place
@@ -124,46 +125,39 @@ interface RowProps {
 function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
   const { name, kind, value, state, secretName = '', secretKey = '' } = row;
   const called = name === '' ? `variable ${at + 1}` : name;
-  if (state === 'removed')
-    return (
-      <fieldset class="variable">
-        <legend class="hidden">{called}</legend>
-        <s>{plain(name)}</s>
-        <button type="button" aria-label={`Keep ${called}`} onClick={() => onChange({ state: 'kept' })}>
-          Keep
-        </button>
-      </fieldset>
-    );
+  const isRemoved = state === 'removed';
   const changed = state === 'new' ? {} : ({ state: 'changed' } as const);
   return (
     <fieldset class="variable">
       <legend class="hidden">{called}</legend>
-      <Word
-        aria-label={`Name of ${called}`}
-        placeholder="NAME"
-        value={name}
-        readOnly={state !== 'new'}
-        onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
-      />
-      <select
-        aria-label={`Kind of ${called}`}
-        value={kind}
-        onChange={({ currentTarget }) => onChange({ kind: currentTarget.value as Kind, ...changed })}
-      >
-        {kinds.map((one) => (
-          <option key={one} value={one}>
-            {KINDS[one]}
-          </option>
-        ))}
-      </select>
+      {isRemoved ? (
+        <s class="wide">{plain(name)}</s>
+      ) : (
+        <>
+          <Word
+            class="wide"
+            aria-label={`Name of ${called}`}
+            placeholder="NAME"
+            value={name}
+            readOnly={state !== 'new'}
+            onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
+          />
+          <Select
+            aria-label={`Kind of ${called}`}
+            value={kind}
+            options={kinds.map((one) => [one, KINDS[one]])}
+            onValue={(one) => onChange({ kind: one as Kind, ...changed })}
+          />
+        </>
+      )}
       <button
         type="button"
-        aria-label={`Remove ${called}`}
-        onClick={() => (state === 'new' ? onForget() : onChange({ state: 'removed' }))}
+        aria-label={`${isRemoved ? 'Keep' : 'Remove'} ${called}`}
+        onClick={() => (state === 'new' ? onForget() : onChange({ state: isRemoved ? 'kept' : 'removed' }))}
       >
-        Remove
+        {isRemoved ? 'Keep' : 'Remove'}
       </button>
-      {kind === 'secret' && (
+      {!isRemoved && kind === 'secret' && (
         <SecretValue
           id={`value-${at}`}
           label={`Value of ${called}`}
@@ -172,25 +166,24 @@ function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
           onValue={(text) => onChange({ value: text, ...changed })}
         />
       )}
-      {kind === 'plain' && (
-        <textarea
-          rows={1}
+      {!isRemoved && kind === 'plain' && (
+        <Area
           aria-label={`Value of ${called}`}
-          autocomplete="off"
-          spellcheck={false}
           value={value}
           onInput={({ currentTarget }) => onChange({ value: currentTarget.value, ...changed })}
         />
       )}
-      {kind === 'reference' && (
+      {!isRemoved && kind === 'reference' && (
         <div class="secret-value">
           <Word
+            class="wide"
             aria-label={`Secret of ${called}`}
             placeholder="Secret"
             value={secretName}
             onInput={({ currentTarget }) => onChange({ secretName: currentTarget.value, ...changed })}
           />
           <Word
+            class="wide"
             aria-label={`Key of ${called}`}
             placeholder="key"
             value={secretKey}
@@ -223,11 +216,9 @@ function Paste({ onPaste }: PasteProps): VNode {
   return (
     <details class="paste">
       <summary>Paste a .env file</summary>
-      <textarea
+      <Area
         rows={4}
         aria-label="Text of a .env file"
-        autocomplete="off"
-        spellcheck={false}
         value={text}
         placeholder="API_KEY=…"
         onInput={({ currentTarget }) => setText(currentTarget.value)}

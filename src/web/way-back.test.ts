@@ -36,7 +36,7 @@ describe('an answer', () => {
     ['a state that was used already', 'code=1&state=mine', undefined],
   ])('with %s is none of this tab', (_what, query, before) => {
     const now = next(query, before, 'team-a');
-    expect(now).toMatchObject({ next: 'relay', otherwise: expect.stringContaining('It was not used.') });
+    expect(now).toMatchObject({ next: 'relay', otherwise: expect.stringContaining('did not ask for this answer') });
   });
 
   it('counts for ten minutes, by a clock that may be set back', () => {

@@ -34,8 +34,7 @@ export function whatNow(answer: URLSearchParams, kept: Kept | undefined, tab: st
   if (kept === undefined || answer.get('state') !== kept.flow.state)
     return {
       next: 'relay',
-      otherwise:
-        'An answer of the issuer came that this page has not asked for, or has used already. It was not used. Sign in again.',
+      otherwise: 'The page did not ask for this answer of the issuer, or has already used it. Sign in again.',
     };
   if (Math.abs(nowMs - kept.at) > LONGEST_MS)
     return { next: 'relay', otherwise: 'Signing in took longer than ten minutes. Sign in again.' };

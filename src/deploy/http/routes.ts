@@ -110,6 +110,8 @@ function registerList(app: App, { auth, deployments, listedText }: Routes): void
     handler: async (request, reply) => {
       const { tenant } = auth.admitted(request);
       const { offset } = request.query;
+      // Each method is a question to the API server.
+      if (request.method === 'HEAD') reply.header('allow', await auth.allowed(request, { POST: 'create' }));
       const listed = page(deployments.list(tenant, request.query), tenant);
       const etag = `"${versionOf([offset, ...listed.map(({ version }) => version)].join())}"`;
       return unlessKnown(request, reply, etag, () => {
@@ -169,6 +171,8 @@ function registerGet(app: App, { auth, deployments, present, listedText }: Route
       }
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
+      if (request.method === 'HEAD')
+        reply.header('allow', await auth.allowed(request, { PATCH: 'patch', DELETE: 'delete' }));
       if (record.spec.secrets.length === 0 || request.query.secrets === 'names') {
         const { text, version } = listedText(record, admitted.tenant);
         return unlessKnown(request, reply, etagOf(record, version), () => new JsonText<Deployment>(text.toString()));

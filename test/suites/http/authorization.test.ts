@@ -128,6 +128,21 @@ describe('the right', () => {
     expect((await facade.call('GET', '/v2/deployments/not-a-uuid')).status).toBe(403);
   });
 
+  it('to change is told by HEAD, before anything is changed', async () => {
+    const { metadata } = facade.seed({ metadata: { name: 'shop' } });
+    const allow = async (path: string): Promise<unknown> => {
+      facade.clock.ms += 60_000;
+      return (await facade.app.inject({ method: 'HEAD', url: path, headers })).headers['allow'];
+    };
+    const headers = { authorization: 'Bearer opaque', 'x-tenant-id': TENANT.id };
+    const [one, all] = [`/v2/deployments/${metadata.uid}?secrets=names`, '/v2/deployments'];
+    expect([await allow(one), await allow(all)]).toEqual(['GET, HEAD, PATCH, DELETE', 'GET, HEAD, POST']);
+    facade.kube.allow(({ verb }) => verb === 'get' || verb === 'list');
+    expect([await allow(one), await allow(all)]).toEqual(['GET, HEAD', 'GET, HEAD']);
+    facade.kube.allow(({ verb, name }) => verb === 'get' || verb === 'list' || (verb === 'patch' && name === 'shop'));
+    expect(await allow(one)).toBe('GET, HEAD, PATCH');
+  });
+
   it('to read objects that are not Davit’s own is named to whoever may list the deployments', async () => {
     facade.kube.allow(({ resource }) => resource === 'appdeployments');
     expect((await facade.call('GET', '/v2/retained-databases')).body.detail).toMatch(

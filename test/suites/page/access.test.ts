@@ -77,7 +77,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await open(page, 'shop');
     await tab(page, 'Access');
     const card = page.getByRole('region', { name: 'Addresses and callers' });
-    await card.getByText('need a key, which sidecar key-keeper asks for').waitFor();
+    await card.getByText('need a key, which sidecar key-keeper checks').waitFor();
     await card.getByText("the deployment's own, shops, tools").waitFor();
     await card.getByText('Waits for <img src=x onerror=alert(1)>\uFFFD').waitFor();
     const listener = card.getByRole('listitem').filter({ hasText: 'Listener' });
@@ -94,8 +94,8 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'open');
     await tab(page, 'Access');
-    await card.getByText('everybody who reaches its address').waitFor();
-    await card.getByText('as the platform has it').waitFor();
+    await card.getByText('anyone who can reach its address').waitFor();
+    await card.getByText("the platform's default").waitFor();
     expect(await listener.count()).toBe(0);
   });
 
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
       await page.getByRole('region', { name: 'Providers' }).getByText('<img src=x onerror=alert(1)>').waitFor();
       const tokens = page.getByRole('region', { name: 'Your tokens' });
       await tokens.getByText('for agent triage <b>').waitFor();
-      const events = page.getByRole('region', { name: 'What became of tokens' });
+      const events = page.getByRole('region', { name: 'Token history' });
       await events.getByText('consented').waitFor();
       await isGoodEverywhere(page, 'access-tenant');
       await page.setViewportSize({ width: 1280, height: 900 });
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
       await tabTo(page, 'Revoke');
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('The token of idp is revoked.').waitFor();
-      await tokens.getByText('There is none.').waitFor();
+      await tokens.getByText('None.', { exact: true }).waitFor();
       await events.getByText('revoked').waitFor();
     },
   );
@@ -145,13 +145,13 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'shop');
     await tab(page, 'Access');
-    const tokens = page.getByRole('region', { name: 'Your tokens that it got' });
+    const tokens = page.getByRole('region', { name: 'Your tokens that it received' });
     await tokens.getByRole('button', { name: 'Revoke… the token of idp' }).waitFor();
-    await page.getByRole('region', { name: 'What became of tokens' }).getByText('consented').waitFor();
+    await page.getByRole('region', { name: 'Token history' }).getByText('consented').waitFor();
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'cart');
     await tab(page, 'Access');
-    await tokens.getByText('There is none.').waitFor();
+    await tokens.getByText('None.', { exact: true }).waitFor();
   });
 
   withTokens(
@@ -222,7 +222,7 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type gone to confirm').fill('gone');
     await page.keyboard.press('Enter');
-    await card.getByText('There is none.').waitFor();
+    await card.getByText('None.', { exact: true }).waitFor();
     expect(world.facade.kube.objects(PERSISTENT_VOLUME_CLAIMS)).toEqual([]);
   });
 });

@@ -190,7 +190,7 @@ describe.skipIf('missing' in here)(`signing in on the page${why}`, () => {
     ['no flow at all', 'error=access_denied&error_description=Call+555&state=x'],
   ])('is not begun by a link with %s', async (_what, query) => {
     await page.goto(`${publicUrl}/?${query}#/new`);
-    await page.getByRole('alert').getByText('which this page has not asked for'.slice(6)).waitFor();
+    await page.getByRole('alert').getByText('The page did not ask for this answer').waitFor();
     expect(page.url()).not.toContain('state');
     expect(await page.getByText('Call 555').count()).toBe(0);
     expect(issuer.seen.filter((request) => request.startsWith('POST /token'))).toEqual([]);
@@ -205,7 +205,7 @@ describe.skipIf('missing' in here)(`signing in on the page${why}`, () => {
     await heading('Deployments');
     await page.goto('about:blank');
     await page.goto(answered);
-    await page.getByRole('alert').getByText('has used already. It was not used.').waitFor();
+    await page.getByRole('alert').getByText('or has already used it.').waitFor();
   });
 
   it('works at the address to which the issuer leads back alone, and others say where', async () => {

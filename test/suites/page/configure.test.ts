@@ -97,7 +97,9 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.getByLabel('Port').fill('8080');
         expect(await area(page).inputValue()).toContain('port: 8080\n');
         await change(page, 'cpu: 0.5\n', 'cpu: 0.75\n');
-        expect(await page.getByRole('group', { name: 'Server' }).getByLabel('CPU').inputValue()).toBe('0.75');
+        expect(await page.getByRole('group', { name: 'Server' }).getByLabel('CPU', { exact: true }).inputValue()).toBe(
+          '0.75',
+        );
         await page
           .getByRole('group', { name: 'Server' })
           .getByLabel('Command')
@@ -207,10 +209,10 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.getByRole('button', { name: 'Apply', exact: true }).click();
         await page.getByRole('dialog').getByText('is no longer the version that If-Match names').waitFor();
         await page.keyboard.press('Escape');
-        await page.getByText('Somebody else has changed shop since you began.').waitFor();
+        await page.getByText('Somebody else changed shop while you were editing.').waitFor();
         expect(now(world)?.spec.sourceConfig.runtime?.port).toBe(3000);
         expect(await area(page).inputValue()).toContain('port: 8080');
-        await button(page, 'Review mine against it').click();
+        await button(page, 'Review my changes').click();
         const dialog = page.getByRole('dialog');
         await dialog.getByText('removed: /up').waitFor();
         await page.keyboard.press('Escape');
@@ -256,7 +258,7 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await tab(page, 'Configure');
         expect(await page.getByLabel('Port').inputValue()).toBe('8080');
         expect(visits[0]?.complaints.splice(0)).toEqual([
-          expect.stringContaining('dialog: What you typed is not applied.'),
+          expect.stringContaining('dialog: Your changes are not applied.'),
         ]);
       },
     );

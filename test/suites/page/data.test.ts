@@ -135,7 +135,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
       expect([button, await dialog.getByLabel('Type shop to confirm').count()]).toEqual([button, isTyped ? 1 : 0]);
       if (isTyped) await dialog.getByLabel('Type shop to confirm').fill('shop');
       await dialog.locator('button[type=submit]').click();
-      await page.getByRole('status').getByText('is asked for. Its progress is under Operations.').waitFor();
+      await page.getByRole('status').getByText('is requested. See its progress under Operations.').waitFor();
       const [made, ...others] = operations(world).filter(({ metadata }) => !known.has(metadata.name));
       expect([made?.spec.deployment, others]).toEqual(['shop', []]);
       known.add(made?.metadata.name ?? '');
@@ -144,14 +144,14 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
       await page.getByRole('button', { name: 'Dismiss' }).click();
       return spec;
     };
-    expect(await ask('Back up now… shop', /^A backup of the database is made now\. Nothing stops/, false)).toEqual({
+    expect(await ask('Back up now… shop', /^This backs up the database now\. Nothing stops/, false)).toEqual({
       action: 'Backup',
     });
     expect(await ask('Move… shop', /a Cluster of CloudNativePG with all data/, false)).toEqual({ action: 'Move' });
     expect(await ask('Upgrade… shop', /and the time to dump and load 1\.1 GiB\./, false)).toEqual({
       action: 'Upgrade',
     });
-    expect(await ask('Return… shop', /^What was written since then stays in database pod\/0\.$/, true)).toEqual({
+    expect(await ask('Return… shop', /^Data written since then stays in database pod\/0\.$/, true)).toEqual({
       action: 'Return',
     });
     expect(await ask('Delete… PostgreSQL pod/3', /^Database 3 is deleted: its volume, all data/, true)).toEqual({
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
       accept: ['QueueLost'],
     });
     expect(
-      await ask(`Restore… ${OLDER}`, /^What was written in the last 1 d, since .* is not in the next database/, true),
+      await ask(`Restore… ${OLDER}`, /^Data written in the last 1 d, since .* will not be in the next database/, true),
     ).toEqual({
       action: 'Restore',
       restore: { backup: OLDER },
@@ -195,7 +195,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     expect([await field.inputValue(), operations(world)]).toEqual(['sho', []]);
     await page.keyboard.type('p');
     await page.keyboard.press('Enter');
-    await page.getByRole('status').getByText('Restore of shop is asked for.').waitFor();
+    await page.getByRole('status').getByText('Restore of shop is requested.').waitFor();
     await vi.waitFor(async () => expect(await focused(page)).toBe(`Restore… ${NEWEST}`), LONG);
   });
 
@@ -235,11 +235,11 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     await page.getByText('Upgrade loading').waitFor();
     expect(Number(await value())).toBeGreaterThan(Number(before));
     await page.getByRole('button', { name: 'Cancel… shop-up' }).click();
-    await page.getByRole('dialog').getByText('shop starts again on the database that it had.').waitFor();
+    await page.getByRole('dialog').getByText('shop starts again on its current database.').waitFor();
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Cancel the operation' }).click();
     await page.getByRole('status').getByText('Upgrade of shop is cancelled.').waitFor();
-    await page.getByText('There is none.').waitFor();
+    await page.getByText('None.', { exact: true }).waitFor();
     expect(operations(world)).toEqual([]);
   });
 
@@ -251,7 +251,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     await other.getByRole('button', { name: 'Cancel… shop-up' }).click();
     await other.getByRole('button', { name: 'Cancel the operation' }).click();
     await other.getByRole('status').getByText('Backup of shop is cancelled.').waitFor();
-    await one.getByText('There is none.').waitFor();
+    await one.getByText('None.', { exact: true }).waitFor();
     await one.getByRole('button', { name: 'Cancel the operation' }).click();
     await one.getByRole('alert').getByText('Deployment "shop" has no operation "shop-up".').waitFor();
   });
@@ -327,7 +327,7 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Data${why}`, () => {
     await dialog.getByRole('alert').getByText('The API cannot be reached.').waitFor();
     await page.unroute(path);
     await dialog.getByRole('button', { name: 'Restore' }).click();
-    await page.getByRole('status').getByText('Restore of shop is asked for.').waitFor();
+    await page.getByRole('status').getByText('Restore of shop is requested.').waitFor();
     expect(operations(world)).toHaveLength(1);
   });
 

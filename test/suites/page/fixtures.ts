@@ -118,7 +118,7 @@ export async function signInAgain(page: Page, path: string): Promise<void> {
 export async function isGoodEverywhere(page: Page, name: string): Promise<void> {
   const pictures = process.env['DAVIT_SCREENSHOTS'];
   for (const colorScheme of ['light', 'dark'] as const)
-    for (const width of [1280, 390]) {
+    for (const width of [2560, 1280, 390]) {
       await page.setViewportSize({ width, height: 1200 });
       await page.emulateMedia({ colorScheme });
       expect([colorScheme, width, await overflow(page)]).toEqual([colorScheme, width, 0]);

@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined).concurrent(`the overview${why}`, () => {
       expect(now).toMatch(
         /Revision \w{8} by anna@example\.com, .* ago Changed .*image.* Runs registry\.example\/team\/shop:1\.4\.0/,
       );
-      expect(now).toContain('Access open to everybody who reaches its address');
+      expect(now).toContain('Access open to anyone who can reach its address');
       const strip = page.getByRole('region', { name: 'Tasks' }).getByRole('img');
       expect(await strip.first().getAttribute('aria-label')).toBe('Last runs, oldest first: succeeded, failed');
       expect(

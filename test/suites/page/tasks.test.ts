@@ -84,7 +84,10 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Tasks${why}`, () => {
     world.writeRun(shop, name, ['more']);
     await log.getByText('more').waitFor();
     end(world, 3);
-    await page.getByText(/^Failed, exit code 3.*, shop--run-/).waitFor();
+    await page
+      .getByRole('status')
+      .getByText(/^Failed, exit code 3/)
+      .waitFor();
     await vi.waitFor(async () => expect(await log.locator('.line').allInnerTexts()).toHaveLength(2), LONG);
     expect(await page.getByLabel('Command', { exact: true }).inputValue()).toBe(`python -c 'print("<b>hi</b>")'`);
     expect(await accessibilityFindings(page)).toEqual([]);
