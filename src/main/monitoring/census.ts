@@ -41,11 +41,14 @@ type Labels = Readonly<Record<string, string>>;
 
 interface Seen {
   readonly records: readonly AppDeployment[];
-  readonly revisions: readonly AppRevision[];
-  /** Claims and Clusters of databases, also of records that are gone. */
-  readonly holders: readonly KubeObject[];
   /** The records that gauges name; undefined where none do. */
   readonly named: readonly AppDeployment[] | undefined;
+  /** Records by the reason of DatabaseReady, and of BackupReady. */
+  readonly databases: Series;
+  readonly backups: Series;
+  readonly retained: ReturnType<typeof retainedDatabases>;
+  /** Those that have not ended. */
+  readonly builds: readonly BuildStatus[];
 }
 
 interface CensusGauge {
@@ -91,12 +94,12 @@ export const CENSUS_GAUGES = {
   databases_at_risk: {
     help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
     labelNames: ['reason'],
-    read: (seen) => byReason('DatabaseReady', seen).filter(([{ reason = '' }]) => DATA_AT_RISK.includes(reason)),
+    read: ({ databases }) => databases.filter(([{ reason = '' }]) => DATA_AT_RISK.includes(reason)),
   },
   databases: {
     help: 'AppDeployments by the reason of DatabaseReady',
     labelNames: ['reason'],
-    read: (seen) => byReason('DatabaseReady', seen),
+    read: ({ databases }) => databases,
   },
   datastore_version_info: {
     help: 'PostgreSQL and Redis of AppDeployments, by the version that the server reports and by whether a patch would install another image',
@@ -105,20 +108,20 @@ export const CENSUS_GAUGES = {
   },
   databases_unprotected: {
     help: 'AppDeployments whose own PostgreSQL has neither backups nor an archive',
-    read: (seen) => unlabelled(byReason('BackupReady', seen).find(([{ reason }]) => reason === UNPROTECTED)?.[1] ?? 0),
+    read: ({ backups }) => unlabelled(backups.find(([{ reason }]) => reason === UNPROTECTED)?.[1] ?? 0),
   },
   databases_retained: {
     help: 'Databases that deleted AppDeployments have retained',
-    read: (seen) => unlabelled(retainedOf(seen).length),
+    read: ({ retained }) => unlabelled(retained.length),
   },
   databases_retained_bytes: {
     help: 'Size of the volumes of databases that deleted AppDeployments have retained',
-    read: (seen) => unlabelled(retainedOf(seen).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)),
+    read: ({ retained }) => unlabelled(retained.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)),
   },
   database_backups: {
     help: 'AppDeployments with backups of their PostgreSQL, by reason of BackupReady',
     labelNames: ['reason'],
-    read: (seen) => byReason('BackupReady', seen).filter(([{ reason }]) => reason !== UNPROTECTED),
+    read: ({ backups }) => backups.filter(([{ reason }]) => reason !== UNPROTECTED),
   },
   database_backups_oldest_timestamp_seconds: {
     help: 'Time of the oldest last backup among AppDeployments',
@@ -127,12 +130,12 @@ export const CENSUS_GAUGES = {
   database_archives: {
     help: 'AppDeployments with an archive of their PostgreSQL, by reason of ArchiveReady',
     labelNames: ['reason'],
-    read: (seen) => byReason('ArchiveReady', seen),
+    read: ({ records }) => byReason('ArchiveReady', records),
   },
   database_verifications: {
     help: 'AppDeployments whose backups are verified, by reason of BackupVerified',
     labelNames: ['reason'],
-    read: (seen) => byReason('BackupVerified', seen),
+    read: ({ records }) => byReason('BackupVerified', records),
   },
   database_verifications_oldest_timestamp_seconds: {
     help: 'Time of the oldest last verification among AppDeployments',
@@ -177,18 +180,18 @@ export const CENSUS_GAUGES = {
   builds: {
     help: 'Builds that have not ended, by phase',
     labelNames: ['phase'],
-    read: (seen) => tally(buildsOf(seen), ({ phase }) => ({ phase })),
+    read: ({ builds }) => tally(builds, ({ phase }) => ({ phase })),
   },
   builds_queued_oldest_timestamp_seconds: {
     help: 'Time since which the longest waiting build has waited for its turn',
-    read: (seen) => earliest(buildsOf(seen).map(({ phase, queuedAt }) => (phase === 'Queued' ? queuedAt : undefined))),
+    read: ({ builds }) => earliest(builds.map(({ phase, queuedAt }) => (phase === 'Queued' ? queuedAt : undefined))),
   },
 } satisfies Readonly<Record<string, CensusGauge>>;
 
 /** The series of all gauges at one moment. */
 export type Census = Readonly<Record<keyof typeof CENSUS_GAUGES, Series>>;
 
-/** `mostNamed`: how many records are named, if any. */
+/** `mostNamed`: how many records are named, if any. `holders`: claims and Clusters of databases, also of records that are gone. */
 export function censusOf(
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
@@ -196,16 +199,25 @@ export function censusOf(
   holders: readonly KubeObject[] = [],
 ): Census {
   const named = mostNamed === undefined ? undefined : mostUrgent(records, mostNamed);
-  const seen = { records, revisions, holders, named };
+  const seen: Seen = {
+    records,
+    named,
+    databases: byReason('DatabaseReady', records),
+    backups: byReason('BackupReady', records),
+    retained: retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid))),
+    builds: revisions.flatMap(({ status }) => (status?.build && isUnderWay(status.build) ? [status.build] : [])),
+  };
   return Object.fromEntries(Object.entries(CENSUS_GAUGES).map(([name, { read }]) => [name, read(seen)])) as Census;
 }
 
-/** One value for each group of labels. */
+/** One value for each group of labels, which all points name in the same order. */
 function grouped(points: Series, join: (a: number, b: number) => number): Series {
-  const groups = new Map<string, Series[number]>();
+  const groups = new Map<string, [Labels, number]>();
   for (const [labels, value] of points) {
-    const before = groups.get(JSON.stringify(labels));
-    groups.set(JSON.stringify(labels), [labels, before ? join(before[1], value) : value]);
+    const key = Object.values(labels).join('\n');
+    const group = groups.get(key);
+    if (group) group[1] = join(group[1], value);
+    else groups.set(key, [labels, value]);
   }
   return [...groups.values()];
 }
@@ -248,7 +260,7 @@ function oldestTroubles({ records }: Seen, find: (record: AppDeployment) => Trou
 }
 
 /** The records that have a condition, by its reason. */
-function byReason(type: ConditionType, { records }: Seen): Series {
+function byReason(type: ConditionType, records: readonly AppDeployment[]): Series {
   const conditions = records.flatMap(({ status }) => conditionOf(status?.conditions, type) ?? []);
   return tally(conditions, ({ reason }) => ({ reason: reasonLabel(reason, REASONS) }));
 }
@@ -338,13 +350,4 @@ function datastoresOf({ status }: AppDeployment): Labels[] {
     if (!found) return [];
     return [{ datastore, version: found.version ?? 'unknown', behind: String(found.available !== undefined) }];
   });
-}
-
-function retainedOf({ holders, records }: Seen): ReturnType<typeof retainedDatabases> {
-  return retainedDatabases(holders, new Set(records.map(({ metadata: { uid = '' } }) => uid)));
-}
-
-/** Those that have not ended. */
-function buildsOf({ revisions }: Seen): BuildStatus[] {
-  return revisions.flatMap(({ status }) => (status?.build && isUnderWay(status.build) ? [status.build] : []));
 }
