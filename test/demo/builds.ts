@@ -15,7 +15,7 @@ export const FROM_REPOSITORY = 'from-repository';
 export const FROM_FOLDER = 'from-folder';
 const DEPLOYED_WITHIN_MS = 420_000;
 /** As much of the demo as builds need. */
-type BuildingStage = Pick<Stage, 'platform' | 'tenant' | 'stopping'> & {
+export type BuildingStage = Pick<Stage, 'platform' | 'tenant' | 'stopping'> & {
   readonly cluster: Pick<DemoCluster, 'directory'>;
 };
 
@@ -75,15 +75,31 @@ async function buildRepository(
 }
 
 export async function buildFolder(stage: BuildingStage, say: (line: string) => void): Promise<void> {
-  const folder = join(stage.cluster.directory, FROM_FOLDER);
+  const files = { 'app.py': server('built from a folder'), 'langgraph.json': JSON.stringify(configuration(), null, 2) };
+  await deployFolder(stage, { name: FROM_FOLDER, files, config: SMALL }, say);
+}
+
+interface Folder {
+  readonly name: string;
+  /** By their names; langgraph.json is among them. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly config: object;
+}
+
+/** Creates a deployment of source internal_source, and resolves when what its folder has is deployed. */
+export async function deployFolder(
+  stage: BuildingStage,
+  { name, files, config }: Folder,
+  say: (line: string) => void,
+): Promise<void> {
+  const folder = join(stage.cluster.directory, name);
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'app.py'), server('built from a folder'));
-  await writeFile(join(folder, 'langgraph.json'), JSON.stringify(configuration(), null, 2));
-  say(`Creating deployment ${FROM_FOLDER} of ${folder}`);
+  await Promise.all(Object.entries(files).map(([file, text]) => writeFile(join(folder, file), text)));
+  say(`Creating deployment ${name} of ${folder}`);
   const created = await call(stage, 'POST', '/v2/deployments', {
-    name: FROM_FOLDER,
+    name,
     source: 'internal_source',
-    source_config: SMALL,
+    source_config: config,
     source_revision_config: {},
     secrets: [],
   });
@@ -91,7 +107,7 @@ export async function buildFolder(stage: BuildingStage, say: (line: string) => v
   const changed = await call(stage, 'PATCH', `/v2/deployments/${created.id}`, {
     source_revision_config: { source_tarball_path: path, workflow_config_path: 'langgraph.json' },
   });
-  await untilDeployed(stage, FROM_FOLDER, changed, say);
+  await untilDeployed(stage, name, changed, say);
 }
 
 /** A folder without pyproject.toml is copied to /deps/outer-NAME/src. */
@@ -104,7 +120,7 @@ function configuration(): object {
 }
 
 /** What the record names the upload by. */
-export async function upload(stage: BuildingStage, { id }: Deployment, folder: string): Promise<string> {
+async function upload(stage: BuildingStage, { id }: Deployment, folder: string): Promise<string> {
   const archive = join(await mkdtemp(join(stage.cluster.directory, 'upload-')), 'source.tar.gz');
   await run('tar', ['-C', folder, '-czf', archive, '.']);
   const { upload_url, object_path, upload_headers } = await call<{
@@ -123,7 +139,7 @@ interface Revision {
   readonly status_message?: string | null;
 }
 
-export async function untilDeployed(
+async function untilDeployed(
   stage: BuildingStage,
   name: string,
   { id }: Deployment,

@@ -6,7 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { NodeImage } from '../cluster/node.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
-import { authority } from '../suites/builds/servers.ts';
+import { authority, servingSecret } from '../suites/builds/servers.ts';
 import { fixedAddress } from '../support/build-platform.ts';
 import { DAVIT_NAMESPACE, makeTenant, type Platform } from '../support/platform.ts';
 
@@ -52,16 +52,9 @@ export async function prepareHelmDemo(
       `  helm rollback davit -n ${DAVIT_NAMESPACE} --wait`,
     ],
     async start() {
-      const { certificate, key } = authority.serving('davit-api', [address, `davit-api.${DAVIT_NAMESPACE}.svc`]);
       const objects = [
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: DAVIT_NAMESPACE } },
-        {
-          apiVersion: 'v1',
-          kind: 'Secret',
-          type: 'kubernetes.io/tls',
-          metadata: { name: SERVING, namespace: DAVIT_NAMESPACE },
-          stringData: { 'tls.crt': certificate, 'tls.key': key },
-        },
+        servingSecret(SERVING, DAVIT_NAMESPACE, [address, `davit-api.${DAVIT_NAMESPACE}.svc`]),
       ];
       await cluster.kubectl(['apply', '--server-side', '-f', '-'], {
         input: objects.map((object) => JSON.stringify(object)).join('\n'),

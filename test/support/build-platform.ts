@@ -15,7 +15,7 @@ import type { Progress } from '../cluster/prepared.ts';
 import { ensureDavitImage } from '../image/davit-image.ts';
 import { type Gitea, startGitea } from '../suites/builds/gitea.ts';
 import { baseImageName, makeRegistryClient, type RegistryClient } from '../suites/builds/registry.ts';
-import { authority } from '../suites/builds/servers.ts';
+import { authority, servingSecret } from '../suites/builds/servers.ts';
 import { machineUpstream, startPackageIndex } from './package-index.ts';
 import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Values } from './platform.ts';
 
@@ -184,14 +184,7 @@ async function prepareSecrets(cluster: Cluster, registryHost: string): Promise<B
     immutable: true,
     data: { [PASSWORD_KEY.field]: key.toString('base64') },
   };
-  const serving = authority.serving('registry', [registryHost]);
-  const certificate = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/tls',
-    metadata: { name: REGISTRY_TLS_SECRET, namespace: DAVIT_NAMESPACE },
-    stringData: { 'tls.crt': serving.certificate, 'tls.key': serving.key },
-  };
+  const certificate = servingSecret(REGISTRY_TLS_SECRET, DAVIT_NAMESPACE, [registryHost]);
   const input = [namespace, secret, certificate].map((object) => JSON.stringify(object)).join('\n');
   await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input });
   return key;

@@ -2,15 +2,19 @@
 
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { type Cluster, type ClusterOptions, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages } from '../../cluster/images/build.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { call } from '../../demo/api-calls.ts';
+import type { BuildingStage } from '../../demo/builds.ts';
 import {
   type BuildPlatform,
   type BuildPlatformOptions,
   ensureBuildPlatformImages,
   nodeImages,
+  type PlatformThatBuilds,
   startBuildPlatform,
+  startPlatformThatBuilds,
 } from '../../support/build-platform.ts';
 import { openShell, type Shell } from '../../support/documents/documented.ts';
 import type { Tenant } from '../../support/platform.ts';
@@ -45,36 +49,59 @@ export interface GroundOptions {
   readonly progress: (line: string) => void;
 }
 
-export interface Building {
+export interface Building<Platform = BuildPlatform> {
   readonly cluster: Cluster;
-  readonly builds: BuildPlatform;
+  readonly builds: Platform;
   stop(): Promise<void>;
 }
 
-/** A cluster with real pods and a platform that builds for these tenants. */
-export async function startBuilding({
-  auditLog = false,
-  progress,
-  ...options
-}: Omit<BuildPlatformOptions, 'images' | 'stores'> & { readonly auditLog?: boolean }): Promise<Building> {
+type BuildingOptions = Omit<BuildPlatformOptions, 'images' | 'stores'> &
+  Pick<ClusterOptions, 'auditLog' | 'nodes' | 'networkPolicies'>;
+
+/** A cluster with real pods and a platform that builds for these tenants, with a Gitea. */
+export function startBuilding(options: BuildingOptions): Promise<Building> {
+  return startOn(startBuildPlatform, options);
+}
+
+/** The same without a Gitea, which takes ten minutes to compile. */
+export function startBuildingFolders(options: BuildingOptions): Promise<Building<PlatformThatBuilds>> {
+  return startOn(startPlatformThatBuilds, options);
+}
+
+async function startOn<Platform extends PlatformThatBuilds>(
+  start: (cluster: Cluster, options: BuildPlatformOptions) => Promise<Platform>,
+  { auditLog = false, nodes = 1, networkPolicies = false, progress, ...options }: BuildingOptions,
+): Promise<Building<Platform>> {
   const images = await ensureBuildPlatformImages(progress);
   const { postgres, redis, sample } = await ensureImages(progress);
   const cluster = await startCluster({
     pods: 'on',
     userNamespaces: true,
     auditLog,
+    nodes,
+    networkPolicies,
     images: [...nodeImages(images), postgres, redis, sample],
     progress,
   });
   try {
     const stores = { postgres: postgres.name, redis: redis.name };
-    const builds = await startBuildPlatform(cluster, { ...options, images, stores, progress });
+    const builds = await start(cluster, { ...options, images, stores, progress });
     const stop = (): Promise<void> => builds.stop().finally(() => cluster.stop());
     return { cluster, builds, stop };
   } catch (error) {
     await cluster.stop();
     throw error;
   }
+}
+
+/** As the demo deploys folders, for a tenant that is made now. Resolves when the API knows it and its rights. */
+export async function folderStage({ cluster, builds }: Building<PlatformThatBuilds>): Promise<BuildingStage> {
+  const { platform } = builds;
+  const tenant = await platform.makeTenant(TEAM);
+  const stopping = new AbortController().signal;
+  const stage = { platform, tenant, cluster: { directory: cluster.runDir }, stopping };
+  await eventually(() => call(stage, 'GET', '/v2/deployments'));
+  return stage;
 }
 
 export async function prepareGround({ auditLog = false, pollSeconds = 3, progress }: GroundOptions): Promise<Ground> {

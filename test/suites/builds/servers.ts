@@ -9,6 +9,18 @@ import { close, listen } from '../../support/http-servers.ts';
 /** One authority for everything that builds meet, as a company has one. */
 export const authority = makeAuthority('davit-builds');
 
+/** A Secret with a certificate for these hosts, as a server mounts it. */
+export function servingSecret(name: string, namespace: string, hosts: readonly string[]): object {
+  const { certificate, key } = authority.serving(name, hosts);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/tls',
+    metadata: { name, namespace },
+    stringData: { 'tls.crt': certificate, 'tls.key': key },
+  };
+}
+
 export interface Server {
   readonly url: string;
   close(): Promise<void>;
