@@ -1,18 +1,18 @@
-// Answers that are asked for again only after a time.
+// Answers that are reused for a time, so that a question is not repeated for each caller.
 
 import { LruMap } from 'toad-cache';
 
 export interface RememberedOptions {
   readonly now: () => Date;
-  /** Milliseconds for which an answer is taken again. */
+  /** Milliseconds for which an answer is reused. */
   readonly forMs: number;
-  /** The same of a failure; none if absent. */
+  /** Milliseconds for which a failure is repeated without asking. Default: 0. */
   readonly failedMs?: number;
   /** The answers used least recently are forgotten first. */
   readonly most?: number;
 }
 
-/** `isFresh`: it is asked for again in any case. */
+/** Resolves to the answer of `ask` for this key, a recent one unless `isFresh`. Rejects as `ask` does. */
 export type Remembered<T> = (key: string, ask: () => Promise<T>, isFresh?: boolean) => Promise<T>;
 
 export function makeRemembered<T>({ now, forMs, failedMs = 0, most = 1000 }: RememberedOptions): Remembered<T> {

@@ -131,10 +131,14 @@ export interface Read<T> {
 export function useAllowed(api: Pick<Api, 'allows'>, path: string): ((method: string) => boolean) | undefined {
   const [known, setKnown] = useState<{ readonly may: (method: string) => boolean }>();
   useEffect(() => {
+    let isNewest = true;
     api.allows(path).then(
-      (may) => setKnown({ may }),
-      () => setKnown({ may: () => true }),
+      (may) => isNewest && setKnown({ may }),
+      () => isNewest && setKnown({ may: () => true }),
     );
+    return () => {
+      isNewest = false;
+    };
   }, [path]);
   return known?.may;
 }

@@ -16,7 +16,7 @@ export const execCommand: Command = {
   purpose: 'run a command in one of its ready pods',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
-  noJson: 'its standard output is that of the command',
+  noJson: "its standard output is the command's",
   flags: [
     {
       name: 'component',
@@ -26,7 +26,7 @@ export const execCommand: Command = {
       suggested: COMPONENTS,
     },
   ],
-  about: `Standard input is passed to the command. If it is a terminal, the command gets a terminal. The exit code is that of the command.
+  about: `Standard input is passed to the command. If it is a terminal, the command gets a terminal. The exit code is the command's.
 
   PROGRAM exec shop -- sh
   PROGRAM exec shop -c postgres -- psql -U postgres app`,

@@ -18,7 +18,7 @@ export const runCommand: Command = {
   purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
-  noJson: 'its standard output and exit code are those of the command',
+  noJson: "its standard output and exit code are the command's",
   flags: [
     timeoutFlag(
       TIMEOUT_SECONDS,
@@ -29,7 +29,7 @@ export const runCommand: Command = {
     ...API_FLAGS,
   ],
   about: `The pod has the image, variables, volumes, service account and sizes of the server, and is not part of the deployment. The exit
-code is that of the command, or 124 after a timeout. Its output is printed as lines of text of at most 64 KiB each. The command is never repeated. It continues after Ctrl-C; kubectl delete job stops it.
+code is the command's, or 124 after a timeout. Its output is printed as lines of text of at most 64 KiB each. The command is never repeated. It continues after Ctrl-C; kubectl delete job stops it.
 
   PROGRAM run shop -- python manage.py clearsessions
   PROGRAM run shop --task clean`,

@@ -11,7 +11,7 @@ export const tasksCommand: Command = {
   purpose: 'list its tasks with their last runs, and why they failed',
   words: [DEPLOYMENT],
   flags: [OUTPUT, ...API_FLAGS],
-  about: `The tasks are those of the active revision. NEXT is computed from the schedule, in UTC if the task has no time zone. The log of its runs: PROGRAM logs NAME --task TASK. To run a task now: PROGRAM run NAME --task TASK`,
+  about: `This lists the tasks of the active revision. NEXT is computed from the schedule, in UTC if the task has no time zone. The log of its runs: PROGRAM logs NAME --task TASK. To run a task now: PROGRAM run NAME --task TASK`,
   async run(context) {
     const [name = ''] = context.words;
     const api = await context.api();

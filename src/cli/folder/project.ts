@@ -32,7 +32,7 @@ export interface Project {
   readonly container: ContainerFacts | undefined;
   /** Other files that could be built from. */
   readonly alternatives: readonly string[];
-  /** The command that starts a folder that is built from its list of packages; "" if there is none. */
+  /** The start command of a folder that is built from its list of packages; "" if Davit finds no command. */
   readonly start?: string;
   /** Whether package.json has a script that builds. */
   readonly hasBuildScript: boolean;

@@ -305,7 +305,7 @@ export function postgresClusterOf(observed: ObservedChildren): PostgresClusterSe
 }
 
 /**
- * What holds the data of the deployment's own PostgreSQL: a claim or a Cluster of its name. That of the record comes before one of another; no record
+ * What holds the data of the deployment's own PostgreSQL: a claim or a Cluster of its name. The record's own comes before another's; no record
  * has both under one name, because only a move changes its driver.
  */
 export function dataHolderOf(observed: ObservedChildren): KubeObject | undefined {
