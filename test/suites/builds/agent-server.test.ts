@@ -53,10 +53,15 @@ describe.skipIf(!machine.ok)('an ordinary langgraph.json', () => {
     // Of the plan, whose lines the log has while the pod of the build is there.
     const said = eventually(async () => {
       const { resources } = await call<{ readonly resources: readonly Deployment[] }>(stage, 'GET', '/v2/deployments');
-      const [{ id = '', latest_revision_id: revision } = {}] = resources;
-      const log = await call<object>(stage, 'POST', `/v1/projects/${id}/revisions/${revision}/build_logs`, {
-        order: 'asc',
-      });
+      const [deployment] = resources;
+      const log = await call<object>(
+        stage,
+        'POST',
+        `/v1/projects/${deployment?.id}/revisions/${deployment?.latest_revision_id}/build_logs`,
+        {
+          order: 'asc',
+        },
+      );
       expect(JSON.stringify(log)).toContain(`agent server is ${AGENT_SERVER.package}`);
     }, BUILT_WITHIN_MS);
     await Promise.all([said, deployFolder(stage, { name: NAME, files, config: { resource_spec: sizes } }, say)]);
