@@ -41,7 +41,7 @@ function parseJson(app: FastifyInstance): void {
     if (body.length === 0) return undefined;
     // RFC 9110, 8.4. A small compressed body could have an unlimited size.
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
+      throw new HttpError(415, 'Send the body uncompressed, without Content-Encoding.');
     return parseBody(body) ?? JSON_NULL;
   });
 }

@@ -80,7 +80,7 @@ export type LogLine = z.output<typeof LogLine>;
 export const DeployLogs = z
   .object({
     logs: z.array(LogLine),
-    next_offset: z.string().nullable().describe('Offset of the next page. null if there is none.'),
+    next_offset: z.string().nullable().describe('Offset of the next page. null on the last page.'),
     position: z
       .string()
       .nullable()

@@ -131,7 +131,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
 function loadDocument<T extends z.ZodType>(what: string, schema: T, path: string | undefined): Readonly<z.output<T>> {
   if (path === undefined) return schema.parse({});
   const parsed = schema.safeParse(parseYaml(readFileSync(path, 'utf8')) ?? {});
-  if (!parsed.success) throw new Error(`The ${what} in ${path} are wrong: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new Error(`The ${what} in ${path} are not valid: ${z.prettifyError(parsed.error)}`);
   return Object.freeze(parsed.data);
 }
 

@@ -16,7 +16,7 @@ const USAGE = `Usage: davit registry-password [--hours N]
 Prints a password that may pull and push the repositories below ${BASE_REPOSITORIES} of the platform's registry, for base images.
 The user name is davit.
 
-  --hours N   hours until the password ends, 1 to 24; 1 if absent
+  --hours N   hours until the password expires, 1 to 24; 1 if absent
 `;
 
 /** The password. Throws an Error if `hours` is no integer from 1 to 24. */

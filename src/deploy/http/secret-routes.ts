@@ -18,7 +18,7 @@ export function registerSecrets(app: App, { auth, deployments, presentChanged }:
     schema: {
       tags,
       operationId: 'putSecret',
-      summary: 'Set one variable of secrets. Another value makes a new revision, and the other variables stay',
+      summary: 'Set one secret variable. A different value creates a revision; the other variables are unchanged',
       params: SecretPath,
       querystring: ShownSecrets,
       body: SecretValue,
@@ -39,7 +39,7 @@ export function registerSecrets(app: App, { auth, deployments, presentChanged }:
     schema: {
       tags,
       operationId: 'deleteSecret',
-      summary: 'Remove one variable of secrets. This makes a new revision, and the other variables stay',
+      summary: 'Remove one secret variable. This creates a revision; the other variables are unchanged',
       params: SecretPath,
       querystring: ShownSecrets,
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 422) },

@@ -147,7 +147,7 @@ export const CENSUS_GAUGES = {
     read: (seen) => oldestTroubles(seen, unavailable),
   },
   deployments_degraded_oldest_timestamp_seconds: {
-    help: 'Time since which the serving AppDeployment that has lacked pods of a part longest has lacked them, by reason',
+    help: 'Time since which a serving AppDeployment has lacked pods of a part longest, by reason',
     labelNames: ['deployment_type', 'reason'],
     read: (seen) => oldestTroubles(seen, degraded),
   },

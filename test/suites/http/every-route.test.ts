@@ -264,7 +264,7 @@ describe.each(withBody)('the body of $name', (route) => {
     [
       'packed',
       { payload: '{}', headers: { 'content-encoding': 'gzip' } },
-      [415, 'Send the body as it is, without Content-Encoding.'],
+      [415, 'Send the body uncompressed, without Content-Encoding.'],
     ],
     ['not UTF-8', { payload: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'The body is not valid UTF-8.']],
     ['a key twice', { payload: '{"a":1,"a":2}' }, [400, 'The body has the key "a" twice in one object.']],

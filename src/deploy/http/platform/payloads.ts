@@ -27,7 +27,7 @@ export const Platform = z
         package_indexes: z
           .object({ pip: text.nullable(), npm: text.nullable() })
           .describe("Package indexes of builds, without credentials. null: the package manager's own."),
-        registry: text.nullable().describe('Registry of built and pushed images. null if there is none.'),
+        registry: text.nullable().describe('Registry of built and pushed images. null: the platform has none.'),
         user: text.describe('uid:gid of images made from a configuration file.'),
         concurrency: z.object({ per_tenant: z.int(), total: z.int() }).describe('Builds at once.'),
         timeout_seconds: z.int().describe('A build that takes longer has failed.'),

@@ -19,7 +19,7 @@ export const UsageQuery = z.object({
 const points = z
   .array(z.tuple([z.int(), z.number()]))
   .max(MOST_POINTS)
-  .describe('Seconds since 1970, a multiple of step_seconds, and the value. What was not measured has no point.');
+  .describe('Seconds since 1970, a multiple of step_seconds, and the value. Times without a measurement are left out.');
 
 const PartUsage = z.object({
   part: z.string().describe('server, queue, orchestrator, executor, the name of a worker, postgres or redis.'),
