@@ -156,10 +156,9 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
         />
       );
     case 'new':
-    case 'push': {
-      const pushedTo = shown.view === 'push' ? shown.id : undefined;
-      return <New key={pushedTo} api={api} say={say} go={go} list={list.current} pushedTo={pushedTo} />;
-    }
+    case 'push':
+    case 'upload':
+      return <New key={JSON.stringify(shown)} api={api} say={say} go={go} list={list.current} shown={shown} />;
     case 'access':
       return <TenantAccess api={api} say={say} list={list.current} />;
     case 'deployment':

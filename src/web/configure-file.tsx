@@ -1,6 +1,7 @@
-// The davit.yaml of a deployment as text and fields: checked, reviewed and applied by the API. Part of create.js.
+// The tab Configure: the davit.yaml of a deployment as text and fields, checked, reviewed and applied by the API, and its variables. Part of
+// create.js.
 
-import type { ComponentChildren, VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AppliedFile } from '../deploy/http/file-payloads.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
@@ -17,6 +18,7 @@ import { Failure, rawOf, useAsking } from './parts.tsx';
 import { Card } from './rows.tsx';
 import { Generated } from './secret-value.tsx';
 import { messageOf } from './text.ts';
+import { Variables } from './variables.tsx';
 
 /** What was found of the present text. */
 interface Found {
@@ -24,13 +26,6 @@ interface Found {
   readonly failure?: string;
   /** What a dry run has answered. */
   readonly checked?: AppliedFile;
-}
-
-export interface ConfigureFileProps extends ConfigureProps {
-  /** Hears whether something is typed that is not applied. */
-  readonly onDirty: (isDirty: boolean) => void;
-  /** Below it, beside its fields. */
-  readonly children: ComponentChildren;
 }
 
 interface FileState {
@@ -47,7 +42,7 @@ interface FileState {
   readonly endReview: () => void;
 }
 
-function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
+function useFile({ api, deployment }: ConfigureProps): FileState {
   const { id, name } = deployment;
   const [draft, setDraft] = useState(() => draftOf(api, id));
   const [other, setOther] = useState<Draft>();
@@ -70,7 +65,6 @@ function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
     else setOther({ base, text: base, etag });
   }
 
-  useEffect(() => onDirty(isDirty(draft)), [isDirty(draft)]);
   useEffect(() => {
     load().catch((error: unknown) => setFound({ failure: messageOf(error) }));
   }, [versionOf(deployment)]);
@@ -111,8 +105,8 @@ function useFile({ api, deployment, onDirty }: ConfigureFileProps): FileState {
   return { draft, other, found, isAsking, reviewed, keep, check, apply, endReview: () => setReviewed(undefined) };
 }
 
-export function ConfigureFile(props: ConfigureFileProps): VNode {
-  const { deployment, say, isLocked, children } = props;
+export function Configure(props: ConfigureProps): VNode {
+  const { deployment, say, isLocked } = props;
   const { name } = deployment;
   const file = useFile(props);
   const { draft, found, reviewed, keep } = file;
@@ -172,7 +166,7 @@ export function ConfigureFile(props: ConfigureFileProps): VNode {
             </Dialog>
           )}
         </Card>
-        {children}
+        <Variables {...props} isDirty={isDirty(draft)} />
       </div>
       {draft && !isLocked && (
         <Card title="Fields">

@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { type Source, uses } from '../kinds/source-rules.ts';
 import type { Finding } from './api.ts';
-import { ConfigureTab } from './configure-tab.tsx';
+import { Configure } from './configure-file.tsx';
 import { apply, deployArchive } from './create-api.ts';
 import { Field, useForm } from './create-fields.tsx';
 import { choicesOf, findingsOfText, type Given, IMAGE, type SetFields, setOf } from './create-request.ts';
@@ -16,9 +16,10 @@ import { Editor } from './file-editor.tsx';
 import { FileFields } from './file-fields.tsx';
 import { asList, fieldsOf, valueAt } from './file-text.ts';
 import type { LoadedProps, NewProps } from './new.tsx';
+import { NextVersion } from './next-version.tsx';
 import { Failure, Submit } from './parts.tsx';
 import { Push } from './push.tsx';
-import { linkOf, linkOfPush } from './route.ts';
+import { linkOf, linkToBring } from './route.ts';
 import { useRead } from './rows.tsx';
 import { Generated } from './secret-value.tsx';
 import { plain } from './text.ts';
@@ -28,9 +29,10 @@ askBeforeLeaving(window);
 
 /** See CreateScript in new.tsx. */
 export function show(place: HTMLElement, props: LoadedProps): void {
-  if ('deployment' in props) render(<ConfigureTab key={props.deployment.id} {...props} />, place);
-  else if (props.pushedTo === undefined) render(<Create {...props} />, place);
-  else render(<Push {...props} id={props.pushedTo} />, place);
+  if ('deployment' in props) render(<Configure key={props.deployment.id} {...props} />, place);
+  else if (props.shown.view === 'new') render(<Create {...props} />, place);
+  else if (props.shown.view === 'push') render(<Push {...props} id={props.shown.id} />, place);
+  else render(<NextVersion {...props} id={props.shown.id} />, place);
 }
 
 export function hide(place: HTMLElement): void {
@@ -80,7 +82,7 @@ function Create({ api, list, say, go }: NewProps): VNode {
     // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`${name} is created.`);
-    go(uses(source, 'push') ? linkOfPush(id) : linkOf(id));
+    go(uses(source, 'push') ? linkToBring('push', id) : linkOf(id));
   }
 
   return (

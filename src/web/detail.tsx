@@ -19,7 +19,7 @@ import { Loaded } from './new.tsx';
 import { Overview } from './overview.tsx';
 import { Address, Asking, Status } from './parts.tsx';
 import { type Compared, Revisions } from './revisions.tsx';
-import { type LogState, linkOf, linkOfPush, TABS, type Tab, UUID } from './route.ts';
+import { type LogState, linkOf, linkToBring, TABS, type Tab, UUID } from './route.ts';
 import { useAllowed } from './rows.tsx';
 import { Tasks } from './tasks.tsx';
 import { plain } from './text.ts';
@@ -149,8 +149,8 @@ function Acts({ onAsk, mayDelete, ...subject }: ActsProps): VNode {
     { label: 'Scale', does: () => onAsk(scaling(subject)) },
     { label: 'Sizes', does: linkOf(id, 'configure') },
     { label: 'Export', does: linkOf(id, 'configure') },
-    isPushed && { label: 'Push an image', does: linkOfPush(id) },
-    isUploaded && { label: 'Upload a version', does: linkOf(id, 'configure') },
+    isPushed && { label: 'Push an image', does: linkToBring('push', id) },
+    isUploaded && { label: 'Build again', does: () => onAsk(deploying(subject)) },
     !isPushed && !isUploaded && { label: 'Clone', does: () => onAsk(cloning(subject)) },
     mayDelete && { label: 'Delete', does: () => onAsk(deleting(subject)), isDangerous: true },
   ];
@@ -160,9 +160,15 @@ function Acts({ onAsk, mayDelete, ...subject }: ActsProps): VNode {
         Restart
       </button>
       <Menu label="More" items={items.filter((item) => item !== false)} />
-      <button type="button" class="main" onClick={() => onAsk(deploying(subject))}>
-        Deploy
-      </button>
+      {isUploaded ? (
+        <a class="button main" href={linkToBring('upload', id)}>
+          Deploy
+        </a>
+      ) : (
+        <button type="button" class="main" onClick={() => onAsk(deploying(subject))}>
+          Deploy
+        </button>
+      )}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-// The views of create.js, which is loaded when one of them is wanted: a new deployment, an image that is pushed to one, and how one is
+// The views of create.js, which is loaded when one of them is wanted: a new deployment, what is brought to one, and how one is
 // configured. Most visits want none.
 
 import type { VNode } from 'preact';
@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Api } from './api.ts';
 import { Failure } from './parts.tsx';
+import type { View } from './route.ts';
 
 export interface NewProps {
   readonly api: Pick<Api, 'ask' | 'upload'>;
@@ -14,9 +15,11 @@ export interface NewProps {
   readonly go: (link: string) => void;
   /** The list as it was left. */
   readonly list: string;
-  /** Id of the deployment that an image is pushed to; undefined for the form of a new one. */
-  readonly pushedTo?: string | undefined;
+  /** The form for a new one, or what is brought to the deployment of this id. */
+  readonly shown: Extract<View, { readonly view: keyof typeof TITLES }>;
 }
+
+const TITLES = { new: 'New deployment', push: 'Push an image', upload: 'Upload a version' } as const;
 
 export interface ConfigureProps extends Pick<NewProps, 'say'> {
   readonly api: Api;
@@ -64,7 +67,7 @@ export function Loaded(props: LoadedProps): VNode {
 }
 
 export function New(props: NewProps): VNode {
-  const title = props.pushedTo === undefined ? 'New deployment' : 'Push an image';
+  const title = TITLES[props.shown.view];
   useEffect(() => {
     document.title = `${title} – Davit`;
   }, []);

@@ -1,6 +1,6 @@
 // The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with its tab and what its
 // log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, how far back its measurements go, `#/deployments/ID?window=24h`, the form for
-// a new one, `#/new`, how an image is pushed to one, `#/deployments/ID/push`, or who gave agents their tokens, `#/access`. Pure.
+// a new one, `#/new`, what is brought to one, `#/deployments/ID/push` and `…/upload`, or who gave agents their tokens, `#/access`. Pure.
 
 import { WINDOWS, type Window } from './chart.ts';
 import { STATUSES } from './health.ts';
@@ -58,16 +58,18 @@ export type View =
       readonly pair?: Pair;
       readonly window?: Window;
     }
-  | { readonly view: 'push'; readonly id: string }
-  | { readonly view: 'new' | 'access' };
+  | { readonly view: 'push' | 'upload'; readonly id: string }
+  | { readonly view: 'new' }
+  | { readonly view: 'access' };
 
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 export const LIST = '#/';
 export const NEW = '#/new';
 export const ACCESS = '#/access';
 
-export function linkOfPush(id: string): string {
-  return `#/deployments/${id}/push`;
+/** Where an image is pushed to a deployment, or its next version is uploaded. */
+export function linkToBring(view: 'push' | 'upload', id: string): string {
+  return `#/deployments/${id}/${view}`;
 }
 
 /** What a tab of a deployment shows beside the log. */
@@ -104,7 +106,7 @@ export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
   if (fragment === ACCESS) return { view: 'access' };
   const [, id = '', place, wanted] = /^#\/deployments\/([^/?]+)(?:\/([a-z]+))?(?:\?(.*))?$/s.exec(fragment) ?? [];
-  if (UUID.test(id) && place === 'push') return { view: 'push', id };
+  if (UUID.test(id) && (place === 'push' || place === 'upload')) return { view: place, id };
   if (UUID.test(id)) {
     const tab = TABS.find(({ name }) => name === place)?.name ?? 'overview';
     const query = new URLSearchParams(wanted);

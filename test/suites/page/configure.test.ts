@@ -430,9 +430,10 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         // Chromium lists no links.
         expect(listed).not.toMatch(/\.env|node_modules|notes|link|\.\./);
 
-        await tab(page, 'Configure');
+        await page.getByRole('link', { name: 'Deploy', exact: true }).click();
         await page.getByLabel('Folder').setInputFiles(path);
         await page.getByText(/^agent: \d files/).waitFor();
+        expect(await accessibilityFindings(page)).toEqual([]);
         await page.getByRole('button', { name: 'Upload and deploy' }).click();
         await said(page, 'A new revision of agent is created.');
         const after = now(world, 'agent')?.spec;
