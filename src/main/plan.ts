@@ -27,8 +27,8 @@ import { messageOf, terminate } from './termination-message.ts';
 const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
 
 Creates a Dockerfile from the workflow configuration file PATH, relative to the workspace. A Dockerfile is used unchanged.
-Writes OUTPUT/Dockerfile, and OUTPUT/Dockerfile.dockerignore if the workspace has no .dockerignore. Prints one line
-of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
+Writes OUTPUT/Dockerfile, OUTPUT/Dockerfile.dockerignore if the workspace has no .dockerignore, and OUTPUT/warnings, one a
+line. Prints one line of JSON: {dockerfile, context}, or {reason, message} with exit code 1.
 
   --name NAME               name of the source; its root becomes /deps/NAME. Default: the workspace folder's name
   --python-base IMAGE       base image for Python; {version} and {distro} are replaced
@@ -88,7 +88,7 @@ export function plan(args: readonly string[]): number {
     const dockerfile = write(given.output, result);
     if (result.warnings.length > 0) terminate('plan', given.terminationLog, result.warnings.join('\n'));
     const context = resolve(given.workspace, result.context);
-    process.stdout.write(`${JSON.stringify({ dockerfile, context, warnings: result.warnings })}\n`);
+    process.stdout.write(`${JSON.stringify({ dockerfile, context })}\n`);
     return 0;
   } catch (error) {
     return failed(given, { reason: 'PlanFailed', message: messageOf(error) });
@@ -214,10 +214,11 @@ function readText(root: string, path: string, isConfig: boolean, left: number): 
   }
 }
 
-function write(output: string, { dockerfile, dockerignore }: Planned): string {
+function write(output: string, { dockerfile, dockerignore, warnings }: Planned): string {
   mkdirSync(output, { recursive: true });
   const path = resolve(output, 'Dockerfile');
   writeFileSync(path, dockerfile);
   if (dockerignore !== undefined) writeFileSync(`${path}.dockerignore`, dockerignore);
+  writeFileSync(join(output, 'warnings'), warnings.map((line) => `${line}\n`).join(''));
   return path;
 }

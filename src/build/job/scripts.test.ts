@@ -73,12 +73,13 @@ afterAll(() => {
 });
 beforeEach(() => {
   sandbox = mkdtempSync(join(tmpdir(), 'davit-build-'));
-  for (const folder of ['source', 'push', 'workspace', 'tmp', 'bin', 'dev']) mkdirSync(join(sandbox, folder));
+  for (const folder of ['source', 'push', 'plan', 'workspace', 'tmp', 'bin', 'dev']) mkdirSync(join(sandbox, folder));
   for (const folder of ['source', 'push']) {
     writeFileSync(join(sandbox, folder, 'username'), 'davit');
     writeFileSync(join(sandbox, folder, 'password'), 'pass.word-1');
     writeFileSync(join(sandbox, folder, 'ca.crt'), '');
   }
+  writeFileSync(join(sandbox, 'plan/warnings'), '');
   asks = [];
   scheme = 'bearer';
   redirect = undefined;
@@ -139,7 +140,7 @@ function run(
   onOutput: (child: ChildProcess, output: string) => void = () => undefined,
 ): Promise<{ code: number | null; said: string; output: string }> {
   const here = script.replaceAll(
-    /(^|[\s"'=<>@(])(\/(?:source|push|workspace|tmp|dev\/termination-log)\b)/gm,
+    /(^|[\s"'=<>@(])(\/(?:source|push|plan|workspace|tmp|dev\/termination-log)\b)/gm,
     `$1${sandbox}$2`,
   );
   // In a process group of its own, as in a container: the script of the build signals its whole group.
@@ -558,6 +559,16 @@ describe('build', () => {
       output: expect.stringContaining('failed to solve'),
     });
     expect(keptLog().map(({ m }) => m)).toEqual(['error: failed to solve: no']);
+  });
+
+  it('prints and stores the warnings of the plan first, and does not say them as the end of a failed build', async () => {
+    buildctl('echo "error: failed to solve: no"; exit 7');
+    writeFileSync(join(sandbox, 'plan/warnings'), 'The key "a" is not known.\nThe server is x.\n');
+    const { said, output } = await run(BUILD, { TAG: 'log-1' });
+    const lines = ['The key "a" is not known.', 'The server is x.', 'error: failed to solve: no'];
+    expect(output.trim().split('\n')).toEqual(lines);
+    expect(keptLog().map(({ m }) => m)).toEqual(lines);
+    expect(said).toBe('The end of the log:\nerror: failed to solve: no\n');
   });
 
   it.each([

@@ -112,11 +112,15 @@ const SHOWN_CHARACTERS = 300;
 // The trap is needed because bash, as the container's first process, ignores SIGTERM by default. It signals the whole process
 // group, since the builder's script passes no signal on; the recorder ignores it and ends when nothing writes any more. The
 // output goes to the container's log and, as lines of JSON, to the registry, where it outlives the pod, also if the build is
-// ended. A failed upload of the log does not fail the build.
+// ended. The warnings of the plan are first in it. A failed upload of the log does not fail the build.
 export const BUILD = `${COMMON}
 CREDENTIALS=/push
 ${REGISTRY}
-store() { TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "$1" >&3; }
+store() {
+  local line=\${1//\\\\/\\\\\\\\}
+  line=\${line//\\"/\\\\\\"}
+  TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "\${line//[[:cntrl:]]/ }" >&3
+}
 # A line without its middle if it is long, so that it leaves room for others.
 shown() {
   [ "\${#1}" -le ${SHOWN_CHARACTERS} ] && printf '%s\\n' "$1" && return
@@ -125,6 +129,10 @@ shown() {
 record() {
   local line length=0 lines=0
   trap '' TERM
+  while IFS= read -r line; do
+    printf '%s\\n' "$line"
+    store "$line"
+  done < /plan/warnings
   while IFS= read -r line || [ -n "$line" ]; do
     printf '%s\\n' "$line"
     [ "$((lines += 1))" -le ${RECENT_LINES} ] || { mv /tmp/recent /tmp/earlier; lines=1; }
@@ -137,12 +145,9 @@ record() {
       wait "$!"
       break
     fi
-    line=\${line//\\\\/\\\\\\\\}
-    line=\${line//\\"/\\\\\\"}
-    line=\${line//[[:cntrl:]]/ }
     store "$line"
-  done 3> /tmp/log
-}
+  done
+} 3> /tmp/log
 put_blob() {
   local digest location
   digest=sha256:$(sha256sum < "$1" | cut -d ' ' -f 1)

@@ -6,8 +6,7 @@ import { call, type Deployment } from '../../demo/api-calls.ts';
 import { deployFolder } from '../../demo/builds.ts';
 import { AGENT_SERVER } from '../../demo/embedded.ts';
 import type { PlatformThatBuilds } from '../../support/build-platform.ts';
-import { eventually } from '../../support/running-davit.ts';
-import { BUILT_WITHIN_MS, type Building, folderStage, startBuildingFolders, TEAM } from './ground.ts';
+import { type Building, folderStage, startBuildingFolders, TEAM } from './ground.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
@@ -50,21 +49,14 @@ describe.skipIf(!machine.ok)('an ordinary langgraph.json', () => {
       'langgraph.json': JSON.stringify({ dependencies: ['.'], graphs: { agent: './graph.py:graph' } }),
     };
     const sizes = { cpu: 0.1, memory_mb: 768, db_cpu: 0.05, db_memory_mb: 256, redis_cpu: 0.02 };
-    // Of the plan, whose lines the log has while the pod of the build is there.
-    const said = eventually(async () => {
-      const { resources } = await call<{ readonly resources: readonly Deployment[] }>(stage, 'GET', '/v2/deployments');
-      const [deployment] = resources;
-      const log = await call<object>(
-        stage,
-        'POST',
-        `/v1/projects/${deployment?.id}/revisions/${deployment?.latest_revision_id}/build_logs`,
-        {
-          order: 'asc',
-        },
-      );
-      expect(JSON.stringify(log)).toContain(`agent server is ${AGENT_SERVER.package}`);
-    }, BUILT_WITHIN_MS);
-    await Promise.all([said, deployFolder(stage, { name: NAME, files, config: { resource_spec: sizes } }, say)]);
+    await deployFolder(stage, { name: NAME, files, config: { resource_spec: sizes } }, say);
+    const { resources } = await call<{ readonly resources: readonly Deployment[] }>(stage, 'GET', '/v2/deployments');
+    const [{ id, latest_revision_id: revision }] = resources as [Deployment];
+    // The stored log: the build has ended, and its pod may be gone.
+    const log = await call<object>(stage, 'POST', `/v1/projects/${id}/revisions/${revision}/build_logs`, {
+      order: 'asc',
+    });
+    expect(JSON.stringify(log)).toContain(`agent server is ${AGENT_SERVER.package}`);
     const { kubectl } = building.cluster;
     const address = await kubectl(['-n', TEAM, 'get', 'svc', NAME, '-o', 'jsonpath={.spec.clusterIP}']);
     const answer = await fetch(`http://${address}/runs/wait`, {

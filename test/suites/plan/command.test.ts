@@ -83,7 +83,7 @@ describe('davit plan', () => {
     const { code, result } = await davitPlan(['--user', '65532:65532', '--install-command', '', '--name', 'my shop']);
     expect({ code, result }).toEqual({
       code: 0,
-      result: { dockerfile: join(output, 'Dockerfile'), context: workspace, warnings: [] },
+      result: { dockerfile: join(output, 'Dockerfile'), context: workspace },
     });
     const dockerfile = await readFile(join(output, 'Dockerfile'), 'utf8');
     expect(dockerfile).toContain('\nFROM base/python:1\nUSER root\n');
@@ -91,6 +91,14 @@ describe('davit plan', () => {
     expect(await readFile(join(output, 'Dockerfile.dockerignore'), 'utf8')).toContain('.git\n');
     expect(existsSync(termination)).toBe(false);
     expect((await readdir(workspace)).toSorted()).toEqual(['agent.py', 'setup.py', 'workflow.json']);
+  });
+
+  it('writes the warnings next to the Dockerfile, one a line, and as the termination message', async () => {
+    await files({ 'workflow.json': JSON.stringify({ ...JSON.parse(VALID), grphs: 1, evn: 2 }) });
+    expect((await davitPlan()).code).toBe(0);
+    const warnings = await readFile(join(output, 'warnings'), 'utf8');
+    expect(warnings).toMatch(/^workflow\.json: the key "grphs" is not known.*\nworkflow\.json: the key "evn" .*\n$/);
+    expect(await readFile(termination, 'utf8')).toBe(warnings.trim());
   });
 
   it('takes a Dockerfile byte for byte', async () => {
