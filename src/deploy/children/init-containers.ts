@@ -7,10 +7,10 @@ import type { PodPolicy } from '../../kinds/pod-policy.ts';
 import type { Container } from '../../kinds/resource-spec.ts';
 import { doesWithout } from '../../kinds/runtime.ts';
 import { externalReference } from '../record/resolve.ts';
-import { RESTRICTED } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { fromSecret, postgresUri, redisUri } from './env.ts';
 import type { Inputs } from './inputs.ts';
+import { RESTRICTED } from './security-and-sizes.ts';
 
 /**
  * First the pod waits for own PostgreSQL and Redis. Then the sidecars start, because an external database may only be

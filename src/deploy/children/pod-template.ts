@@ -11,11 +11,11 @@ import { healthOf } from '../record/health.ts';
 import { commonLabels } from '../record/labels.ts';
 import { runtimeOf } from '../record/parts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
-import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
 import { placementFor, pullSecretsFor, withChosen, withResources } from './placement.ts';
+import { APP_SECURITY, appPodSecurity, resourcesFor } from './security-and-sizes.ts';
 
 export function podTemplateFor(
   inputs: Inputs,

@@ -6,11 +6,11 @@ import type { KubeObject } from '../../../runtime/kube/client.ts';
 import { OWNER } from '../../record/database-driver.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { selectorLabels } from '../../record/labels.ts';
-import { resourcesFor } from '../containers.ts';
 import type { Inputs } from '../inputs.ts';
 import { keptMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
+import { resourcesFor } from '../security-and-sizes.ts';
 import { makeExtensions } from './owned-stateful-set.ts';
 import { clusterArchive } from './wal-archive.ts';
 

@@ -5,11 +5,11 @@ import type { Resolved } from '../../../kinds/app-revision.ts';
 import type { Manifest } from '../../../runtime/kube/client.ts';
 import { databaseNames } from '../../record/database-move.ts';
 import { commonLabels, selectorLabels } from '../../record/labels.ts';
-import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
+import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../security-and-sizes.ts';
 import { POSTGRES_PORT } from './service.ts';
 
 /** Uses TCP: during initialization a temporary server listens only on its socket, and must not count as ready. */

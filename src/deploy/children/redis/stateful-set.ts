@@ -5,11 +5,11 @@ import type { Resolved } from '../../../kinds/app-revision.ts';
 import type { Manifest } from '../../../runtime/kube/client.ts';
 import { commonLabels, selectorLabels } from '../../record/labels.ts';
 import { names } from '../../record/names.ts';
-import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
+import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../security-and-sizes.ts';
 import { REDIS_PORT } from '../service.ts';
 
 /** The rest of the limit is for buffers and for the copy during a rewrite of the append-only file. */

@@ -1,4 +1,4 @@
-// Parts of containers that several workloads share: sizes and security.
+// What containers of several workloads share: their security contexts and their sizes.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSecurityContext } from 'kubernetes-models/v1/PodSecurityContext';
