@@ -6,34 +6,26 @@ import type { TaskStatusList } from '../deploy/http/task-runs/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import type { TabProps } from './actions.tsx';
 import type { Api, Poll } from './api.ts';
-import { useFollowed } from './follow.ts';
+import { type Followed, useFollowed } from './follow.ts';
 import type { Tone } from './health.ts';
 import { ELSEWHERE_MS, Line, withNews } from './logs.tsx';
 import { Age, Asking } from './parts.tsx';
-import { type Read, type Row, Rows, useRead } from './rows.tsx';
+import { type Row, Rows } from './rows.tsx';
 import { age, plain } from './text.ts';
 import { useZone } from './times.ts';
 
 export type Task = TaskStatusList['resources'][number];
 export type Run = Task['runs'][number];
 
-interface Tasks extends Omit<Read<TaskStatusList>, 'found'> {
-  /** Absent before the first answer. */
-  readonly tasks: readonly Task[] | undefined;
-  readonly hasTasks: boolean;
-}
-
-/** The tasks of the active revision, read with every change of the deployment, and when asked for. */
-export function useTasks(api: Api, deployment: Deployment): Tasks {
+/** The tasks of the active revision; undefined for a deployment without tasks. */
+export function useTasks(api: Api, deployment: Deployment, everyMs?: number): Followed<TaskStatusList> | undefined {
   const { id, source_config: config, conditions } = deployment;
   // The file of a commit may give them, too.
   const hasTasks = (config.tasks?.length ?? 0) > 0 || conditionOf(conditions, 'TasksReady') !== undefined;
-  const { found, ...read } = useRead<TaskStatusList>(
-    api,
-    hasTasks ? `v2/deployments/${id}/tasks` : undefined,
-    deployment,
-  );
-  return { ...read, tasks: found?.resources, hasTasks };
+  // An answer about the deployment has no runs, so it does not change with them.
+  const poll = api.poll<TaskStatusList>(`v2/deployments/${id}/tasks`);
+  const followed = useFollowed(`${id} ${hasTasks}`, hasTasks ? poll : async () => ({ next: 'never' }), { everyMs });
+  return hasTasks ? followed : undefined;
 }
 
 export const TONES = { Running: 'busy', Succeeded: 'good', Failed: 'bad' } as const satisfies Record<

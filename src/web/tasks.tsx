@@ -3,7 +3,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { running, type TabProps } from './actions.tsx';
-import { Facts, Failure, fieldOf, Submit, useAsking, Word } from './parts.tsx';
+import { Asking, Facts, Failure, fieldOf, Submit, useAsking, Word } from './parts.tsx';
 import { Card, type Row, Rows } from './rows.tsx';
 import { type Run, RunLog, runRow, Strip, type Task, TONES, useTasks } from './runs.tsx';
 import { age, plain, wordsOf } from './text.ts';
@@ -11,7 +11,7 @@ import { age, plain, wordsOf } from './text.ts';
 type Subject = Pick<TabProps, 'api' | 'deployment'>;
 
 export function Tasks({ api, deployment, onAsk }: Subject & Pick<TabProps, 'onAsk'>): VNode {
-  const { tasks, failure, hasTasks, again } = useTasks(api, deployment);
+  const tasks = useTasks(api, deployment);
   /** Job of the run whose log is shown. */
   const [open, setOpen] = useState<string>();
   const withLog = (run: Run): Row => {
@@ -25,15 +25,16 @@ export function Tasks({ api, deployment, onAsk }: Subject & Pick<TabProps, 'onAs
   };
   return (
     <>
-      <Card title="Tasks" failure={failure}>
-        {!hasTasks && (
+      <Card title="Tasks">
+        {!tasks && (
           <p class="sub">There are no tasks. A task runs a command with the deployment's image and variables.</p>
         )}
-        {hasTasks && (
+        {tasks && (
           <>
+            <Asking of={tasks} what="The tasks" />
             <Rows
               none="The active revision has no tasks."
-              rows={tasks?.map((task) => ({
+              rows={tasks.value?.resources.map((task) => ({
                 key: task.name,
                 // How the newest run is, or ended.
                 tone: task.runs[0] ? TONES[task.runs[0].state] : 'off',
@@ -51,9 +52,6 @@ export function Tasks({ api, deployment, onAsk }: Subject & Pick<TabProps, 'onAs
                 more: task.runs.length > 0 && <Rows rows={task.runs.map(withLog)} />,
               }))}
             />
-            <button type="button" onClick={again}>
-              Read the tasks again
-            </button>
           </>
         )}
       </Card>
@@ -80,7 +78,7 @@ function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task
 
 /** The last runs of each task. Nothing for a deployment without tasks; what the API refuses is said on the tab of tasks. */
 export function Strips({ api, deployment }: Subject): VNode | null {
-  const { tasks = [] } = useTasks(api, deployment);
+  const tasks = useTasks(api, deployment, 15_000)?.value?.resources ?? [];
   if (tasks.length === 0) return null;
   return (
     <Card title="Tasks">

@@ -64,6 +64,14 @@ describe.skipIf(missing !== undefined).concurrent(`the tab Tasks${why}`, () => {
     await isGoodEverywhere(page, 'tasks');
     await page.getByRole('button', { name: 'Log of shop--clean-29701620' }).click();
     await log.waitFor({ state: 'detached' });
+    // What the controller reports of a run that has just begun.
+    const clean = shop.status?.tasks?.find(({ name }) => name === 'clean');
+    const runs = [{ job: 'shop--run-fresh', state: 'Running' as const }, ...(clean?.runs ?? [])];
+    world.facade.records.put({
+      ...shop,
+      status: { ...shop.status, tasks: [{ name: 'clean', state: 'Scheduled', schedule: '0 3 * * *', runs }] },
+    } as typeof shop);
+    await page.getByText('shop--run-fresh').waitFor();
   });
 
   it('runs a command and follows it until it ends', async ({ world, enter }) => {

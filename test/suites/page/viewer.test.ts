@@ -7,7 +7,7 @@ import { deployTeam } from './world.ts';
 
 /** Buttons that change what is shown, and nothing else. */
 const SHOWS =
-  /^(Sign out|Hide the log|Local time|Read again|Show all \d+ events|Read the tasks again|Log of .*|Steps of .*|Copy the command for .*)$/;
+  /^(Sign out|Hide the log|Local time|Read again|Show all \d+ events|Log of .*|Steps of .*|Copy the command for .*)$/;
 
 describe.skipIf(missing !== undefined).concurrent(`a viewer${why}`, () => {
   it('is offered no act in any tab, and none in a dialog', LONG, async ({ world, enter }) => {
