@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type InputOptions, type OutputOptions, type Plugin, rolldown } from 'rolldown';
 import { writePage } from '../../src/tools/page.ts';
+import { inAscii } from './in-ascii.ts';
 import { billOf, noticesOf, packagesOf } from './inventory.ts';
 import { writePluginFile } from './plugin-file.ts';
 
@@ -27,7 +28,7 @@ function record(files: Set<string>): Plugin {
 
 async function bundle(input: InputOptions, output: OutputOptions): Promise<void> {
   const made = await rolldown({ ...input, cwd: root, platform: 'node', logLevel: 'silent' });
-  await made.write({ ...output, format: 'esm' });
+  await made.write({ ...output, format: 'esm', comments: { annotation: false, jsdoc: false } });
   await made.close();
 }
 
@@ -42,7 +43,10 @@ const { values } = parseArgs({ options: { dir: { type: 'string' }, plugin: { typ
 const dir = values.dir ?? join(root, 'dist');
 
 const image = new Set<string>();
-await bundle({ input: 'src/main.ts', external: [LEFT_OUT], plugins: [record(image)] }, { dir, cleanDir: true });
+await bundle(
+  { input: 'src/main.ts', external: [LEFT_OUT], plugins: [record(image), inAscii] },
+  { dir, cleanDir: true },
+);
 await writePage(join(dir, 'page'), [record(image)]);
 await writeInventory('davit', image, join(dir, 'sbom.cdx.json'), join(dir, 'THIRD-PARTY-NOTICES'));
 

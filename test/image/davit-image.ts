@@ -25,6 +25,7 @@ const BUILD_FILES = [
   'LICENSE',
   'tsconfig.json',
   'test/image/bundle.ts',
+  'test/image/in-ascii.ts',
   'test/image/inventory.ts',
   'test/image/plugin-file.ts',
 ];

@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
+import { inAscii } from './in-ascii.ts';
 
 const root = join(import.meta.dirname, '../..');
 const ENTRY = 'kubectl-davit.js';
@@ -25,7 +26,13 @@ require('./${ENTRY}');
 
 /** Writes the plugin to `path`. */
 export async function writePluginFile(path: string, plugins: Plugin[] = []): Promise<void> {
-  const bundle = await rolldown({ input: 'src/cli/main.ts', cwd: root, platform: 'node', logLevel: 'silent', plugins });
+  const bundle = await rolldown({
+    input: 'src/cli/main.ts',
+    cwd: root,
+    platform: 'node',
+    logLevel: 'silent',
+    plugins: [...plugins, inAscii],
+  });
   const { output } = await bundle.generate({
     format: 'cjs',
     minify: true,
