@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { isFailure, REASONS } from '../../../src/kinds/app-deployment-conditions.ts';
 import { DATA_AT_RISK } from '../../../src/main/monitoring/census.ts';
 import { scrapes } from '../e2e/install/series.ts';
 
@@ -37,6 +38,30 @@ it('a platform out of order has a series for every metric and every reason of al
   });
   expect(without.map(([matcher]) => matcher)).toEqual([]);
 });
+
+/** What decides BackupReady, ArchiveReady and BackupVerified. */
+const OF_BACKUPS = ['backup', 'backup-store', 'wal-archive', 'archive-restore', 'verification'];
+/** Of backups that the record cannot have, and of a restore, which Ready waits for. */
+const NOT_ALERTED = [
+  'BackupNotPossible',
+  'ArchiveNotPossible',
+  'ArchiveMissing',
+  'RestoreNotPossible',
+  'RestoreFailed',
+];
+
+it('every reason for which backups fail has an alert, or is listed as one that has none', async () => {
+  const assess = join(import.meta.dirname, '../../../src/deploy/assess');
+  const sources = await Promise.all(OF_BACKUPS.map((file) => readFile(join(assess, `${file}.ts`), 'utf8')));
+  const given = [...sources.join('').matchAll(/'([A-Z]\w+)'/g)].map(([, word = '']) => word);
+  const failures = new Set(given.filter((word) => word in REASONS && isFailure(word)));
+  const { groups } = parse(await readFile(join(files, 'alerts.yaml'), 'utf8')) as Rules;
+  const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => /^DavitBackup/.test(alert));
+  const alerted = new Set(alerts.flatMap(({ expr }) => expr.match(/\b[A-Z]\w+\b/g) ?? []).filter(isReason));
+  expect([...failures].toSorted()).toEqual([...alerted, ...NOT_ALERTED].toSorted());
+});
+
+const isReason = (word: string): boolean => word in REASONS;
 
 it('an alert names the same reasons of one deployment as of all', async () => {
   const { groups } = parse(await readFile(join(files, 'alerts.yaml'), 'utf8')) as Rules;
