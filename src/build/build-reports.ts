@@ -76,7 +76,7 @@ export function makeBuildReports({ caches, events, now }: BuildReporting): Build
         await report(build, ended(before, 'Failed', reason, message, now()), client);
         return {};
       }
-      // It gives its place to others while it waits.
+      // It gives its turn to others while it waits.
       await report(build, queuedAgain(before, reason, steadyMessage(message, before.message)), client);
       return { requeueAfterMs: retryAfterMs };
     },

@@ -17,7 +17,7 @@ export interface ObservedBuild {
   readonly pod: Pod | undefined;
   /** All unfinished builds of the platform. Collected only if this build is queued, otherwise empty. */
   readonly others: readonly AppRevision[];
-  /** What decides whether one of `others` takes a place, or could take one. */
+  /** What decides whether one of `others` has a turn, or could get one. */
   readonly contenderOf: (revision: AppRevision) => Contender;
   readonly settings: BuildSettings;
   /** Repository of the deployment's images, without a tag: HOST/PATH. */

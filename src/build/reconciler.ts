@@ -42,7 +42,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     const client = abortable(options.shell.client, signal);
     const shell = { ...options.shell, client };
     const { namespace, name: id } = refOf(key);
-    // Serialized: otherwise two builds could observe the same free slot and both take it.
+    // Serialized: otherwise two builds could observe the same free turn and both take it.
     const { build, step } = await inTurn(async () => {
       const seen = observeBuild(namespace, id, { ...options, caches });
       if ('orphan' in seen) {

@@ -112,7 +112,7 @@ describe('before a build starts', () => {
       { status: { phase: 'Skipped', reason: 'Superseded' } },
     ],
     [
-      'it waits while all slots are taken',
+      'it waits while all turns are taken',
       seen(waiting, { others: [waiting, ...[2, 3].map((serial) => revision({ phase: 'Building' }, serial))] }),
       { status: { phase: 'Queued', reason: 'WaitingForTurn' } },
     ],

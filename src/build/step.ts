@@ -58,7 +58,7 @@ function firstStatus({ revision, record }: ObservedBuild, now: Date): BuildStatu
   };
 }
 
-/** A build that has its turn and no pod gives its place back: while it is paused it gets none. */
+/** A build that has its turn and no pod gives it back: while it is paused it gets no pod. */
 function paused(observed: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
   if (runs(observed.job)) return watched(observed, build, now);
   const isWaiting = build.phase === 'Queued' && !isHindered(build);
@@ -66,7 +66,7 @@ function paused(observed: ObservedBuild, build: BuildStatus, now: Date): BuildSt
   return stillQueued(queuedAgain(build, 'Paused', WAITING.Paused));
 }
 
-/** A build that had its turn and could not begin. It keeps its place in the order. */
+/** A build that had its turn and could not begin. It still counts as waiting since it was queued. */
 export function queuedAgain(
   { job: _job, ...build }: BuildStatus,
   reason: BuildReason | (string & {}),

@@ -61,7 +61,7 @@ describe('nextTurns', () => {
       ['b-1'],
     ],
     [
-      'none while all slots are taken',
+      'none while all turns are taken',
       [build('a-1', 'Building'), build('b-1', 'Building'), build('c-1', 'Building'), build('d-1', 'Queued')],
       [],
     ],
@@ -101,22 +101,22 @@ describe('nextTurns', () => {
   });
 
   it.each<[string, Partial<Contender>, string[]]>([
-    ['whose record or tenant is gone takes no place', { record: undefined }, ['b-1']],
-    ['that is paused before its pod runs takes no place', { isPaused: true }, ['b-1']],
-    ['takes a place as long as its pod runs', { record: undefined, job: running }, []],
-    ['that is paused while its pod runs takes a place', { isPaused: true, job: running }, []],
+    ['whose record or tenant is gone has no turn', { record: undefined }, ['b-1']],
+    ['that is paused before its pod runs has no turn', { isPaused: true }, ['b-1']],
+    ['has its turn as long as its pod runs', { record: undefined, job: running }, []],
+    ['that is paused while its pod runs has its turn', { isPaused: true, job: running }, []],
     [
-      'that is suspended and paused takes no place',
+      'that is suspended and paused has no turn',
       { isPaused: true, job: { ...running, spec: { suspend: true } } },
       ['b-1'],
     ],
-    ['that is about to run takes a place', {}, []],
+    ['that is about to run has its turn', {}, []],
   ])('a begun build %s', (_what, contender, turns) => {
     const builds = [build('a-1', 'AwaitingBuild'), build('b-1', 'Queued')];
     expect(turnsOf(builds, { perTenant: 1, total: 1 }, { 'a-1': contender })).toEqual(turns);
   });
 
-  it('looks no further where all places are taken', () => {
+  it('looks no further where all turns are taken', () => {
     const builds = [build('a-1', 'Building'), ...[1, 2, 3].map((n) => build(`b-${n}`, 'Queued'))];
     let asked = 0;
     const turns = nextTurns(builds, { perTenant: 1, total: 1 }, (revision) => {

@@ -1,5 +1,5 @@
 // Selects the builds that may start. Within the limits, builds of the tenant with the fewest running builds come first,
-// then those that have waited longest. What cannot begin takes no turn, and what has no pod and gets none takes no place.
+// then those that have waited longest. What cannot begin gets no turn, and what has no pod and gets none keeps none.
 
 import type { Job } from '../deploy/assess/jobs.ts';
 import { lacksCommit, sameBuild } from '../deploy/record/build-source.ts';
@@ -10,7 +10,7 @@ import { type BuildReason, type BuildStatus, isBegun } from '../kinds/build.ts';
 import { INTERRUPT_ANNOTATION } from '../kinds/meta.ts';
 import type { BuildSettings } from '../kinds/settings.ts';
 
-/** What decides whether an unfinished build takes a place, or could take one. */
+/** What decides whether an unfinished build has a turn, or could get one. */
 export interface Contender {
   /** Undefined if the record or its tenant is gone, or is being deleted. */
   readonly record: AppDeployment | undefined;
@@ -36,8 +36,7 @@ export function nextTurns(
     running.set(tenantOf(revision), runningOf(revision) + 1);
     free -= 1;
   };
-  for (const revision of builds)
-    if (isBegun(revision.status?.build) && takesPlace(contenderOf(revision))) begin(revision);
+  for (const revision of builds) if (isBegun(revision.status?.build) && hasTurn(contenderOf(revision))) begin(revision);
   if (free <= 0) return [];
   const waiting = builds.filter(({ status }) => status?.build?.phase === 'Queued').toSorted(byAge);
   const turns: string[] = [];
@@ -53,8 +52,8 @@ export function nextTurns(
   return turns;
 }
 
-/** Whether a build that was given its turn still takes a place: its pod runs, or is about to. */
-function takesPlace({ record, job, isPaused }: Contender): boolean {
+/** Whether a build that was given its turn still has it: its pod runs, or is about to. */
+function hasTurn({ record, job, isPaused }: Contender): boolean {
   return (job !== undefined && job.spec?.suspend !== true) || (record !== undefined && !isPaused);
 }
 

@@ -38,7 +38,7 @@ export function wakeBuilds(
       if (type === 'modified' && before?.phase === after?.phase && before?.commit === after?.commit) return;
       // An earlier build may be unwanted now, and a later one may wait for this one.
       revisionsOf(object.metadata.namespace, object.spec.deploymentName).filter(isUnfinished).forEach(wake);
-      // A build slot has become free.
+      // A turn has become free.
       if (isBegun(before) && (type === 'deleted' || !isBegun(after))) wakeTurns();
     }),
     // The record's build may be interrupted, or the record is paused, and others have its turn. If the record is being

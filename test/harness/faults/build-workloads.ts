@@ -24,7 +24,7 @@ export function isBuildWorkload(workload: string): workload is BuildWorkload {
 
 /** The third one in `builds-turns`: of an upload. */
 const THIRD = `${RECORD}-three`;
-/** One place, so that who waits and who runs is no matter of luck. */
+/** One turn, so that who waits and who runs is no matter of luck. */
 const ONE: BuildLimits = { perTenant: 1, total: 1 };
 const OVERDUE_SECONDS = 6;
 

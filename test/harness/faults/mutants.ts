@@ -834,7 +834,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'running builds do not count towards the concurrency limit': bug(
     'src/build/turns.ts',
-    'if (isBegun(revision.status?.build) && takesPlace(contenderOf(revision))) begin(revision);',
+    'if (isBegun(revision.status?.build) && hasTurn(contenderOf(revision))) begin(revision);',
     ';',
     'builds-turns',
   ),

@@ -192,7 +192,7 @@ it('builds that are paused while they wait let others pass, whoever paused them'
   put(kube, 'one', 'c');
   await here.settle();
   await pause(kube, 'one', 'b');
-  // The build of one/a ends: its place is that of `three`, which has none, and then `two` and the unpaused build.
+  // The build of one/a ends: its turn goes to `three`, none of whose builds runs, then to the unpaused build.
   await annotate(kube, 'one', 'a', { 'davit.dev/interrupt': kube.objects<AppRevision>(APP_REVISIONS)[0]?.spec.id });
   await annotate(kube, 'two', 'a', {
     'davit.dev/interrupt': kube.objects<AppRevision>(APP_REVISIONS).find(({ metadata }) => metadata.namespace === 'two')
@@ -223,7 +223,7 @@ const ORPHANED: readonly [string, (kube: FakeKube) => Promise<unknown>][] = [
   ],
 ];
 
-it.each(ORPHANED)('a place is free when %s', async (_what, happens) => {
+it.each(ORPHANED)('a turn is free when %s', async (_what, happens) => {
   const kube = aPlatform();
   const here = await turns(kube);
   for (const tenant of TENANTS) put(kube, tenant, 'a');
@@ -278,7 +278,7 @@ it.each(['commits', 'tokens'] as const)('a code host that gives no %s holds no o
   expect(here.phases()).toEqual(['one/a AwaitingBuild', 'three/a Failed', 'two/a Queued']);
 });
 
-it('a newer revision has the place of an older one that nobody wants any more', async () => {
+it('a newer revision has the turn of an older one that nobody wants any more', async () => {
   const kube = aPlatform();
   const here = await turns(kube);
   put(kube, 'one', 'a');
