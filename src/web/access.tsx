@@ -16,9 +16,9 @@ import { toneOfCondition } from './health.ts';
 import { Address, Age } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { Card, Rows, useRead } from './rows.tsx';
-import { plain } from './text.ts';
+import { commandOf, plain } from './text.ts';
 
-export function Access({ api, deployment, say }: TabProps): VNode {
+export function Access({ api, deployment, namespace, say }: TabProps): VNode {
   const { conditions, source_config: config, internal_url: internal } = deployment;
   const { access, listener_id: listenerId, listener_config: place } = config;
   const address = conditionOf(conditions, 'AddressReady');
@@ -34,7 +34,7 @@ export function Access({ api, deployment, say }: TabProps): VNode {
               key: 'address',
               tone: address ? toneOfCondition(address) : 'off',
               title: 'Address',
-              says: <Address url={config.custom_url} />,
+              says: <Reach deployment={deployment} namespace={namespace} />,
               sub: [address && plain(address.message)],
             },
             internal !== null && { key: 'internal', title: 'In the cluster', says: <code>{plain(internal)}</code> },
@@ -43,7 +43,7 @@ export function Access({ api, deployment, say }: TabProps): VNode {
               title: 'Callers',
               says: access?.lock
                 ? `need a key, which sidecar ${access.lock} checks`
-                : 'anyone who can reach its address',
+                : `anyone who can reach its ${config.custom_url === null ? 'Service' : 'address'}`,
             },
             {
               key: 'namespaces',
@@ -66,6 +66,17 @@ export function Access({ api, deployment, say }: TabProps): VNode {
       </Card>
       <Tokens api={api} say={say} of={deployment} />
     </>
+  );
+}
+
+/** Its address; without one, how it is reached from a person's machine. Nothing while it has no Service. */
+export function Reach({ deployment, namespace }: Pick<TabProps, 'deployment' | 'namespace'>): VNode | null {
+  const { internal_url: internal, source_config: config } = deployment;
+  if (config.custom_url !== null || internal === null) return <Address url={config.custom_url} />;
+  return (
+    <span class="sub">
+      No address. From your machine: <code>{commandOf('open', deployment, namespace)}</code>
+    </span>
   );
 }
 

@@ -6,7 +6,7 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import type { RevisionList } from '../deploy/http/revisions/payloads.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import { uses } from '../kinds/source-rules.ts';
-import { Access } from './access.tsx';
+import { Access, Reach } from './access.tsx';
 import { cloning, deleting, deploying, nextAct, restarting, scaling, type TabProps } from './actions.tsx';
 import type { Window } from './chart.ts';
 import { Data } from './data.tsx';
@@ -17,7 +17,7 @@ import { Logs } from './logs.tsx';
 import { Menu, type MenuItem } from './menu.tsx';
 import { Loaded } from './new.tsx';
 import { Overview } from './overview.tsx';
-import { Address, Asking, Status } from './parts.tsx';
+import { Asking, Status } from './parts.tsx';
 import { type Compared, Revisions } from './revisions.tsx';
 import { type LogState, linkOf, linkToBring, TABS, type Tab, UUID } from './route.ts';
 import { useAllowed } from './rows.tsx';
@@ -108,7 +108,7 @@ export function Detail(props: DetailProps): VNode {
           {found.name}
         </h1>
         <Status status={found.status} phase={phaseOf(found)} tone={tone} />
-        <Address url={found.source_config.custom_url} />
+        <Reach {...given} />
         {isReader && <span class="sub">You may view this deployment, but not change it.</span>}
         {onAsk && <Acts api={api} deployment={found} onAsk={onAsk} mayDelete={may?.('DELETE') === true} />}
       </div>

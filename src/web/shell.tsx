@@ -3,6 +3,7 @@
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { TabProps } from './actions.tsx';
+import { commandOf } from './text.ts';
 
 interface ShellProps extends Pick<TabProps, 'deployment' | 'namespace' | 'say'> {
   /** Parts with a ready pod, beside the server. */
@@ -10,20 +11,17 @@ interface ShellProps extends Pick<TabProps, 'deployment' | 'namespace' | 'say'> 
 }
 
 export function Shell({ deployment, namespace, parts, say }: ShellProps): VNode {
-  const { listener_id: listener, listener_config: place } = deployment.source_config;
-  const words = ['kubectl davit exec', deployment.name];
-  const team = listener === null ? namespace : (place?.k8s_namespace ?? undefined);
-  const where = team === undefined ? [] : ['-n', team];
   return (
     <>
       <p class="sub">
         Run this in a terminal, with your own kubeconfig
-        {listener !== null && ' for the cluster of its listener'}. You need the right to create pods/exec.
+        {deployment.source_config.listener_id !== null && ' for the cluster of its listener'}. You need the right to
+        create pods/exec.
       </p>
       {['server', ...parts.filter((part) => part !== 'server')].map((part) => (
         <Command
           key={part}
-          text={[...words, ...where, ...(part === 'server' ? [] : ['-c', part]), '-- sh'].join(' ')}
+          text={`${commandOf('exec', deployment, namespace)}${part === 'server' ? '' : ` -c ${part}`} -- sh`}
           of={part}
           say={say}
         />

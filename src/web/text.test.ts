@@ -1,7 +1,8 @@
 // Log lines, links and ages as the page shows them.
 
 import { describe, expect, it } from 'vitest';
-import { age, isHealthCheck, linkTo, plain, wordsOf } from './text.ts';
+import type { Deployment } from '../deploy/http/payloads.ts';
+import { age, commandOf, isHealthCheck, linkTo, plain, wordsOf } from './text.ts';
 
 describe('a line from outside', () => {
   it.each([
@@ -82,4 +83,13 @@ it.each([
   ['$(HOME) ; rm *', ['$(HOME)', ';', 'rm', '*']],
 ])('the words of %j', (line, words) => {
   expect(wordsOf(line)).toEqual(words);
+});
+
+it.each([
+  [null, undefined, 'team', 'kubectl davit open shop -n team'],
+  [null, undefined, undefined, 'kubectl davit open shop'],
+  ['1', 'edge', 'team', 'kubectl davit open shop -n edge'],
+])('listener %s in %s, seen in %s, is reached by %s', (id, place, namespace, command) => {
+  const source_config = { listener_id: id, listener_config: { k8s_namespace: place } };
+  expect(commandOf('open', { name: 'shop', source_config } as unknown as Deployment, namespace)).toBe(command);
 });

@@ -1,5 +1,6 @@
 // Text from outside, such as a log line or a container's message, made fit to be shown: as characters, never as markup.
 
+import type { Deployment } from '../deploy/http/payloads.ts';
 import { shortened } from '../kinds/text.ts';
 
 /** ECMA-48: strings such as titles and hyperlinks, control sequences such as colours, and other escapes. */
@@ -80,6 +81,19 @@ export function linesByMinute(
     }))
     .toSorted((a, b) => (a.at < b.at ? -1 : 1))
     .slice(-20);
+}
+
+/** A command of the plugin about the deployment, in the namespace where it runs. */
+export function commandOf(
+  act: string,
+  {
+    name,
+    source_config: { listener_id: listener, listener_config: place },
+  }: Pick<Deployment, 'name' | 'source_config'>,
+  namespace: string | undefined,
+): string {
+  const team = listener === null ? namespace : place?.k8s_namespace;
+  return ['kubectl davit', act, name, ...(team ? ['-n', team] : [])].join(' ');
 }
 
 /** The words of a command line. No shell reads them: spaces separate them, and quotes keep them together. */

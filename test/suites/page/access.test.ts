@@ -94,7 +94,8 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'open');
     await tab(page, 'Access');
-    await card.getByText('anyone who can reach its address').waitFor();
+    await card.getByText('anyone who can reach its Service').waitFor();
+    await card.getByText('From your machine: kubectl davit open open -n team-a').waitFor();
     await card.getByText("the platform's default").waitFor();
     expect(await listener.count()).toBe(0);
   });
