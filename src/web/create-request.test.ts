@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { ApiError, type Finding } from './api.ts';
-import { choicesOf, digestIn, failuresOf, type Given, setOf, unfit } from './create-request.ts';
+import { basesOf, choicesOf, databasesOf, digestIn, failuresOf, type Given, setOf, unfit } from './create-request.ts';
 
 const TEMPLATES: Platform['templates'] = [
   { name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null, workflow_config_path: null },
@@ -28,6 +28,22 @@ function platform(
     ...more,
   } as unknown as Platform;
 }
+
+it.each([
+  [{ python: 'base/py:{version}', node: 'base/node:20' }, ': base/py:{version} for Python, base/node:20 for Node.js. '],
+  [{ python: null, node: 'base/node:20' }, ': base/node:20 for Node.js. '],
+  [{ python: null, node: null }, 'This platform has no base images'],
+])('base images %j are said', (images, said) => {
+  expect(basesOf({ builds: { base_images: images } } as unknown as Platform)).toContain(said);
+});
+
+it.each([
+  [true, 'Davit creates a PostgreSQL with a volume of 10 GiB and a Redis'],
+  [false, 'This platform creates no databases: secrets POSTGRES_URI_CUSTOM'],
+])('whether databases come along, %s, is said', (own, said) => {
+  const sizes = { plain: { postgres: { storage_gi: 10 } } };
+  expect(databasesOf({ stores: { own }, default_type: 'plain', sizes } as unknown as Platform)).toContain(said);
+});
 
 describe('what can be chosen', () => {
   const blocked = (of: Platform): unknown => choicesOf(of).map(({ source, blocked: why }) => [source, why]);

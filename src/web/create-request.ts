@@ -115,6 +115,22 @@ export function choicesOf({ sources, builds, integrations, templates }: Platform
     });
 }
 
+/** The base images that a configuration file is built on. */
+export function basesOf({ builds: { base_images: images } }: Platform): string {
+  const named = [images.python && `${images.python} for Python`, images.node && `${images.node} for Node.js`];
+  return named.some(Boolean)
+    ? `A configuration file is built on the platform's base image: ${named.filter(Boolean).join(', ')}. A Dockerfile names its own.`
+    : 'This platform has no base images: the configuration file must set base_image. A Dockerfile names its own.';
+}
+
+/** The databases that come with a new deployment. */
+export function databasesOf({ stores, sizes, default_type: type }: Platform): string {
+  const without = 'For an image that needs neither, set runtime.database and runtime.redis to none under More.';
+  return stores.own
+    ? `Davit creates a PostgreSQL with a volume of ${sizes[type]?.postgres['storage_gi']} GiB and a Redis for it. ${without}`
+    : `This platform creates no databases: secrets POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM name yours. ${without}`;
+}
+
 /** What stands in the fields, by their id; a checkbox that is not set is absent. */
 export type Given = Readonly<Partial<Record<FieldId, string>>>;
 

@@ -6,7 +6,7 @@ import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import type { Source } from '../kinds/source-rules.ts';
 import { Field } from './create-fields.tsx';
-import type { Failures } from './create-request.ts';
+import { basesOf, type Failures } from './create-request.ts';
 import type { NewProps } from './new.tsx';
 import { Failure } from './parts.tsx';
 import { useRead } from './rows.tsx';
@@ -53,16 +53,17 @@ function RepositoryFields({ api, platform, failures }: PlatformProps): VNode {
         options={integrations.map(({ id, name, host }) => [id, `${name} (${host})`])}
         onValue={setIntegration}
       />
-      <Repositories key={integration} api={api} integration={integration} failures={failures} />
+      <Repositories key={integration} api={api} platform={platform} integration={integration} failures={failures} />
     </>
   );
 }
 
 function Repositories({
   api,
+  platform,
   integration,
   failures,
-}: Omit<PlatformProps, 'platform'> & { readonly integration: string }): VNode {
+}: PlatformProps & { readonly integration: string }): VNode {
   const path = `v1/integrations/forge/codehost/${integration}/repos`;
   const { found: all, failure, isAsking, again } = useRead<readonly Repository[]>(api, path);
   const [url, setUrl] = useState('');
@@ -99,6 +100,7 @@ function Repositories({
             defaultValue={all.find((one) => one.url === url)?.default_branch ?? ''}
           />
           <Field id="new-config" failures={failures} required defaultValue={DEFAULT_CONFIGURATION} />
+          {platform && <p class="help">{basesOf(platform)}</p>}
           <Field id="new-push" failures={failures} type="checkbox" />
         </>
       )}
@@ -139,6 +141,7 @@ function TemplateFields({ platform, failures }: PlatformProps): VNode {
         <>
           {field('new-ref', template.repo_ref, 'main')}
           {field('new-config', template.workflow_config_path, DEFAULT_CONFIGURATION)}
+          {platform && <p class="help">{basesOf(platform)}</p>}
         </>
       )}
     </>

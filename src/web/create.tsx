@@ -9,7 +9,7 @@ import type { Finding } from './api.ts';
 import { Configure } from './configure-file.tsx';
 import { apply, deployArchive } from './create-api.ts';
 import { Field, useForm } from './create-fields.tsx';
-import { choicesOf, findingsOfText, type Given, IMAGE, type SetFields, setOf } from './create-request.ts';
+import { choicesOf, databasesOf, findingsOfText, type Given, IMAGE, type SetFields, setOf } from './create-request.ts';
 import { SourceFields } from './create-sources.tsx';
 import { askBeforeLeaving } from './drafts.ts';
 import { Editor } from './file-editor.tsx';
@@ -87,7 +87,7 @@ function Create({ api, list, say, go }: NewProps): VNode {
 
   return (
     <>
-      <p>Everything else has the platform's defaults and can be changed later.</p>
+      <p>Everything else has the platform's defaults and can be changed later. {platform && databasesOf(platform)}</p>
       <form class="stack" {...attributes}>
         <Field id="new-name" failures={failures} required readOnly={made !== undefined} />
         {choices.length > 1 && (
@@ -104,7 +104,7 @@ function Create({ api, list, say, go }: NewProps): VNode {
         <Failure sentence={blocked} />
         {blocked === undefined && (
           <SourceFields key={source} api={api} source={source} platform={platform} failures={failures}>
-            <UploadFields {...choosing} mostMb={mostMb} failures={failures} />
+            <UploadFields {...choosing} platform={platform} failures={failures} />
           </SourceFields>
         )}
         <More text={text} findings={findings} onText={setText} />

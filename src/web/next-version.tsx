@@ -27,7 +27,6 @@ export function NextVersion({ id, ...props }: NewProps & { readonly id: string }
 function Version({ api, deployment, say, go }: NewProps & { readonly deployment: Deployment }): VNode {
   const { id, name, source } = deployment;
   const { found: platform, failure } = useRead<Platform>(api, 'v2/platform');
-  const mostMb = platform?.builds.upload_max_mb;
   const choosing = useChosen(deployment.source_revision_config.workflow_config_path ?? '');
   const progress = useProgress();
   const set = useRef<SetFields>([]);
@@ -36,7 +35,7 @@ function Version({ api, deployment, say, go }: NewProps & { readonly deployment:
   async function send(form: HTMLFormElement): Promise<void> {
     const path = fieldOf(new FormData(form), 'new-config');
     set.current = [{ field: 'workflow_config_path', value: path }];
-    const archive = await archiveOf(choosing.chosen, path, mostMb, progress.packing);
+    const archive = await archiveOf(choosing.chosen, path, platform?.builds.upload_max_mb, progress.packing);
     const text = folderIn(choosing.chosen)?.davitFile;
     const body = { name, source, set: set.current, ...(text !== undefined && { file: text }) };
     await deployArchive(api, id, archive, body, progress.uploading(archive));
@@ -51,7 +50,7 @@ function Version({ api, deployment, say, go }: NewProps & { readonly deployment:
         It is built and deployed as <a href={linkOf(id)}>{name}</a>. To build the source that it has, use Build again
         there.
       </p>
-      <UploadFields {...choosing} mostMb={mostMb} failures={failures} />
+      <UploadFields {...choosing} platform={platform} failures={failures} />
       <Failure sentence={failures[''] ?? failure?.message} />
       <ProgressBar progress={isAsking ? progress.now : undefined} />
       <div class="actions">

@@ -2,10 +2,11 @@
 
 import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { bytesText } from '../kinds/text.ts';
 import { Field } from './create-fields.tsx';
-import { type Failures, Unfit, unfit } from './create-request.ts';
+import { basesOf, type Failures, Unfit, unfit } from './create-request.ts';
 import { fieldsOf, valueAt, wordOf } from './file-text.ts';
 import { type Folder, folderOf, MEBIBYTE, packed, selectionOf } from './folder.ts';
 import { Failure } from './parts.tsx';
@@ -113,11 +114,11 @@ export function useChosen(present = ''): Choosing {
 }
 
 interface UploadFieldsProps extends Choosing {
-  readonly mostMb: number | undefined;
+  readonly platform: Platform | undefined;
   readonly failures: Failures;
 }
 
-export function UploadFields({ mostMb, failures, chosen, config, choose, setConfig }: UploadFieldsProps): VNode {
+export function UploadFields({ platform, failures, chosen, config, choose, setConfig }: UploadFieldsProps): VNode {
   const [failure, setFailure] = useState<string>();
   const folder = folderIn(chosen);
   function read(files: FileList | null): void {
@@ -148,8 +149,14 @@ export function UploadFields({ mostMb, failures, chosen, config, choose, setConf
         accept=".gz,.tgz,application/gzip"
         onInput={({ currentTarget: { files } }) => choose(files?.[0] && { archive: files[0] })}
       />
-      {mostMb !== undefined && <p class="help">At most {mostMb} MiB, packed. The last choice of both counts.</p>}
+      {platform && (
+        <p class="help">
+          At most {platform.builds.upload_max_mb} MiB, packed. If you choose both, the one that you chose last is
+          uploaded.
+        </p>
+      )}
       <Field key={config} id="new-config" failures={failures} required defaultValue={config} onValue={setConfig} />
+      {platform && <p class="help">{basesOf(platform)}</p>}
     </>
   );
 }
