@@ -4,14 +4,13 @@ import { configIn, type DeploymentFile } from '../deploy/http/deployment-file.ts
 import { judgeFile } from '../deploy/http/judge-file.ts';
 import type { Commit } from '../deploy/record/build-source.ts';
 import { CONFIG_TAKEN, type CodeFile } from '../deploy/record/code-file.ts';
-import { sameJson } from '../deploy/record/wanted-revision.ts';
 import { type AppDeploymentSpec, SourceConfig } from '../kinds/app-deployment.ts';
 import type { BuildReason } from '../kinds/build.ts';
 import { fileLine } from '../kinds/file-finding.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { listed, shortened } from '../kinds/text.ts';
 import { snake, toSnake } from '../runtime/http/casing.ts';
-import { asObject, isObject } from '../runtime/json-value.ts';
+import { asObject, isObject, sameJson } from '../runtime/json-value.ts';
 import type { FileContent } from './codehost/source.ts';
 
 export interface PushedFile {

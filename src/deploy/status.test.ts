@@ -9,7 +9,7 @@ import { pass } from './assess/entry.ts';
 import type { ActionFailure, ContainerState, Observed, Pod, Workload } from './assess/observed.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import { apiStatus } from './record/api-view.ts';
-import { awaitsSource } from './record/wanted-revision.ts';
+import { awaitsSource } from './record/requested.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
 

@@ -1,6 +1,6 @@
 // What is said of a record: a pure function of what was observed. It never claims what was not seen.
 
-import type { AppDeployment, AppDeploymentStatus, State } from '../kinds/app-deployment.ts';
+import type { AppDeploymentStatus, State } from '../kinds/app-deployment.ts';
 import { type ConditionType, isFailure, type Reason } from '../kinds/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../kinds/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../kinds/conditions.ts';
@@ -26,12 +26,12 @@ import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { verificationStatusOf } from './assess/verification.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
+import { latestRevisionGeneration } from './record/latest-generation.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { changedBy } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
 import { asksForNothing, stateFrom } from './record/state.ts';
-import { awaitsSource, wantedRevisionId } from './record/wanted-revision.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { stalledReasonSince } from './stalled-since.ts';
 
@@ -344,24 +344,4 @@ const ELSEWHERE = stalled('ListenerSilent', "A listener's cluster runs this reco
 
 function onlyStalled(entry: Entry): Entry | undefined {
   return entry.is === 'stalled' ? entry : undefined;
-}
-
-/**
- * The newest such generation as a field of the status; nothing where it is the one that `latest` was made of. A generation whose revision
- * is still to be made leaves it as it was. `own`: the record's revisions. `latest`: the newest of them.
- */
-export function latestRevisionGeneration(
-  record: AppDeployment,
-  own: readonly AppRevision[],
-  latest: AppRevision,
-): Pick<AppDeploymentStatus, 'latestRevisionGeneration'> {
-  const { generation = 0 } = record.metadata;
-  const { id, deploymentGeneration } = latest.spec;
-  if (generation <= deploymentGeneration) return {};
-  const wanted = wantedRevisionId(record, own);
-  // A record that lost its image keeps its revision, whatever else it asks for.
-  const isAll = wanted?.made === true && wanted.id === id && !awaitsSource(record.spec);
-  const before = record.status?.latestRevisionId === id ? record.status.latestRevisionGeneration : undefined;
-  const known = isAll ? generation : before;
-  return known === undefined ? {} : { latestRevisionGeneration: known };
 }

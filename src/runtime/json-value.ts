@@ -37,6 +37,19 @@ export function ownValue<Value>(object: Readonly<Record<string, Value>>, key: st
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** Equality as in JSON: the order of keys has no meaning, and an undefined field is absent. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
+  }
+  if (Array.isArray(b)) return false;
+  const [one, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key of Object.keys(one)) if (!sameJson(one[key], ownValue(other, key))) return false;
+  return Object.keys(other).every((key) => ownValue(one, key) !== undefined || other[key] === undefined);
+}
+
 /** JSON with sorted keys: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>

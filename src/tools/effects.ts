@@ -4,8 +4,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { makeRevision } from '../deploy/children/app-revision.ts';
 import { desiredChildren, migrationJob } from '../deploy/children/desired.ts';
+import { requestedOf } from '../deploy/record/requested.ts';
 import { resolve } from '../deploy/record/resolve.ts';
-import { requestedOf } from '../deploy/record/wanted-revision.ts';
 import type { AppDeployment, AppDeploymentSpec, SourceConfig } from '../kinds/app-deployment.ts';
 import { API_VERSION } from '../kinds/meta.ts';
 import { defaultSettings } from '../kinds/settings.ts';

@@ -11,9 +11,9 @@ import type {
   Workload,
 } from '../../src/deploy/assess/observed.ts';
 import { names } from '../../src/deploy/record/names.ts';
+import { requestedOf } from '../../src/deploy/record/requested.ts';
 import { resolve } from '../../src/deploy/record/resolve.ts';
 import { serialRevisionId } from '../../src/deploy/record/revision-id.ts';
-import { requestedOf } from '../../src/deploy/record/wanted-revision.ts';
 import type { StatusInputs } from '../../src/deploy/status.ts';
 import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/kinds/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../../src/kinds/app-revision.ts';

@@ -3,7 +3,7 @@
 
 import { ownRequested } from '../../deploy/record/file-values.ts';
 import { originGenerationOf } from '../../deploy/record/metadata.ts';
-import { requestedOf, sameRevision } from '../../deploy/record/wanted-revision.ts';
+import { requestedOf, sameRevision } from '../../deploy/record/requested.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../kinds/app-deployment.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import type { ListenerWork } from '../../kinds/listener-work.ts';

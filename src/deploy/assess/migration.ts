@@ -6,10 +6,10 @@ import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../
 import { timeoutOf } from '../../kinds/migrate.ts';
 import { shortened } from '../../kinds/text.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
+import { hasMigrated } from '../record/kept-build.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
-import { hasMigrated } from '../record/wanted-revision.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';

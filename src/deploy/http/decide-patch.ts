@@ -5,9 +5,9 @@ import type { AppDeployment, AppDeploymentSpec } from '../../kinds/app-deploymen
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { databaseDeletion } from '../record/database-deletion.ts';
 import { withRequest } from '../record/needs-revision.ts';
+import { awaitsSource } from '../record/requested.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf as newestFirst } from '../record/revisions.ts';
-import { awaitsSource } from '../record/wanted-revision.ts';
 import { applyPatch, type Patch, patchFindings } from './patch.ts';
 import { type Checking, findingsOfChange } from './platform-checks.ts';
 import { resourceSpecInForce, shownRevisionConfig, specWithNewestFile, urlOf } from './presenter.ts';

@@ -8,7 +8,7 @@ import type { FieldError } from '../../runtime/http/http-error.ts';
 import { asObject, ownValue } from '../../runtime/json-value.ts';
 import { fileBreaches, missingSecrets, takenFrom } from '../record/code-file.ts';
 import { type FileValues, withFile } from '../record/file-values.ts';
-import { requestedOf } from '../record/wanted-revision.ts';
+import { requestedOf } from '../record/requested.ts';
 import { configIn, DEFAULT_SOURCE, type DeploymentFile, fileFindings, placeInFile } from './deployment-file.ts';
 import { type ReadText, readText } from './deployment-file-text.ts';
 

@@ -22,7 +22,7 @@ import type { FieldError } from '../../runtime/http/http-error.ts';
 import { isSet } from '../../runtime/json-value.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
 import { hostOf } from '../record/hostnames.ts';
-import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
+import { requestedOf, sameRequested } from '../record/requested.ts';
 import { mergedConfig } from './merged-config.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';

@@ -1,7 +1,7 @@
 // Whether two requests mean the same, by the comparison that decides on a new revision.
 
 import type { AppDeploymentSpec, SecretReference } from '../../kinds/app-deployment.ts';
-import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
+import { requestedOf, sameRequested } from '../record/requested.ts';
 
 export const ASKS_NOTHING: AppDeploymentSpec = {
   source: 'external_docker',

@@ -23,9 +23,9 @@ import {
   refTo,
 } from '../assess/observed.ts';
 import { OWNER } from '../record/database-driver.ts';
+import type { DataThere } from '../record/resolved-values.ts';
 import { driverOfHolder, storageOf } from '../record/retained-databases.ts';
 import { EXTERNAL_DATABASE, markOf, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
-import type { DataThere } from '../record/wanted-revision.ts';
 
 export interface KeptData {
   /** Objects to adopt in this order: the password before the volume that it opens. */

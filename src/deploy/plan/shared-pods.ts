@@ -9,7 +9,7 @@ import {
   type StorePart,
 } from '../../kinds/meta.ts';
 import { isWorker } from '../../kinds/worker-parts.ts';
-import { ownValue } from '../../runtime/json-value.ts';
+import { ownValue, sameJson } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import {
   isOfPart,
@@ -24,11 +24,11 @@ import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
 import { isRoleRolled } from '../assess/rolled-parts.ts';
 import { isOwn } from '../assess/stores.ts';
 import { partsOf } from '../record/parts.ts';
+import { sameRevision } from '../record/requested.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { asksToRebuild } from '../record/revision-request.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
-import { sameJson, sameRevision } from '../record/wanted-revision.ts';
 import { hasDrifted } from './drift.ts';
 import { type Action, NOTHING_PRUNED, plan } from './plan.ts';
 

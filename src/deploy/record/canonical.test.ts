@@ -6,7 +6,8 @@ import type { Requested } from '../../kinds/app-revision.ts';
 import { type StructuralSchema, structuralSchema } from '../../kinds/structural-schema.ts';
 import { canonical } from './canonical.ts';
 import { needsRevision } from './needs-revision.ts';
-import { requestedOf, sameRequested, wantedRevision } from './wanted-revision.ts';
+import { requestedOf, sameRequested } from './requested.ts';
+import { wantedRevision } from './wanted-revision.ts';
 
 const reference = (name: string): { name: string; secretName: string; secretKey: string } => ({
   name,

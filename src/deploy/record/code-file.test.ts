@@ -10,7 +10,7 @@ import { RuntimePart } from '../../kinds/runtime-part.ts';
 import { canonical } from './canonical.ts';
 import { fileBreaches, fileIn, RUNTIME_TAKEN, revisionFileOf, SIZES_TAKEN, specWith, takenFrom } from './code-file.ts';
 import { type FileValues, isFromFile, ownRequested, withFile } from './file-values.ts';
-import { requestedOf } from './wanted-revision.ts';
+import { requestedOf } from './requested.ts';
 
 /** Any subset of these fields. */
 const some = <T extends object>(fields: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<Partial<T>> =>

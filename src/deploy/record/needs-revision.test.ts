@@ -2,9 +2,10 @@ import { expect, it } from 'vitest';
 import { aRecord, aRevision, aSpec, SETTINGS } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import { needsRevision, withRequest } from './needs-revision.ts';
+import { requestedOf } from './requested.ts';
 import { resolve } from './resolve.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';
-import { requestedOf, wantedRevision } from './wanted-revision.ts';
+import { wantedRevision } from './wanted-revision.ts';
 
 const KEY = { name: 'KEY', secretName: 'shop--vars-a', secretKey: 'KEY' };
 const cloud = { source: 'internal_docker', sourceRevisionConfig: {} } as const;

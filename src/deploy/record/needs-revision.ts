@@ -2,10 +2,11 @@
 
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
+import { sameJson } from '../../runtime/json-value.ts';
 import { ownRequested } from './file-values.ts';
+import { awaitsSource, requestedOf, sameRevision } from './requested.ts';
 import { imageOf } from './revision-image.ts';
 import { askingForRevision, askingToRebuild, asksToRebuild, isUnseen } from './revision-request.ts';
-import { awaitsSource, requestedOf, sameJson, sameRevision } from './wanted-revision.ts';
 
 /**
  * Whether a write that changes `before` to `after` needs a new revision. Without a pushed image or source there is nothing

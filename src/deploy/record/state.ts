@@ -1,7 +1,7 @@
 // The state of a record, as one table for the controller's report and for the facade before the first report.
 
 import type { AppDeploymentSpec, State } from '../../kinds/app-deployment.ts';
-import { awaitsSource } from './wanted-revision.ts';
+import { awaitsSource } from './requested.ts';
 
 /** Inputs of the table. Each is false before anything has been observed. */
 export interface Seen {

@@ -5,9 +5,10 @@ import { type AppRevision, AppRevisionSpec } from '../../kinds/app-revision.ts';
 import type { ResourceSpec } from '../../kinds/resource-spec.ts';
 import { Settings } from '../../kinds/settings.ts';
 import type { MoveRequest } from './database-move.ts';
+import { requestedOf, sameRequested } from './requested.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, operationRevisionId, serialRevisionId } from './revision-id.ts';
-import { requestedOf, sameRequested, type WantedRevision, wantedRevision } from './wanted-revision.ts';
+import { type WantedRevision, wantedRevision } from './wanted-revision.ts';
 
 function made(record: AppDeployment, settings = SETTINGS, earlier: readonly AppRevision[] = []): AppRevision {
   const wanted = wantedRevision(record, earlier, settings);

@@ -2,13 +2,14 @@
 
 import type { Pod, Workload } from '../../../src/deploy/assess/observed.ts';
 import { hostOf, wantedHost } from '../../../src/deploy/record/hostnames.ts';
+import { hasMigrated } from '../../../src/deploy/record/kept-build.ts';
 import { names } from '../../../src/deploy/record/names.ts';
 import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deploy/record/parts.ts';
+import { sameRevision } from '../../../src/deploy/record/requested.ts';
 import { resolve } from '../../../src/deploy/record/resolve.ts';
 import { asksToRebuild } from '../../../src/deploy/record/revision-request.ts';
 import { referencesOf } from '../../../src/deploy/record/secret-references.ts';
 import { podsIdOf } from '../../../src/deploy/record/shared-pods.ts';
-import { hasMigrated, sameRevision } from '../../../src/deploy/record/wanted-revision.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import type { AppRevision, Resolved } from '../../../src/kinds/app-revision.ts';
 import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';

@@ -203,7 +203,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'a request to rebuild is lost beside a change of sizes': bug(
     'pushes',
-    'src/deploy/record/wanted-revision.ts',
+    'src/deploy/record/kept-build.ts',
     '  if (rebuilds) return { migrated: false };\n',
     '',
   ),

@@ -440,7 +440,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'unmounted', fault: { kind: 'events-refused' } },
   },
   'a rollback restores the old volume size': bug(
-    'src/deploy/record/wanted-revision.ts',
+    'src/deploy/record/resolved-values.ts',
     '? (data.storageGi ?? 0) : smallestSize(',
     '? 0 : smallestSize(',
     'resize',

@@ -1,9 +1,9 @@
 // A platform for the page: the facade over the in-memory API server, on a port, with deployments in the states that people see.
 
 import { names } from '../../../src/deploy/record/names.ts';
+import { requestedOf } from '../../../src/deploy/record/requested.ts';
 import { resolve } from '../../../src/deploy/record/resolve.ts';
 import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
-import { requestedOf } from '../../../src/deploy/record/wanted-revision.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/kinds/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/kinds/app-revision.ts';

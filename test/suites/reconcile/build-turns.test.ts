@@ -2,7 +2,7 @@
 // at a build without a cause.
 
 import { expect, it } from 'vitest';
-import { requestedOf } from '../../../src/deploy/record/wanted-revision.ts';
+import { requestedOf } from '../../../src/deploy/record/requested.ts';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';

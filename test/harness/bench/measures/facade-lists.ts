@@ -2,9 +2,9 @@
 // bare Fastify that answers the same bytes, and against the API server's own live list. No two requests in a row ask for the
 // same page.
 
+import { requestedOf } from '../../../../src/deploy/record/requested.ts';
 import { resolve } from '../../../../src/deploy/record/resolve.ts';
 import { serialRevisionId } from '../../../../src/deploy/record/revision-id.ts';
-import { requestedOf } from '../../../../src/deploy/record/wanted-revision.ts';
 import { defaultSettings } from '../../../../src/kinds/settings.ts';
 import { type ApiObject, connectApi } from '../../../cluster/api-client.ts';
 import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../../../support/platform.ts';

@@ -1,11 +1,11 @@
 // Up to which generation the newest revision has all that a record asks of revisions.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, SETTINGS } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentSpec } from '../kinds/app-deployment.ts';
-import type { AppRevision } from '../kinds/app-revision.ts';
-import { wantedRevision } from './record/wanted-revision.ts';
-import { latestRevisionGeneration } from './status.ts';
+import { aRecord, SETTINGS } from '../../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../kinds/app-deployment.ts';
+import type { AppRevision } from '../../kinds/app-revision.ts';
+import { latestRevisionGeneration } from './latest-generation.ts';
+import { wantedRevision } from './wanted-revision.ts';
 
 function revisionOf(record: AppDeployment): AppRevision {
   const wanted = wantedRevision(record, [], SETTINGS);
