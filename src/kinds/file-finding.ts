@@ -12,11 +12,19 @@ export function fileLine(path: string, { loc, msg, type, line, column }: FieldEr
   return `${path}:${line}:${column}: ${type === NO_YAML ? msg : fieldSentence({ loc, msg })}`;
 }
 
+const FORMS: Readonly<Record<string, string>> = {
+  'env must be an array': '[{name: LOG_LEVEL, value: info}]',
+  'secrets must be an array': '[API_KEY]',
+  'tasks must be an array': '[{name: clean, command: [python, clean.py]}]',
+};
+
 /** A finding about a file as a sentence that names its field. */
 export function fieldSentence({ loc, msg }: Pick<FieldError, 'loc' | 'msg'>): string {
   const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
   // Some rules name their field themselves.
   const isNamed = msg.startsWith(`${String(loc.at(-1))} `);
   const path = (isNamed ? field.replace(/\.[^.]*$/, '.') : `${field} `).replace(/^\./, '');
-  return `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
+  const sentence = `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
+  const form = FORMS[sentence];
+  return form === undefined ? sentence : `${sentence}, such as ${form}`;
 }

@@ -5,6 +5,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AppliedFile } from '../deploy/http/file-payloads.ts';
 import type { Deployment } from '../deploy/http/payloads.ts';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
 import type { Finding, Versioned } from './api.ts';
 import { findingsOfText, isRefusal } from './create-request.ts';
 import { Dialog } from './dialog.tsx';
@@ -15,7 +16,7 @@ import { FileFields } from './file-fields.tsx';
 import { textOf } from './file-text.ts';
 import type { ConfigureProps } from './new.tsx';
 import { Failure, rawOf, useAsking } from './parts.tsx';
-import { Card } from './rows.tsx';
+import { Card, useRead } from './rows.tsx';
 import { Generated } from './secret-value.tsx';
 import { messageOf } from './text.ts';
 import { Variables } from './variables.tsx';
@@ -110,6 +111,7 @@ export function Configure(props: ConfigureProps): VNode {
   const { name } = deployment;
   const file = useFile(props);
   const { draft, found, reviewed, keep } = file;
+  const { found: platform } = useRead<Platform>(props.api, 'v2/platform');
   const onText = (text: string): void => {
     if (draft) keep({ ...draft, text });
   };
@@ -170,7 +172,7 @@ export function Configure(props: ConfigureProps): VNode {
       </div>
       {draft && !isLocked && (
         <Card title="Fields">
-          <FileFields text={draft.text} onText={onText} deployment={deployment} />
+          <FileFields text={draft.text} onText={onText} deployment={deployment} platform={platform} />
         </Card>
       )}
     </div>

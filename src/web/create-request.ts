@@ -18,10 +18,10 @@ interface Field {
 export const FIELDS = {
   'new-name': {
     label: 'Name',
-    help: 'Lower-case letters, digits and single hyphens. It cannot be changed.',
+    help: 'Lower-case letters, digits and single hyphens. A name cannot be changed later.',
     names: ['name'],
   },
-  'new-source': { label: 'What it runs', help: 'It cannot be changed.', names: ['source'] },
+  'new-source': { label: 'What it runs', help: 'The kind of source cannot be changed later.', names: ['source'] },
   'new-image': {
     label: 'Image',
     help: 'For example registry.example.com/team/shop:1.5.0. The container listens on PORT, and answers GET /ok with 200 when it is ready.',
@@ -32,7 +32,7 @@ export const FIELDS = {
     help: 'The integration whose credentials read the repository.',
     names: ['integration_id'],
   },
-  'new-repository': { label: 'Repository', help: 'It cannot be changed.', names: ['repo_url'] },
+  'new-repository': { label: 'Repository', help: 'The repository cannot be changed later.', names: ['repo_url'] },
   'new-template': {
     label: 'Template',
     help: "An application of the platform's catalogue.",
@@ -111,7 +111,8 @@ export function choicesOf({ sources, builds, integrations, templates }: Platform
     .filter((source) => sources.includes(source))
     .map((source) => {
       const why = blocked[source];
-      return { source, label: LABELS[source], ...(why !== undefined && { blocked: why }) };
+      const label = `${LABELS[source]}${why === undefined ? '' : ' (not possible here)'}`;
+      return { source, label, ...(why !== undefined && { blocked: why }) };
     });
 }
 

@@ -107,7 +107,7 @@ function Create({ api, list, say, go }: NewProps): VNode {
             <UploadFields {...choosing} platform={platform} failures={failures} />
           </SourceFields>
         )}
-        <More text={text} findings={findings} onText={setText} />
+        <More text={text} platform={platform} findings={findings} onText={setText} />
         <Failure sentence={findings.length > 0 ? 'The text under More has errors.' : failures['']} />
         <ProgressBar progress={isAsking ? progress.now : undefined} />
         <End made={made} isAsking={isAsking} isBlocked={blocked !== undefined} list={list} />
@@ -175,21 +175,23 @@ function givenIn(form: HTMLFormElement): {
 
 interface MoreProps {
   readonly text: string;
+  readonly platform: Platform | undefined;
   readonly findings: readonly Finding[];
   readonly onText: (text: string) => void;
 }
 
 /** Everything else that a deployment can be configured with from the beginning. */
-function More({ text, findings, onText }: MoreProps): VNode {
+function More({ text, platform, findings, onText }: MoreProps): VNode {
   const names = asList(valueAt(fieldsOf(text), ['secrets'])).filter((name) => typeof name === 'string');
   return (
     <details class="more">
       <summary>More: port, command, sizes, workers, tasks, variables</summary>
-      <FileFields text={text} onText={onText} />
+      <FileFields text={text} platform={platform} onText={onText} />
       <h3>As davit.yaml</h3>
       <p class="help">
-        This text has the values of the fields above. Add here what has no field: plain variables under env, the names
-        of secret ones under secrets.
+        This text has the values of the fields above. Add here what has no field, such as plain variables,{' '}
+        <code>{'env: [{name: LOG_LEVEL, value: info}]'}</code>, and names of secret ones,{' '}
+        <code>secrets: [API_KEY]</code>.
       </p>
       <Editor id="new-file" label="davit.yaml" text={text} findings={findings} onText={onText} />
       {[...new Set(names)].map((name) => (

@@ -3,7 +3,8 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
-import { asList, fieldsOf, lineOf, type Path, valueAt, withValue, wordOf } from './file-text.ts';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
+import { asList, defaultsOf, fieldsOf, lineOf, type Path, valueAt, withValue, wordOf } from './file-text.ts';
 import { CONTENT, contentOf, numbersOf, partsOf } from './health.ts';
 import { Word } from './parts.tsx';
 import { wordsOf } from './text.ts';
@@ -20,8 +21,10 @@ interface FieldOfFile {
 interface FileFieldsProps {
   readonly text: string;
   readonly onText: (text: string) => void;
-  /** Whose numbers are in force where the text has none; absent for a new one. */
+  /** Absent for a new one. */
   readonly deployment?: Deployment;
+  /** Whose defaults hold where the text has nothing. */
+  readonly platform: Platform | undefined;
 }
 
 const SIZES = {
@@ -35,7 +38,7 @@ const SIZES = {
 } as const;
 const { storage_gi: _, ...OF_PODS } = SIZES;
 
-export function FileFields({ text, onText, deployment }: FileFieldsProps): VNode {
+export function FileFields({ text, onText, deployment, platform }: FileFieldsProps): VNode {
   const fields = fieldsOf(text);
   if (fields === undefined) return <p class="help">The text cannot be read as fields. To see where, click Check.</p>;
   const shown = (field: FieldOfFile): VNode => (
@@ -47,16 +50,16 @@ export function FileFields({ text, onText, deployment }: FileFieldsProps): VNode
     />
   );
   const content = deployment && contentOf(deployment);
-  const numbers = deployment ? numbersOf(deployment) : {};
-  const sizes = (path: Path, prefix: string, of: typeof numbers, all: object = OF_PODS): VNode[] =>
+  const sizes = (path: Path, prefix: string, of: ReturnType<typeof defaultsOf>, all: object = OF_PODS): VNode[] =>
     Object.entries(all).map(([size, label]) =>
-      shown({ label, path: [...path, `${prefix}${size}`], kind: 'number', placeholder: of[prefix + size]?.toString() }),
+      shown({ label, path: [...path, `${prefix}${size}`], kind: 'number', placeholder: of[size]?.toString() }),
     );
   const workers = valueAt(fields, ['runtime', 'workers']);
   const names = typeof workers === 'object' && workers !== null ? Object.keys(workers) : [];
   const tasks = asList(valueAt(fields, ['tasks']));
   // The server is above them, and workers are what the text says.
   const parts = deployment ? partsOf(deployment).filter(({ prefix }) => prefix.endsWith('_')) : [];
+  const numbers = deployment ? numbersOf(deployment) : {};
   const remove = (label: string, path: Path): VNode => (
     <button type="button" aria-label={`Remove ${label}`} onClick={() => onText(withValue(text, path, undefined))}>
       Remove
@@ -66,19 +69,27 @@ export function FileFields({ text, onText, deployment }: FileFieldsProps): VNode
     <>
       {group('Server', [
         ...(content ? [shown({ label: CONTENT[content], path: [content] })] : []),
-        shown({ label: 'Port', path: ['runtime', 'port'], kind: 'number' }),
-        shown({ label: 'Health path', path: ['runtime', 'health_path'], placeholder: '/ok' }),
+        shown({
+          label: 'Port',
+          path: ['runtime', 'port'],
+          kind: 'number',
+          placeholder: platform?.pods.port.toString(),
+        }),
+        shown({ label: 'Health path', path: ['runtime', 'health_path'], placeholder: platform?.pods.health_path }),
         shown({
           label: 'Command',
           path: ['runtime', 'server', 'command'],
           kind: 'command',
           placeholder: "the image's",
         }),
-        ...sizes(['resource_spec'], '', numbers),
+        ...sizes(['resource_spec'], '', defaultsOf(platform, fields, 'server')),
       ])}
-      {parts.map(({ name, prefix }) => {
+      {parts.map(({ name, prefix, component }) => {
         const own = Object.entries(SIZES).filter(([size]) => `${prefix}${size}` in numbers);
-        return group(name, sizes(['resource_spec'], prefix, numbers, Object.fromEntries(own)));
+        return group(
+          name,
+          sizes(['resource_spec'], prefix, defaultsOf(platform, fields, component), Object.fromEntries(own)),
+        );
       })}
       {names.map((name) => {
         const path = ['runtime', 'workers', name];
@@ -86,7 +97,7 @@ export function FileFields({ text, onText, deployment }: FileFieldsProps): VNode
           `Worker ${name}`,
           [
             shown({ label: 'Command', path: [...path, 'command'], kind: 'command' }),
-            ...sizes(path, '', { min_scale: 1, max_scale: 1 }),
+            ...sizes(path, '', { ...defaultsOf(platform, fields, name), min_scale: 1, max_scale: 1 }),
           ],
           remove(`worker ${name}`, path),
         );

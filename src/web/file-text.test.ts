@@ -2,7 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf, lineOf, textOf, valueAt, withValue } from './file-text.ts';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
+import { defaultsOf, fieldsOf, lineOf, textOf, valueAt, withValue } from './file-text.ts';
 import { wordsOf } from './text.ts';
 
 const TEXT = `# The shop.
@@ -85,4 +86,19 @@ describe('a command', () => {
       }),
     );
   });
+});
+
+it.each([
+  ['server', {}, 0.25],
+  ['server', { deployment_type: 'prod', resource_spec: { cpu: 4 } }, 1],
+  ['queue', { resource_spec: { cpu: 4 } }, 4],
+  ['jobs', {}, 0.25],
+  ['postgres', { resource_spec: { cpu: 4 } }, 0.1],
+])('part %s of a file with %j has %d CPU by default', (component, fields, cpu) => {
+  const sizes = {
+    plain: { server: { cpu: 0.25 }, postgres: { cpu: 0.1 }, redis: {} },
+    prod: { server: { cpu: 1 }, postgres: {}, redis: {} },
+  };
+  const platform = { default_type: 'plain', sizes } as unknown as Platform;
+  expect(defaultsOf(platform, fields, component)['cpu']).toBe(cpu);
 });

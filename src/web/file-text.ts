@@ -1,6 +1,7 @@
 // The text of a davit.yaml as fields show and change it: what a field does not touch stays as it was written. Pure.
 
 import { Document, isMap, isScalar, isSeq, type Node, parseDocument, visit } from 'yaml';
+import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { yamlText } from '../kinds/text.ts';
 
 /** From the top of the file, such as `['runtime', 'port']`. */
@@ -53,6 +54,22 @@ export function valueAt(fields: unknown, path: Path): unknown {
 
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** The sizes that a part has where the file leaves them out, by their names without a prefix. */
+export function defaultsOf(
+  platform: Platform | undefined,
+  fields: Readonly<Record<string, unknown>>,
+  component: string,
+): Readonly<Record<string, number>> {
+  const preset = platform?.sizes[wordOf(valueAt(fields, ['deployment_type'])) || platform.default_type];
+  if (component === 'postgres' || component === 'redis') return preset?.[component] ?? {};
+  // Workers, also those of the queue, follow the server.
+  const isOwn = ['server', 'orchestrator', 'executor'].includes(component);
+  return {
+    ...preset?.server,
+    ...(!isOwn && (valueAt(fields, ['resource_spec']) as Record<string, number> | undefined)),
+  };
 }
 
 /** A text or a number as it is typed; empty for what is neither. */

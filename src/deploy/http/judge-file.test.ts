@@ -62,6 +62,7 @@ describe('fields that are set', () => {
     [set('resource_spec.cpus', 1), 'resource_spec.cpus is not a known field: did you mean cpu?'],
     [set('runtime.command', ['a']), 'runtime.command is not a known field here: it belongs in runtime.server'],
     [set('resource_spec', 5), 'resource_spec must be an object'],
+    [set('env', { A: 'x' }), 'env must be an array, such as [{name: LOG_LEVEL, value: info}]'],
     [set('secrets', [{ A: 'x' }]), 'secrets[0] must be a name: the values of secrets do not belong in this file'],
     [set('resource_spec.__proto__.cpu', 1), 'resource_spec.__proto__ is not a known field'],
     [set('constructor', 1), 'constructor is not a known field'],

@@ -559,10 +559,10 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
 
     it('says why a platform has none of it', async ({ world, enter }) => {
       const page = await enter();
-      await begin(page, 'A repository');
+      await begin(page, 'A repository (not possible here)');
       await page.getByText('This tenant has no integration with a code host.').waitFor();
       expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
-      await page.getByLabel('What it runs').selectOption({ label: 'A template' });
+      await page.getByLabel('What it runs').selectOption({ label: 'A template (not possible here)' });
       await page.getByText('The catalogue has no templates.').waitFor();
       expect(world.facade.records.list()).toEqual([]);
     });
