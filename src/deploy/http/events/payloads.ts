@@ -24,7 +24,7 @@ const DeploymentEvent = z.object({
   over: z
     .boolean()
     .describe(
-      'Whether it is a warning that no longer matters: its pod has become ready since and still is, or it concerns a run that was started by hand.',
+      'Whether it is a warning that no longer matters: its pod, or the deployment whose failure it is, has become ready since and still is, or it concerns a run that was started by hand.',
     ),
 });
 export type DeploymentEvent = z.output<typeof DeploymentEvent>;

@@ -65,7 +65,7 @@ export function registerEvents(app: App, { auth, deployments }: DeploymentNeeds)
         ?.map((pod) => presentPod(pod, metrics.get(pod.metadata.name), revisionOf))
         .toSorted((a, b) => placeAmongPods(a) - placeAmongPods(b));
       return {
-        resources: listed.map((event) => presentEvent(event, pods ?? [], now)),
+        resources: listed.map((event) => presentEvent(event, record, pods ?? [], now)),
         pods: shown?.slice(0, MOST_PODS) ?? null,
         truncated: !isWhole,
       };
@@ -142,7 +142,12 @@ function objectKey({ kind = '', name = '' }: { readonly kind?: string; readonly 
 }
 
 /** `pods`: those of the deployment, as far as the caller may see them. `now` in milliseconds since 1970. */
-function presentEvent(event: EventObject, pods: readonly Pod[], now: number): DeploymentEvent {
+function presentEvent(
+  event: EventObject,
+  { status }: AppDeployment,
+  pods: readonly Pod[],
+  now: number,
+): DeploymentEvent {
   const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount } = event;
   const at = lastTime(event, now);
   return {
@@ -152,7 +157,7 @@ function presentEvent(event: EventObject, pods: readonly Pod[], now: number): De
     object: `${regarding?.kind ?? ''}/${regarding?.name ?? ''}`,
     count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
     last_at: at ?? null,
-    over: isOver({ type, reason, kind: regarding?.kind, name: regarding?.name, at }, pods),
+    over: isOver({ type, reason, kind: regarding?.kind, name: regarding?.name, at }, pods, status?.conditions),
   };
 }
 
