@@ -23,7 +23,7 @@ export interface Auth {
   as(verb: Verb, resource?: Resource): (request: FastifyRequest) => Promise<void>;
   admitted(request: FastifyRequest): RequestContext;
   /** The value of the header Allow: the methods by which the caller may change the request's deployment, or the tenant's. */
-  allowed(request: FastifyRequest, methods: Readonly<Record<string, Verb>>): Promise<string>;
+  allowed(request: FastifyRequest, methods: Readonly<Record<string, Verb>>, resource?: Resource): Promise<string>;
   /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
   /** Authenticates alone, also a pod: the handler checks rights that depend on the body, by `namedTenant` and `mayAuthenticate`. */
@@ -137,13 +137,13 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     concerns: (request, deployment) => note(request, { deployment }),
     subjectOf: (request) => request[SUBJECT] ?? {},
     admitted,
-    async allowed(request, methods) {
+    async allowed(request, methods, resource = APP_DEPLOYMENTS) {
       const { caller, tenant } = admitted(request);
       const { deployment_id: id = '' } = request.params as { readonly deployment_id?: string };
       const nameIn = (namespace: string): string | undefined => nameOf(APP_DEPLOYMENTS, namespace, id);
       const isAllowed = await Promise.all(
         Object.values(methods).map((verb) =>
-          stillKnown(caller, () => identity.may(caller, tenant, { verb, resource: APP_DEPLOYMENTS, nameIn })),
+          stillKnown(caller, () => identity.may(caller, tenant, { verb, resource, nameIn })),
         ),
       );
       return ['GET', 'HEAD', ...Object.keys(methods).filter((_, place) => isAllowed[place])].join(', ');

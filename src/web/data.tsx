@@ -14,7 +14,7 @@ import { type Question, useQuestion } from './dialog.tsx';
 import { useFollowed } from './follow.ts';
 import { failedLast, numbersOf, toneOfCondition } from './health.ts';
 import { Age, Asking, fieldOf } from './parts.tsx';
-import { type Act as Button, Card, type Row, Rows, useRead } from './rows.tsx';
+import { type Act as Button, Card, type Row, Rows, useAllowed, useRead } from './rows.tsx';
 import { age, plain, requestKey } from './text.ts';
 import { dayOf, useZone } from './times.ts';
 
@@ -374,6 +374,7 @@ interface RetainedProps {
 export function Retained({ api, say, of }: RetainedProps): VNode | null {
   const path = 'v2/retained-databases';
   const { found, failure: refused, again } = useRead<RetainedList>(api, path);
+  const mayDelete = useAllowed(api, path)?.('DELETE') === true;
   const [dialog, ask] = useQuestion(say, again);
   const rows = found?.resources.filter(({ wanted_by: by }) => of === undefined || by === of.id);
   // On the tab of a deployment it is about that one alone.
@@ -391,19 +392,20 @@ export function Retained({ api, say, of }: RetainedProps): VNode | null {
           says: `${one.driver}/${one.number}, ${bytesText(bytes)}`,
           sub: [<Age then={one.created_at} after=" ago" />, <code>{plain(one.claim)}</code>],
           acts: [
-            one.wanted_by !== null && {
-              label: 'Adopt…',
-              of: one.claim,
-              onClick: () =>
-                ask({
-                  title: `Adopt a database of ${name}`,
-                  action: 'Adopt',
-                  says: [`The present deployment ${name} uses it, with the ${bytesText(bytes)} volume and all data.`],
-                  send: () => api.ask('POST', `${path}/${id}/adopt`, {}),
-                  done: `${name} uses the database with its data.`,
-                }),
-            },
-            {
+            one.wanted_by !== null &&
+              (of !== undefined || mayDelete) && {
+                label: 'Adopt…',
+                of: one.claim,
+                onClick: () =>
+                  ask({
+                    title: `Adopt a database of ${name}`,
+                    action: 'Adopt',
+                    says: [`The present deployment ${name} uses it, with the ${bytesText(bytes)} volume and all data.`],
+                    send: () => api.ask('POST', `${path}/${id}/adopt`, {}),
+                    done: `${name} uses the database with its data.`,
+                  }),
+              },
+            mayDelete && {
               label: 'Delete…',
               of: one.claim,
               onClick: () =>

@@ -64,7 +64,9 @@ export function registerRetained(app: App, { auth, deployments }: RetainedNeeds)
       querystring: NoParameters,
       response: { 200: RetainedList, ...failures(401, 403, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
+      if (request.method === 'HEAD')
+        reply.header('allow', await auth.allowed(request, { DELETE: 'delete' }, PERSISTENT_VOLUME_CLAIMS));
       const { retained, deploymentOf, hidden } = await lookIn(auth.admitted(request));
       return { resources: retained.map((one) => present(one, deploymentOf)), hidden };
     },

@@ -136,11 +136,15 @@ describe('the right', () => {
     };
     const headers = { authorization: 'Bearer opaque', 'x-tenant-id': TENANT.id };
     const [one, all] = [`/v2/deployments/${metadata.uid}?secrets=names`, '/v2/deployments'];
+    const retained = '/v2/retained-databases';
     expect([await allow(one), await allow(all)]).toEqual(['GET, HEAD, PATCH, DELETE', 'GET, HEAD, POST']);
+    expect(await allow(retained)).toBe('GET, HEAD, DELETE');
     facade.kube.allow(({ verb }) => verb === 'get' || verb === 'list');
     expect([await allow(one), await allow(all)]).toEqual(['GET, HEAD', 'GET, HEAD']);
     facade.kube.allow(({ verb, name }) => verb === 'get' || verb === 'list' || (verb === 'patch' && name === 'shop'));
     expect(await allow(one)).toBe('GET, HEAD, PATCH');
+    facade.kube.allow(({ verb, resource }) => verb === 'list' || resource === 'appdeployments');
+    expect(await allow(retained)).toBe('GET, HEAD');
   });
 
   it('to read objects that are not Davit’s own is named to whoever may list the deployments', async () => {

@@ -1,6 +1,6 @@
 // Who reaches a deployment, and the tokens that people gave to agents: on the tab Access and on the tenant's page.
 
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
@@ -213,10 +213,20 @@ describe.skipIf(missing !== undefined).concurrent(`access${why}`, () => {
       },
       spec: { resources: { requests: { storage: '2Gi' } } },
     } as KubeObject);
-    const page = await enter();
-    await chooseTenant(page, 'Access and tokens');
-    const card = page.getByRole('region', { name: 'Databases of deleted deployments' });
-    await card.getByText('pod/0, 2.0 GiB').waitFor();
+    const enterRetained = async (): Promise<[Page, Locator]> => {
+      const page = await enter();
+      await chooseTenant(page, 'Access and tokens');
+      const card = page.getByRole('region', { name: 'Databases of deleted deployments' });
+      await card.getByText('pod/0, 2.0 GiB').waitFor();
+      return [page, card];
+    };
+    world.facade.kube.allow(({ verb }) => verb === 'get' || verb === 'list');
+    const [, viewed] = await enterRetained();
+    expect(await viewed.getByRole('button').count()).toBe(0);
+    world.facade.kube.allow(() => true);
+    world.facade.clock.ms += 60_000;
+    const [page, card] = await enterRetained();
+    await card.getByRole('button').waitFor();
     // Nobody is here who could adopt it.
     expect(await card.getByRole('button').allInnerTexts()).toEqual(['Delete…']);
     await card.getByRole('button').click();
