@@ -60,9 +60,9 @@ it('one that is paused says so: nothing is in progress', () => {
 });
 
 it.each([
-  ['BUILDING', 'UNKNOWN', 'building'],
-  ['AWAITING_DEPLOY', 'READY', 'awaiting deploy'],
-  ['BUILD_FAILED', 'READY', 'build failed'],
+  ['BUILDING', 'UNKNOWN', 'latest revision: building'],
+  ['AWAITING_DEPLOY', 'READY', 'latest revision: awaiting deploy'],
+  ['BUILD_FAILED', 'READY', 'latest revision: build failed'],
   ['DEPLOYED', 'READY', undefined],
   [null, 'UNUSED', undefined],
   ['DEPLOYED', 'AWAITING_DELETE', undefined],

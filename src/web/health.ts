@@ -36,10 +36,10 @@ export function toneOf(deployment: Deployment): Tone {
   return isReady && deployment.status === 'READY' ? 'good' : 'busy';
 }
 
-/** What happens to the latest revision, in words; undefined where the status says as much. */
+/** What happens to the latest revision, in words; undefined where the status, which is of what serves, says as much. */
 export function phaseOf({ status, phase }: Deployment): string | undefined {
   if (phase === null || phase === 'DEPLOYED' || phase === 'UNKNOWN' || status === 'AWAITING_DELETE') return undefined;
-  return phase.toLowerCase().replaceAll('_', ' ');
+  return `latest revision: ${phase.toLowerCase().replaceAll('_', ' ')}`;
 }
 
 /** Whether a revision has values and an image that may run again. */

@@ -9,7 +9,7 @@ import type {
 } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Followed } from './follow.ts';
-import { TONE_WORDS, type Tone } from './health.ts';
+import type { Tone } from './health.ts';
 import { age, linkTo, messageOf, plain } from './text.ts';
 
 /** A shape for each tone, so that colour is never the only sign. */
@@ -45,7 +45,6 @@ export function Status({ status, phase, tone }: StatusProps): VNode {
     <Mark tone={tone}>
       {status}
       {phase !== undefined && <span class="sub">{phase}</span>}
-      {tone === 'bad' && <span class="sub">{TONE_WORDS.bad}</span>}
     </Mark>
   );
 }

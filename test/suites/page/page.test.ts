@@ -191,7 +191,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       expect(await rows(page)).toEqual(['checkout', 'agent', 'search', 'shop', 'old-shop', 'nightly-report']);
       const checkout = page.getByRole('row').filter({ hasText: 'checkout' });
       expect(await checkout.innerText()).toMatch(
-        /UNKNOWN\s*deploy failed\s*needs attention\s*Container server of checkout exits with code 1/,
+        /UNKNOWN\s*latest revision: deploy failed\s*Container server of checkout exits with code 1/,
       );
       expect(await page.getByRole('row').filter({ hasText: 'shop.apps' }).innerText()).toMatch(/READY/);
     });
