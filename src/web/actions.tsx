@@ -46,14 +46,19 @@ export function deploying({ api, deployment }: Subject): Question {
 
 /** The act that the API names, as the request that it is. */
 export function nextAct(
-  { api, deployment: { name } }: Subject,
+  { api, deployment: { id, name } }: Subject,
   { label, method, path, body }: NonNullable<Deployment['next_act']>,
 ): Question {
+  const to = /\/revisions\/([^/]+)\/redeploy$/.exec(path)?.[1];
   return {
     title: `${label}?`,
     action: label,
-    says: [`This changes deployment ${name}. If its pods change, a new revision is created. The request:`],
-    children: (
+    says: [
+      `This changes deployment ${name}. If its pods change, a new revision is created.${to ? '' : ' The request:'}`,
+    ],
+    children: to ? (
+      <Differences api={api} id={id} to={to} />
+    ) : (
       <pre tabIndex={0} aria-label="Request">
         {method} {path}
         {body !== null && `\n${JSON.stringify(body)}`}

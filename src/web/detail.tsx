@@ -45,7 +45,7 @@ export function Detail(props: DetailProps): VNode {
   const deployment = useFollowed(id, api.poll<Deployment>(`${path}?secrets=names`));
   const revisions = useFollowed(id, api.poll<RevisionList>(`${path}/revisions?limit=100&changes=true`));
   const may = useAllowed(api, `${path}?secrets=names`);
-  const [dialog, setQuestion] = useQuestion(say);
+  const [dialog, setQuestion] = useQuestion(say, deployment.again);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocused = useRef(false);
   const found = deployment.value;

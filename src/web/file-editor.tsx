@@ -63,7 +63,8 @@ export function Editor({ id, label, text, findings, readOnly = false, onText }: 
           <Area
             ref={area}
             id={id}
-            rows={Math.max(lines.length, LEAST_LINES)}
+            // With a bar to scroll sideways, one line less would scroll away from its number.
+            rows={Math.max(lines.length + 1, LEAST_LINES)}
             value={text}
             wrap="off"
             readOnly={readOnly}

@@ -40,6 +40,12 @@ export function Logs({ api, id, isElsewhere, isWhole, parts, revisions, state, o
   const { level, part, text, hasChecks } = state;
   const [zone, setZone] = useZone();
   const [isOpen, setIsOpen] = useState(() => innerWidth > NARROW_PX);
+  useEffect(() => {
+    const wide = matchMedia(`(min-width: ${NARROW_PX + 1}px)`);
+    const onChange = (): void => setIsOpen(wide.matches);
+    wide.addEventListener('change', onChange);
+    return () => wide.removeEventListener('change', onChange);
+  }, []);
   const source = chosenIn(state, revisions[0]);
   const isShown = isWhole || isOpen;
 

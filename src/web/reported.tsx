@@ -16,8 +16,9 @@ import { plain, short } from './text.ts';
 
 export function Reported({ api, ...shell }: Pick<TabProps, 'api' | 'deployment' | 'namespace' | 'say'>): VNode {
   const { id, conditions } = shell.deployment;
-  const reason = conditionOf(conditions, 'Ready')?.reason;
-  const { found, failure, isAsking, again } = useRead<DeploymentEvents>(api, `v2/deployments/${id}/events`, reason);
+  // The message also changes with the answers of health checks.
+  const said = conditionOf(conditions, 'Ready')?.message;
+  const { found, failure, isAsking, again } = useRead<DeploymentEvents>(api, `v2/deployments/${id}/events`, said);
   const pods = found?.pods ?? [];
   return (
     <Card

@@ -179,7 +179,7 @@ function Compare({ api, id, revisions, pair, onPair }: CompareProps): VNode {
         {choice('compare-from', 'From', from, (one) => onPair({ from: one, to }))}
         {choice('compare-to', 'to', to, (one) => onPair({ from, to: one }))}
       </div>
-      {pair !== undefined && <Differences key={`${from} ${to}`} api={api} id={id} from={from} to={to} />}
+      <Differences key={`${from} ${to}`} api={api} id={id} from={from} to={to} />
     </Card>
   );
 }

@@ -157,6 +157,7 @@ function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
       >
         {isRemoved ? 'Keep' : 'Remove'}
       </button>
+      {!isRemoved && <label for={`value-${at}`}>{kind === 'reference' ? 'Secret, and its key' : 'Value'}</label>}
       {!isRemoved && kind === 'secret' && (
         <SecretValue
           id={`value-${at}`}
@@ -168,6 +169,7 @@ function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
       )}
       {!isRemoved && kind === 'plain' && (
         <Area
+          id={`value-${at}`}
           aria-label={`Value of ${called}`}
           value={value}
           onInput={({ currentTarget }) => onChange({ value: currentTarget.value, ...changed })}
@@ -176,6 +178,7 @@ function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
       {!isRemoved && kind === 'reference' && (
         <div class="secret-value">
           <Word
+            id={`value-${at}`}
             class="wide"
             aria-label={`Secret of ${called}`}
             placeholder="Secret"
