@@ -57,9 +57,11 @@ export async function serve(
   }
   await app.ready();
   const limits = { ...LIMITS, ...otherLimits };
-  const options = { ...limits, requestTimeout: limits.uploadTimeout };
+  // Node's own answer to a request without Host has no body.
+  const options = { ...limits, requestTimeout: limits.uploadTimeout, requireHostHeader: false };
   const newest = new WeakMap<Socket, ServerResponse>();
   const route = (request: IncomingMessage, response: ServerResponse): void => {
+    if (request.headers.host === undefined && request.httpVersion === '1.1') return refuse('NO_HOST', response);
     newest.set(request.socket, response);
     limitBody(request, limits.requestTimeout, () =>
       answerUnreadable({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket),
@@ -76,6 +78,7 @@ export async function serve(
   const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
   if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
+  server.on('checkExpectation', (_request, response: ServerResponse) => refuse('EXPECTATION', response));
   server.setTimeout(limits.idleTimeout, (socket) => {
     if (!isAwaited(newest.get(socket), socket)) socket.destroy();
   });
@@ -117,10 +120,12 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
 
 type Refusal = readonly [status: string, detail: string];
 
-/** By the codes of Node.js' errors. */
+/** By the codes of Node.js' errors, and by two of our own. */
 const UNREADABLE: Readonly<Partial<Record<string, Refusal>>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 16 KiB.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+  NO_HOST: ['400 Bad Request', 'A request of HTTP/1.1 needs the header Host.'],
+  EXPECTATION: ['417 Expectation Failed', 'The only supported value of the header Expect is 100-continue.'],
 };
 const UNCLEAR_LENGTH: Refusal = [
   '400 Bad Request',
@@ -130,6 +135,13 @@ const NOT_HTTP: Refusal = ['400 Bad Request', 'This is not an HTTP/1.1 request. 
 
 function refusalOf(code: string): Refusal {
   return UNREADABLE[code] ?? (/_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(code) ? UNCLEAR_LENGTH : NOT_HTTP);
+}
+
+/** For a request that Fastify is not given. */
+function refuse(code: string, response: ServerResponse): void {
+  const [status, detail] = refusalOf(code);
+  const headers = { 'content-type': 'application/json', 'x-request-id': randomUUID(), connection: 'close' };
+  response.writeHead(Number.parseInt(status, 10), headers).end(JSON.stringify({ detail }));
 }
 
 /** Fastify does not see input that is not HTTP. The answer has the same form as others. */

@@ -493,13 +493,15 @@ describe('serving', () => {
     expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     const { port } = serving;
-    const said = async (headers: string): Promise<string> => {
+    const said = async (headers: string, host = 'Host: x\r\n'): Promise<string> => {
       const socket = connect(port, '127.0.0.1');
-      socket.end(`POST /v2/deployments HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
+      socket.end(`POST /v2/deployments HTTP/1.1\r\n${host}${headers}\r\n\r\n`);
       return await text(socket);
     };
     expect(await said('Content-Length: 1\r\nContent-Length: 2')).toMatch(/^HTTP\/1\.1 400 .*Send one Content-Length/s);
     expect(await said('Content-Length: one')).toMatch(/^HTTP\/1\.1 400 .*Send one Content-Length/s);
     expect(await said('no header')).toMatch(/^HTTP\/1\.1 400 .*not an HTTP\/1\.1 request/s);
+    expect(await said('Accept: */*', '')).toMatch(/^HTTP\/1\.1 400 .*x-request-id: .*\{"detail":"[^"]*Host/is);
+    expect(await said('Expect: x')).toMatch(/^HTTP\/1\.1 417 .*x-request-id: .*\{"detail":"[^"]*100-continue/is);
   });
 });
