@@ -61,6 +61,8 @@ const JUST_TAKEN_UP = 2;
 interface Load {
   /** Numbers of the webhooks that n8n has accepted. */
   readonly accepted: readonly number[];
+  /** When each was accepted, in seconds from the begin of the load. */
+  readonly at: ReadonlyMap<number, number>;
   /** Webhooks that were not, and were sent again. */
   readonly again: number;
   readonly longestGapMs: number;
@@ -128,6 +130,8 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
   /** Sends webhooks until `meanwhile` is over, some a second, each until it is accepted. */
   async function underLoad(meanwhile: () => Promise<void>): Promise<Load> {
     const accepted: number[] = [];
+    const at = new Map<number, number>();
+    const from = performance.now();
     let [again, longestGapMs, last, isOver] = [0, 0, Date.now(), false];
     const sending = (async () => {
       while (!isOver) {
@@ -139,14 +143,14 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
         longestGapMs = Math.max(longestGapMs, Date.now() - last);
         last = Date.now();
         accepted.push(number);
+        at.set(number, Math.round((performance.now() - from) / 1000));
         await sleep(300);
       }
     })();
-    const from = performance.now();
     await meanwhile().finally(() => (isOver = true));
     const seconds = Math.round((performance.now() - from) / 1000);
     await sending;
-    return { accepted, again, longestGapMs, seconds };
+    return { accepted, at, again, longestGapMs, seconds };
   }
   async function send(number: number): Promise<boolean> {
     const response = await fetch(`${url}/webhook/load`, {
@@ -160,7 +164,7 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
   }
 
   /** The accepted webhooks whose execution does not succeed, for as long as a worker may drain. */
-  async function lostOf(what: string, { accepted, again, longestGapMs, seconds }: Load): Promise<number[]> {
+  async function lostOf(what: string, { accepted, at, again, longestGapMs, seconds }: Load): Promise<number[]> {
     const columns = `substring(d.data from 'marker-[0-9]+-') || ' ' || e.status`;
     const join = 'execution_entity e JOIN execution_data d ON d."executionId" = e.id';
     let lost: number[] = [];
@@ -174,7 +178,8 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     await eventually(look, 110_000, 2000).catch(() => undefined);
     const figures = `${accepted.length} executions, ${lost.length} lost, ${again} webhooks sent again, longest gap ${longestGapMs} ms, ${seconds} s`;
     say(`n8n, ${what}: ${figures}`);
-    for (const number of lost) say(`  lost: ${states.get(`marker-${number}-`) ?? 'no execution'}`);
+    for (const number of lost)
+      say(`  lost: accepted at ${at.get(number)} s, ${states.get(`marker-${number}-`) ?? 'no execution'}`);
     expect(accepted.length).toBeGreaterThan(5);
     return lost;
   }
