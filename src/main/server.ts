@@ -61,7 +61,8 @@ export async function serve(
   const options = { ...limits, requestTimeout: limits.uploadTimeout, requireHostHeader: false };
   const newest = new WeakMap<Socket, ServerResponse>();
   const route = (request: IncomingMessage, response: ServerResponse): void => {
-    if (request.headers.host === undefined && request.httpVersion === '1.1') return refuse('NO_HOST', response);
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      return answerUnreadable({ code: 'NO_HOST' }, request.socket);
     newest.set(request.socket, response);
     limitBody(request, limits.requestTimeout, () =>
       answerUnreadable({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket),
@@ -78,7 +79,7 @@ export async function serve(
   const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
   if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
-  server.on('checkExpectation', (_request, response: ServerResponse) => refuse('EXPECTATION', response));
+  server.on('checkExpectation', ({ socket }) => answerUnreadable({ code: 'EXPECTATION' }, socket));
   server.setTimeout(limits.idleTimeout, (socket) => {
     if (!isAwaited(newest.get(socket), socket)) socket.destroy();
   });
@@ -133,24 +134,14 @@ const UNCLEAR_LENGTH: Refusal = [
 ];
 const NOT_HTTP: Refusal = ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
 
-function refusalOf(code: string): Refusal {
-  return UNREADABLE[code] ?? (/_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(code) ? UNCLEAR_LENGTH : NOT_HTTP);
-}
-
-/** For a request that Fastify is not given. */
-function refuse(code: string, response: ServerResponse): void {
-  const [status, detail] = refusalOf(code);
-  const headers = { 'content-type': 'application/json', 'x-request-id': randomUUID(), connection: 'close' };
-  response.writeHead(Number.parseInt(status, 10), headers).end(JSON.stringify({ detail }));
-}
-
 /** Fastify does not see input that is not HTTP. The answer has the same form as others. */
-function answerUnreadable(error: { readonly code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+function answerUnreadable({ code = '' }: { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const [status, detail] = refusalOf(error.code ?? '');
+  const isLength = /_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(code);
+  const [status, detail] = UNREADABLE[code] ?? (isLength ? UNCLEAR_LENGTH : NOT_HTTP);
   const body = JSON.stringify({ detail });
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,
