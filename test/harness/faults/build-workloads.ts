@@ -2,8 +2,9 @@
 
 import { pause } from '../../cluster/api-client.ts';
 import { type BuildActs, buildOf, latestOf, makeBuildActs } from './build-workloads/acts.ts';
+import { notices } from './build-workloads/notices.ts';
 import type { FileScript } from './build-world/sources.ts';
-import type { BuildLimits, BuildWorld } from './build-world.ts';
+import type { BuildLimits, BuildWorld, BuildWorldOptions } from './build-world.ts';
 import type { Seen } from './object-history.ts';
 import { childIn, MERGE, RECORD, SECOND, type Stage, until } from './workloads/stage.ts';
 
@@ -15,6 +16,7 @@ export const BUILD_WORKLOADS = [
   'builds-delete',
   'builds-overdue',
   'builds-file',
+  'builds-notices',
 ] as const;
 export type BuildWorkload = (typeof BUILD_WORKLOADS)[number];
 
@@ -28,8 +30,12 @@ const THIRD = `${RECORD}-three`;
 const ONE: BuildLimits = { perTenant: 1, total: 1 };
 const OVERDUE_SECONDS = 6;
 
-export function worldFor(workload: BuildWorkload): { limits: BuildLimits; timeoutSeconds?: number } {
-  return workload === 'builds-overdue' ? { limits: ONE, timeoutSeconds: OVERDUE_SECONDS } : { limits: ONE };
+export function worldFor(workload: BuildWorkload): BuildWorldOptions {
+  return {
+    limits: ONE,
+    ...(workload === 'builds-overdue' && { timeoutSeconds: OVERDUE_SECONDS }),
+    hasNeighbour: workload === 'builds-notices',
+  };
 }
 
 /** The ways in which the code host and the registry fail for good, and what the revision then says. */
@@ -75,6 +81,7 @@ const SERVED: Readonly<Record<Exclude<BuildWorkload, 'builds-turns'>, Phase>> = 
   'builds-delete': remove,
   'builds-overdue': overdue,
   'builds-file': file,
+  'builds-notices': notices,
 };
 
 async function turns(acts: BuildActs): Promise<void> {

@@ -8,12 +8,13 @@ import { PASSWORD_KEY } from '../../../src/build/registry/registry-grant.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE } from '../../support/platform.ts';
+import { DAVIT_NAMESPACE, makeTenant, ORGANIZATION_NAMESPACE } from '../../support/platform.ts';
 import { type Ailments, makeAilments } from './build-world/ailments.ts';
 import { codeHost, SOURCE_TOKEN } from './build-world/code-host.ts';
 import { playPods } from './build-world/kubelet.ts';
 import { imageRegistry, type MadeImage, REGISTRY_HOST } from './build-world/registry.ts';
 import { makeSources, type Sources } from './build-world/sources.ts';
+import { makeWebhooks, type Webhooks } from './build-world/webhooks.ts';
 
 export interface BuildLimits {
   readonly perTenant: number;
@@ -33,6 +34,11 @@ export interface BuildWorld extends Pick<Ailments, 'ails' | 'met'>, Pick<Sources
   /** Whether the code host has named this commit as that of its branch. */
   isTold(commit: string): boolean;
   repoUrl(repository: string): string;
+  /** What tenants are told, at addresses of the code host's server. */
+  readonly webhooks: Webhooks;
+  hookUrl(tenant: string): string;
+  /** A tenant without deployments, for whose webhook nothing is meant. */
+  readonly neighbour: string | undefined;
   /** Lets builds that are held go on. */
   release(): void;
   close(): void;
@@ -44,17 +50,20 @@ const PLAYED = 'registry.example/played';
 export interface BuildWorldOptions {
   readonly limits: BuildLimits;
   readonly timeoutSeconds?: number;
+  readonly hasNeighbour?: boolean;
 }
 
 /** `namespace` is the tenant's and, as in every run, Davit's own. */
 export async function startBuildWorld(
   cluster: Cluster,
   namespace: string,
-  { limits, timeoutSeconds }: BuildWorldOptions,
+  { limits, timeoutSeconds, hasNeighbour = false }: BuildWorldOptions,
 ): Promise<BuildWorld> {
   const { api } = cluster;
   const [buildsNamespace, organization] = [`${namespace}-builds`, `${namespace}-org`];
   await makeNamespaces(api, { buildsNamespace, organization });
+  const neighbour = hasNeighbour ? `${namespace}-other` : undefined;
+  if (neighbour !== undefined) await makeTenant(cluster, neighbour);
   const authority = makeAuthority('code host');
   const ailments = makeAilments();
   const sources = makeSources();
@@ -64,15 +73,18 @@ export async function startBuildWorld(
   const over = new AbortController();
   let held = Promise.withResolvers<void>();
 
+  const webhooks = makeWebhooks(wrong);
+  const hosting = codeHost(sources, ailments, told);
   const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
   const host = createTlsServer(
     { key: serving.key, cert: serving.certificate },
-    answering(codeHost(sources, ailments, told)),
+    answering((request, response) => (webhooks.isMeant(request) ? webhooks.receive : hosting)(request, response)),
   );
   const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, PASSWORD_KEY.name, PASSWORD_KEY.field);
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
   for (const server of [host, registry]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const hostName = `127.0.0.1:${(host.address() as AddressInfo).port}`;
+  const hostSetting = { host: hostName, addresses: ['127.0.0.1'], ca: authority.certificate };
   const registryUrl = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
   const integrationId = await integrate(api, organization, hostName, namespace);
   playPods({
@@ -92,7 +104,9 @@ export async function startBuildWorld(
     settings: {
       hosting: 'both',
       organizationNamespace: organization,
-      codeHosts: [{ host: hostName, addresses: ['127.0.0.1'], ca: authority.certificate }],
+      ...(neighbour !== undefined && { namespaces: [namespace, neighbour] }),
+      codeHosts: [hostSetting],
+      webhooks: { hosts: [hostSetting] },
       builds: {
         namespace: buildsNamespace,
         registry: { host: REGISTRY_HOST, tokens: true },
@@ -108,6 +122,9 @@ export async function startBuildWorld(
     wrong,
     isTold: (commit) => told.has(commit),
     repoUrl: (repository) => `https://${hostName}/team/${repository}`,
+    webhooks,
+    hookUrl: (tenant) => `https://${hostName}${webhooks.pathOf(tenant)}`,
+    neighbour,
     push: sources.push,
     upload: sources.upload,
     release() {

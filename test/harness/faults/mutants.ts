@@ -77,6 +77,15 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       { file: 'src/build/code-files.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
     ],
   },
+  SHORT_NOTICE_RETRY: {
+    replacements: [
+      {
+        file: 'src/main/notices/reconciler.ts',
+        from: 'const FIRST_RETRY_MS = 10_000;',
+        to: 'const FIRST_RETRY_MS = 200;',
+      },
+    ],
+  },
   SHORT_BUILD_TIME: {
     replacements: [
       {
@@ -928,6 +937,40 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const key = JSON.stringify([record.metadata.uid, integrationId, repoUrl, commit.commit, path]);',
     'const key = JSON.stringify([record.metadata.uid, integrationId, repoUrl, path]);',
     'builds-file',
+  ),
+  'an event is stored as sent before it is sent': bug(
+    'src/main/notices/reconciler.ts',
+    'const failure = await send(notice, { notifier, record }, options, signal);',
+    'const failure = undefined; setTimeout(() => void send(notice, { notifier, record }, options, signal), 300);',
+    'builds-notices',
+    { kind: 'crash-after', at: 'builds-notices/apply notifiers/status hook#1' },
+  ),
+  'an event that its webhook refuses counts as sent': bug(
+    'src/main/notices/reconciler.ts',
+    'if (failure) failures.set(notice.to, failure);',
+    'if (failure) { failures.set(notice.to, failure); remembers[notice.subject] = notice.value; }',
+    'builds-notices',
+  ),
+  'what a Notifier has told is known in memory alone': {
+    replacements: [
+      {
+        file: 'src/main/notices/reconciler.ts',
+        from: 'const had = notifier.status?.told?.[name] ?? {};',
+        to: 'const had = (globalThis.told ??= {})[`${namespace}/${name}`] ?? {};',
+      },
+      {
+        file: 'src/main/notices/reconciler.ts',
+        from: 'if (Object.keys(remembers).length > 0) told[name] = remembers;',
+        to: 'if (Object.keys(remembers).length > 0) told[name] = globalThis.told[`${namespace}/${name}`] = remembers;',
+      },
+    ],
+    shows: { workload: 'builds-notices', fault: NONE },
+  },
+  'a Notifier tells of the deployments of every tenant': bug(
+    'src/main/notices/reconciler.ts',
+    'home.caches.records.list(namespace)',
+    'home.caches.records.list()',
+    'builds-notices',
   ),
   // The reflector believes an empty list only when a second one agrees: two are empty.
   'a work that is absent on the hub deletes its copy': {

@@ -30,6 +30,7 @@ export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   AppDeployment: '/apis/davit.dev/v1alpha1/appdeployments',
   AppRevision: '/apis/davit.dev/v1alpha1/apprevisions',
   DatastoreOperation: '/apis/davit.dev/v1alpha1/datastoreoperations',
+  Notifier: '/apis/davit.dev/v1alpha1/notifiers',
   Listener: '/apis/davit.dev/v1alpha1/listeners',
   ListenerWork: '/apis/davit.dev/v1alpha1/listenerworks',
   TracingProject: '/apis/davit.dev/v1alpha1/tracingprojects',

@@ -27,6 +27,7 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
   'code-host': 'SHORT_BUILD_RETRY',
   'builds-overdue': 'SHORT_BUILD_TIME',
   'builds-file': 'SHORT_FILE_RETRY',
+  'builds-notices': 'SHORT_NOTICE_RETRY',
 };
 
 /** Workloads whose platform has a store of backups. */
