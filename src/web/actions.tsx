@@ -1,14 +1,13 @@
 // What a person can have changed: each act is a question, which sends one request.
 
-import type { VNode } from 'preact';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import type { Api } from './api.ts';
-import type { Question } from './dialog.tsx';
+import { Fields, type Question } from './dialog.tsx';
 import { Differences } from './differences.tsx';
 import { CONTENT, contentOf, numbersOf, partsOf, patchOf, ranOf } from './health.ts';
 import { fieldOf } from './parts.tsx';
-import { plain, requestKey, short } from './text.ts';
+import { requestKey, short } from './text.ts';
 
 /** What each tab of a deployment is given. */
 export interface TabProps {
@@ -184,7 +183,13 @@ export function scaling({ api, deployment }: Subject): Question {
     children: parts.map((part) => (
       <fieldset key={part.name}>
         <legend>{part.name}</legend>
-        <div class="fields">{fieldsOf(part).map((field) => numberField(field, numbers[field.id]))}</div>
+        <Fields
+          fields={fieldsOf(part).map((field) => ({
+            ...field,
+            ...{ type: 'number', min: 0, step: 1 },
+            defaultValue: numbers[field.id] ?? '',
+          }))}
+        />
       </fieldset>
     )),
     async send(form) {
@@ -205,13 +210,4 @@ export function scaling({ api, deployment }: Subject): Question {
       return `${name} is to run on ${fieldOf(form, 'min_scale')} to ${fieldOf(form, 'max_scale')} pods.`;
     },
   };
-}
-
-function numberField({ id, label }: { id: string; label: string }, value: number | null | undefined): VNode[] {
-  return [
-    <label key="label" for={id}>
-      {label}
-    </label>,
-    <input key={id} id={id} name={id} type="number" min={0} step={1} defaultValue={plain(String(value ?? ''))} />,
-  ];
 }

@@ -149,16 +149,13 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
       return (
         <List
           api={api}
-          tenant={tenant}
           state={shown.state}
           onState={(state, replacing) => go(linkOfList(state), replacing)}
           focusOn={left.current}
         />
       );
     case 'new':
-    case 'push':
-    case 'upload':
-      return <New key={JSON.stringify(shown)} api={api} say={say} go={go} list={list.current} shown={shown} />;
+      return <New api={api} say={say} go={go} list={list.current} />;
     case 'access':
       return <TenantAccess api={api} say={say} list={list.current} />;
     case 'deployment':

@@ -19,7 +19,7 @@ import type { LoadedProps, NewProps } from './new.tsx';
 import { NextVersion } from './next-version.tsx';
 import { Failure, Submit } from './parts.tsx';
 import { Push } from './push.tsx';
-import { linkOf, linkToBring } from './route.ts';
+import { linkOf } from './route.ts';
 import { useRead } from './rows.tsx';
 import { Generated } from './secret-value.tsx';
 import { plain } from './text.ts';
@@ -29,10 +29,9 @@ askBeforeLeaving(window);
 
 /** See CreateScript in new.tsx. */
 export function show(place: HTMLElement, props: LoadedProps): void {
-  if ('deployment' in props) render(<Configure key={props.deployment.id} {...props} />, place);
-  else if (props.shown.view === 'new') render(<Create {...props} />, place);
-  else if (props.shown.view === 'push') render(<Push {...props} id={props.shown.id} />, place);
-  else render(<NextVersion {...props} id={props.shown.id} />, place);
+  if (!('deployment' in props)) return render(<Create {...props} />, place);
+  const View = { configure: Configure, push: Push, upload: NextVersion }[props.shown];
+  render(<View key={props.deployment.id} {...props} />, place);
 }
 
 export function hide(place: HTMLElement): void {
@@ -82,7 +81,7 @@ function Create({ api, list, say, go }: NewProps): VNode {
     // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`${name} is created.`);
-    go(uses(source, 'push') ? linkToBring('push', id) : linkOf(id));
+    go(linkOf(id, uses(source, 'push') ? 'push' : 'overview'));
   }
 
   return (

@@ -19,7 +19,7 @@ import { Loaded } from './new.tsx';
 import { Overview } from './overview.tsx';
 import { Asking, Status } from './parts.tsx';
 import { type Compared, Revisions } from './revisions.tsx';
-import { type LogState, linkOf, linkToBring, TABS, type Tab, UUID } from './route.ts';
+import { type LogState, linkOf, TABS, type Tab, UUID } from './route.ts';
 import { useAllowed } from './rows.tsx';
 import { Tasks } from './tasks.tsx';
 import { plain } from './text.ts';
@@ -82,7 +82,7 @@ export function Detail(props: DetailProps): VNode {
   const isReader = may?.('PATCH') === false;
   const onAsk = isLeaving || may === undefined || isReader ? undefined : setQuestion;
   const given: TabProps = { api, deployment: found, namespace: namespaceOf(tenant), say, onAsk };
-  const tabs: Readonly<Record<Tab, () => VNode | null>> = {
+  const tabs: Readonly<Record<Tab, () => VNode | null | undefined>> = {
     overview: () => (
       <Overview
         {...given}
@@ -93,7 +93,9 @@ export function Detail(props: DetailProps): VNode {
     ),
     logs: () => null,
     revisions: () => <Revisions {...given} followed={revisions} pair={pair} onPair={onPair} />,
-    configure: () => <Loaded api={api} deployment={found} say={say} isLocked={onAsk === undefined} />,
+    configure: () => <Loaded {...given} isLocked={onAsk === undefined} shown="configure" />,
+    push: () => onAsk && <Loaded {...given} isLocked={false} shown="push" />,
+    upload: () => onAsk && <Loaded {...given} isLocked={false} shown="upload" />,
     data: () => <Data {...given} />,
     tasks: () => <Tasks {...given} />,
     access: () => <Access {...given} />,
@@ -149,7 +151,7 @@ function Acts({ onAsk, mayDelete, ...subject }: ActsProps): VNode {
     { label: 'Scale', does: () => onAsk(scaling(subject)) },
     { label: 'Sizes', does: linkOf(id, 'configure') },
     { label: 'Export', does: linkOf(id, 'configure') },
-    isPushed && { label: 'Push an image', does: linkToBring('push', id) },
+    isPushed && { label: 'Push an image', does: linkOf(id, 'push') },
     isUploaded && { label: 'Build again', does: () => onAsk(deploying(subject)) },
     !isPushed && !isUploaded && { label: 'Clone', does: () => onAsk(cloning(subject)) },
     mayDelete && { label: 'Delete', does: () => onAsk(deleting(subject)), isDangerous: true },
@@ -161,7 +163,7 @@ function Acts({ onAsk, mayDelete, ...subject }: ActsProps): VNode {
       </button>
       <Menu label="More" items={items.filter((item) => item !== false)} />
       {isUploaded ? (
-        <a class="button main" href={linkToBring('upload', id)}>
+        <a class="button main" href={linkOf(id, 'upload')}>
           Deploy
         </a>
       ) : (

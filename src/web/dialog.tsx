@@ -25,6 +25,19 @@ export interface Question {
   readonly done?: string;
 }
 
+export function Fields({ fields }: { readonly fields: readonly Field[] }): VNode {
+  return (
+    <div class="fields">
+      {fields.map(({ label, ...field }) => [
+        <label key={label} for={field.id}>
+          {label}
+        </label>,
+        <Word key={field.id} name={field.id} {...field} />,
+      ])}
+    </div>
+  );
+}
+
 interface DialogProps extends Question {
   /** Called when the dialog is closed after that: what is announced behind an open one is heard by nobody. */
   readonly onDone: (sentence: string) => void;
@@ -71,16 +84,7 @@ export function Dialog({ onDone, onClose, ...question }: DialogProps): VNode {
           </p>
         )}
         {children}
-        {asked.length > 0 && (
-          <div class="fields">
-            {asked.map(({ label, ...field }) => [
-              <label key={label} for={field.id}>
-                {label}
-              </label>,
-              <Word key={field.id} name={field.id} {...field} />,
-            ])}
-          </div>
-        )}
+        {asked.length > 0 && <Fields fields={asked} />}
         <Failure sentence={failure} />
         <div class="actions">
           <button type="button" onClick={() => dialog.current?.close()}>

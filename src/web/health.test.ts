@@ -17,6 +17,7 @@ import {
   partsOf,
   patchOf,
   phaseOf,
+  ranOf,
   scaleOf,
   type Tone,
   toneOf,
@@ -71,6 +72,15 @@ it.each([
   const deployment = shown.find(({ name }) => name === 'healthy')?.deployment;
   if (deployment === undefined) throw new Error('no sample');
   expect(phaseOf({ ...deployment, phase, status })).toBe(word);
+});
+
+it.each([
+  ['langgraph.json', 'upload, built from langgraph.json'],
+  [null, 'upload, built from its files'],
+])('an upload with configuration file %s runs "%s"', (path, ran) => {
+  const none = { image_uri: null, repo_ref: null, repo_commit_sha: null };
+  const config = { ...none, source_tarball_path: 'uploads/1', workflow_config_path: path };
+  expect(ranOf({ source_revision_config: config } as Revision)).toBe(ran);
 });
 
 it('only revisions with an image can be rolled back to', () => {

@@ -109,7 +109,7 @@ export function contentOf({ source, source_revision_config: config }: Deployment
 export function ranOf({ source_revision_config: config }: Revision): string {
   const commit = config.repo_commit_sha === null ? null : short(config.repo_commit_sha);
   const parts = [config.image_uri, config.repo_ref, commit].filter((part) => part !== null);
-  return parts.length === 0 && config.source_tarball_path !== null ? 'uploaded source' : parts.join(' ');
+  return parts.length === 0 ? uploadOf(config) : parts.join(' ');
 }
 
 /** Who asked for a revision, what its commit says of itself, and what the file of the commit gave. */
@@ -129,12 +129,20 @@ export function noticesOf({
   ].filter((notice) => notice !== false);
 }
 
+/** What is built of an upload; empty where there is none. */
+function uploadOf({
+  source_tarball_path: path,
+  workflow_config_path: from,
+}: Revision['source_revision_config']): string {
+  return path === null ? '' : `upload, built from ${from ?? 'its files'}`;
+}
+
 /** What the latest revision runs: an image, or the place that its source comes from. */
 export function originOf({ source_config: config, source_revision_config: revision }: Deployment): string {
   const { repo_url: repository, repo_ref: ref } = { ...config, ...revision };
   if (revision.image_uri !== null) return revision.image_uri;
   if (repository !== null) return ref === null ? repository : `${repository} at ${ref}`;
-  return revision.source_tarball_path === null ? 'no image yet' : 'uploaded source';
+  return uploadOf(revision) || 'no image yet';
 }
 
 /** Whether the last failure, at `at`, is not over by a later success. Both RFC 3339. */

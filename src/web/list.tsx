@@ -16,8 +16,6 @@ const TYPING_MS = 250;
 
 export interface ListProps {
   readonly api: Api;
-  /** As it was typed. */
-  readonly tenant: string;
   readonly state: ListState;
   /** `replacing`: the button Back does not lead to the state before. */
   readonly onState: (state: ListState, replacing?: boolean) => void;
@@ -25,7 +23,7 @@ export interface ListProps {
   readonly focusOn: string | undefined;
 }
 
-export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode {
+export function List({ api, state, onState, focusOn }: ListProps): VNode {
   const query = new URLSearchParams({
     // One more than is shown tells whether there is another page.
     limit: String(PAGE + 1),
@@ -78,7 +76,7 @@ export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode
             </button>
           </div>
         ) : (
-          <Empty tenant={tenant} />
+          <Empty />
         ))}
       {rows !== undefined && rows.length > 0 && (
         <Table
@@ -200,24 +198,14 @@ const COLUMNS: readonly Column<Deployment>[] = [
   { title: 'Address', kind: 'address', of: (row) => <Address url={row.source_config.custom_url} /> },
 ];
 
-function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
-  const header = /^[\w-]+$/.test(tenant) ? ` -H 'X-Tenant-Id: ${tenant}'` : '';
+function Empty(): VNode {
   return (
     <div class="empty">
       <h2>No deployments yet</h2>
       <p>
-        <a href={NEW}>Create the first one here</a>, with kubectl, or over HTTP. <code>TOKEN</code> is the token that
-        you signed in with. Any image works that listens on port 8000 and answers <code>GET /ok</code> with 200.
+        <a href={NEW}>Create the first one here</a>, with kubectl, or over HTTP. Any image works that listens on port
+        8000 and answers <code>GET /ok</code> with 200.
       </p>
-      <pre tabIndex={0} aria-label="Commands">
-        {`curl -X POST "${API_URL}/v2/deployments?fieldValidation=Strict" \\
-  -H "Authorization: Bearer $TOKEN"${header} \\
-  -H 'Content-Type: application/json' -d '{
-    "name": "shop", "source": "external_docker", "source_config": {},
-    "source_revision_config": {
-      "image_uri": "us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0"},
-    "secrets": []}'`}
-      </pre>
       <p>
         <a href={`${API_URL}/docs`}>The API's documents</a> describe every field, with a command for each call.
       </p>

@@ -1,12 +1,12 @@
-// The views of create.js, which is loaded when one of them is wanted: a new deployment, what is brought to one, and how one is
-// configured. Most visits want none.
+// The views of create.js, which is loaded when one of them is wanted: a new deployment, and how one is configured or gets
+// its next version. Most visits want none.
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Api } from './api.ts';
 import { Failure } from './parts.tsx';
-import type { View } from './route.ts';
+import type { Tab } from './route.ts';
 
 export interface NewProps {
   readonly api: Pick<Api, 'ask' | 'upload'>;
@@ -15,17 +15,14 @@ export interface NewProps {
   readonly go: (link: string) => void;
   /** The list as it was left. */
   readonly list: string;
-  /** The form for a new one, or what is brought to the deployment of this id. */
-  readonly shown: Extract<View, { readonly view: keyof typeof TITLES }>;
 }
-
-const TITLES = { new: 'New deployment', push: 'Push an image', upload: 'Upload a version' } as const;
 
 export interface ConfigureProps extends Pick<NewProps, 'say'> {
   readonly api: Api;
   readonly deployment: Deployment;
   /** Whether nothing can be changed, because it is being deleted. */
   readonly isLocked: boolean;
+  readonly shown: Extract<Tab, 'configure' | 'push' | 'upload'>;
 }
 
 /** Of `NewProps` or `ConfigureProps`, which has a deployment. */
@@ -67,16 +64,15 @@ export function Loaded(props: LoadedProps): VNode {
 }
 
 export function New(props: NewProps): VNode {
-  const title = TITLES[props.shown.view];
   useEffect(() => {
-    document.title = `${title} – Davit`;
+    document.title = 'New deployment – Davit';
   }, []);
   return (
     <section class="sign-in" aria-labelledby="new">
       <nav aria-label="Back">
         <a href={props.list}>← All deployments</a>
       </nav>
-      <h1 id="new">{title}</h1>
+      <h1 id="new">New deployment</h1>
       <Loaded {...props} />
     </section>
   );

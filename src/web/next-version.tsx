@@ -2,29 +2,18 @@
 
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { deployArchive } from './create-api.ts';
 import { useForm } from './create-fields.tsx';
 import type { SetFields } from './create-request.ts';
-import type { NewProps } from './new.tsx';
+import type { ConfigureProps } from './new.tsx';
 import { Failure, fieldOf, Submit } from './parts.tsx';
 import { linkOf } from './route.ts';
-import { useRead } from './rows.tsx';
+import { Card, useRead } from './rows.tsx';
 import { archiveOf, folderIn, ProgressBar, UploadFields, useChosen, useProgress } from './upload.tsx';
 
-export function NextVersion({ id, ...props }: NewProps & { readonly id: string }): VNode {
-  const { found, failure } = useRead<Deployment>(props.api, `v2/deployments/${id}?secrets=names`);
-  return (
-    <>
-      <Failure sentence={failure?.message} />
-      {found && <Version {...props} deployment={found} />}
-    </>
-  );
-}
-
 /** Uploads source code to be built with the deployment's configuration, and the folder's davit.yaml over it, as the plugin does. */
-function Version({ api, deployment, say, go }: NewProps & { readonly deployment: Deployment }): VNode {
+export function NextVersion({ api, deployment, say }: ConfigureProps): VNode {
   const { id, name, source } = deployment;
   const { found: platform, failure } = useRead<Platform>(api, 'v2/platform');
   const choosing = useChosen(deployment.source_revision_config.workflow_config_path ?? '');
@@ -39,26 +28,21 @@ function Version({ api, deployment, say, go }: NewProps & { readonly deployment:
     const text = folderIn(choosing.chosen)?.davitFile;
     const body = { name, source, set: set.current, ...(text !== undefined && { file: text }) };
     await deployArchive(api, id, archive, body, progress.uploading(archive));
+    // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
-    go(linkOf(id));
+    location.hash = linkOf(id);
   }
 
   return (
-    <form class="stack" {...attributes}>
-      <p>
-        It is built and deployed as <a href={linkOf(id)}>{name}</a>. To build the source that it has, use Build again
-        there.
-      </p>
-      <UploadFields {...choosing} platform={platform} failures={failures} />
-      <Failure sentence={failures[''] ?? failure?.message} />
-      <ProgressBar progress={isAsking ? progress.now : undefined} />
-      <div class="actions">
+    <Card title="Upload a version" failure={failure}>
+      <form class="stack" {...attributes}>
+        <p>To build the source that it has, use Build again under More.</p>
+        <UploadFields {...choosing} platform={platform} failures={failures} />
+        <Failure sentence={failures['']} />
+        <ProgressBar progress={isAsking ? progress.now : undefined} />
         <Submit isAsking={isAsking}>Upload and deploy</Submit>
-        <a class="button" href={linkOf(id)}>
-          Cancel
-        </a>
-      </div>
-    </form>
+      </form>
+    </Card>
   );
 }

@@ -2,13 +2,12 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment } from '../deploy/http/payloads.ts';
 import { Field, useForm } from './create-fields.tsx';
 import { digestIn, Unfit } from './create-request.ts';
-import type { NewProps } from './new.tsx';
+import type { ConfigureProps } from './new.tsx';
 import { Failure, fieldOf, Submit } from './parts.tsx';
 import { linkOf } from './route.ts';
-import { useRead } from './rows.tsx';
+import { Card } from './rows.tsx';
 import { copied } from './shell.tsx';
 import { plain } from './text.ts';
 
@@ -24,9 +23,8 @@ interface PushToken {
 }
 
 /** First a password of the registry for the deployment's own repository, then what was pushed with it, by its digest. */
-export function Push({ api, say, go, id }: NewProps & { readonly id: string }): VNode {
+export function Push({ api, deployment: { id, name }, say }: ConfigureProps): VNode {
   const path = `v2/deployments/${id}`;
-  const { found, failure } = useRead<Deployment>(api, `${path}?secrets=names`);
   const [place, setPlace] = useState<PushToken>();
   const { attributes, isAsking, failures } = useForm(send);
 
@@ -38,37 +36,30 @@ export function Push({ api, say, go, id }: NewProps & { readonly id: string }): 
     const digest = digestIn(fieldOf(new FormData(form), 'new-digest'));
     if (digest === undefined) throw new Unfit('new-digest', NO_DIGEST);
     const body = { source_revision_config: { image_uri: `${place.repository_url}@${digest}` } };
-    const { name } = await api.ask<Deployment>('PATCH', `${path}?secrets=names`, body);
+    await api.ask('PATCH', `${path}?secrets=names`, body);
     // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
-    go(linkOf(id));
+    location.hash = linkOf(id);
   }
 
   return (
-    <form class="stack" {...attributes}>
-      <p>
-        It is deployed as <a href={linkOf(id)}>{found ? plain(found.name) : 'the deployment'}</a>, from its own
-        repository in the platform's registry.
-      </p>
-      {place === undefined ? (
-        <p>To push, you need a password. It is valid for one hour.</p>
-      ) : (
-        <>
-          <Password place={place} />
-          <p>Sign in with this password, and push. Replace IMAGE with the name of your image:</p>
-          <pre tabIndex={0}>{commands(place)}</pre>
-          <Field id="new-digest" failures={failures} required />
-        </>
-      )}
-      <Failure sentence={failures[''] ?? failure?.message} />
-      <div class="actions">
-        <Submit isAsking={isAsking}>{place === undefined ? 'Make a password' : 'Deploy'}</Submit>
-        <a class="button" href={linkOf(id)}>
-          Cancel
-        </a>
-      </div>
-    </form>
+    <Card title="Push an image" sub="to its own repository in the platform's registry">
+      <form class="stack" {...attributes}>
+        {place === undefined ? (
+          <p>To push, you need a password. It is valid for one hour.</p>
+        ) : (
+          <>
+            <Password place={place} />
+            <p>Sign in with this password, and push. Replace IMAGE with the name of your image:</p>
+            <pre tabIndex={0}>{commands(place)}</pre>
+            <Field id="new-digest" failures={failures} required />
+          </>
+        )}
+        <Failure sentence={failures['']} />
+        <Submit isAsking={isAsking}>{place === undefined ? 'Make a password' : 'Deploy the image'}</Submit>
+      </form>
+    </Card>
   );
 }
 

@@ -1,7 +1,7 @@
 // What the fragment of the page's URL says, and that a link leads back to the same.
 
 import { describe, expect, it } from 'vitest';
-import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, linkToBring, NEW, TABS, viewIn } from './route.ts';
+import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, NEW, TABS, viewIn } from './route.ts';
 
 const id = '99999999-0000-4000-8000-000000000009';
 const revisionId = '88888888-0000-4000-8000-000000000008';
@@ -31,7 +31,8 @@ describe('a fragment', () => {
     expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id, tab: 'overview', log: LOG });
     expect(linkOf(id, 'data')).toBe(`#/deployments/${id}/data`);
     expect(viewIn(NEW)).toEqual({ view: 'new' });
-    for (const view of ['push', 'upload'] as const) expect(viewIn(linkToBring(view, id))).toEqual({ view, id });
+    for (const tab of ['push', 'upload'] as const)
+      expect(viewIn(linkOf(id, tab))).toEqual({ view: 'deployment', id, tab, log: LOG });
   });
 
   it.each<LogState>([

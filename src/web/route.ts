@@ -1,6 +1,6 @@
 // The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with its tab and what its
 // log shows, `#/deployments/ID/revisions?log=build&level=ERROR`, how far back its measurements go, `#/deployments/ID?window=24h`, the form for
-// a new one, `#/new`, what is brought to one, `#/deployments/ID/push` and `…/upload`, or who gave agents their tokens, `#/access`. Pure.
+// a new one, `#/new`, or who gave agents their tokens, `#/access`. Pure.
 
 import { WINDOWS, type Window } from './chart.ts';
 import { STATUSES } from './health.ts';
@@ -40,7 +40,9 @@ export const TABS = [
   { name: 'tasks', title: 'Tasks' },
   { name: 'access', title: 'Access' },
 ] as const;
-export type Tab = (typeof TABS)[number]['name'];
+/** Forms in place of a tab: what is brought to a deployment. */
+const FORMS = ['push', 'upload'] as const;
+export type Tab = (typeof TABS)[number]['name'] | (typeof FORMS)[number];
 
 /** Two revisions that are compared. */
 export interface Pair {
@@ -58,19 +60,12 @@ export type View =
       readonly pair?: Pair;
       readonly window?: Window;
     }
-  | { readonly view: 'push' | 'upload'; readonly id: string }
-  | { readonly view: 'new' }
-  | { readonly view: 'access' };
+  | { readonly view: 'new' | 'access' };
 
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 export const LIST = '#/';
 export const NEW = '#/new';
 export const ACCESS = '#/access';
-
-/** Where an image is pushed to a deployment, or its next version is uploaded. */
-export function linkToBring(view: 'push' | 'upload', id: string): string {
-  return `#/deployments/${id}/${view}`;
-}
 
 /** What a tab of a deployment shows beside the log. */
 export interface Shown {
@@ -106,9 +101,8 @@ export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
   if (fragment === ACCESS) return { view: 'access' };
   const [, id = '', place, wanted] = /^#\/deployments\/([^/?]+)(?:\/([a-z]+))?(?:\?(.*))?$/s.exec(fragment) ?? [];
-  if (UUID.test(id) && (place === 'push' || place === 'upload')) return { view: place, id };
   if (UUID.test(id)) {
-    const tab = TABS.find(({ name }) => name === place)?.name ?? 'overview';
+    const tab = [...TABS.map(({ name }) => name), ...FORMS].find((name) => name === place) ?? 'overview';
     const query = new URLSearchParams(wanted);
     const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
     const pair = tab === 'revisions' && UUID.test(from) && UUID.test(to) ? { pair: { from, to } } : {};

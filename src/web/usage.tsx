@@ -77,7 +77,7 @@ function meter(title: string, measure: 'cpu' | 'memory_mb', unit: string): Colum
           used={used?.[measure].at(-1)?.[1]}
           request={times(used?.request[measure])}
           limit={times(used?.limit[measure])}
-          unit={unit}
+          unit={`${unit}${pods === 1 ? '' : ` in ${pods} pods`}`}
         />
       );
     },
@@ -106,7 +106,7 @@ const NEAR = 0.9;
 
 /** In words, and as a bar up to the limit with a line at what is requested. */
 function Meter({ used, request, limit, unit }: MeterProps): VNode {
-  if (used === undefined) return <>{limit ? `– of ${limit}${unit}` : '–'}</>;
+  if (used === undefined) return <>{limit ? `limit ${limit}${unit}` : '–'}</>;
   if (!limit) return <>{`${used}${unit}`}</>;
   const isNear = used >= limit * NEAR;
   return (
