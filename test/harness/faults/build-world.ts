@@ -57,12 +57,12 @@ export interface BuildWorldOptions {
 export async function startBuildWorld(
   cluster: Cluster,
   namespace: string,
-  { limits, timeoutSeconds, hasNeighbour = false }: BuildWorldOptions,
+  options: BuildWorldOptions,
 ): Promise<BuildWorld> {
   const { api } = cluster;
   const [buildsNamespace, organization] = [`${namespace}-builds`, `${namespace}-org`];
   await makeNamespaces(api, { buildsNamespace, organization });
-  const neighbour = hasNeighbour ? `${namespace}-other` : undefined;
+  const neighbour = options.hasNeighbour ? `${namespace}-other` : undefined;
   if (neighbour !== undefined) await makeTenant(cluster, neighbour);
   const authority = makeAuthority('code host');
   const ailments = makeAilments();
@@ -84,7 +84,6 @@ export async function startBuildWorld(
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
   for (const server of [host, registry]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const hostName = `127.0.0.1:${(host.address() as AddressInfo).port}`;
-  const hostSetting = { host: hostName, addresses: ['127.0.0.1'], ca: authority.certificate };
   const registryUrl = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
   const integrationId = await integrate(api, organization, hostName, namespace);
   playPods({
@@ -100,22 +99,12 @@ export async function startBuildWorld(
   return {
     namespace: buildsNamespace,
     integrationId,
-    limits,
-    settings: {
-      hosting: 'both',
-      organizationNamespace: organization,
-      ...(neighbour !== undefined && { namespaces: [namespace, neighbour] }),
-      codeHosts: [hostSetting],
-      webhooks: { hosts: [hostSetting] },
-      builds: {
-        namespace: buildsNamespace,
-        registry: { host: REGISTRY_HOST, tokens: true },
-        images: { builder: `${PLAYED}-builder:1`, davit: `${PLAYED}-davit:1` },
-        concurrency: limits,
-        pollSeconds: 0,
-        ...(timeoutSeconds !== undefined && { timeoutSeconds }),
-      },
-    },
+    limits: options.limits,
+    settings: settingsOf(
+      { host: hostName, addresses: ['127.0.0.1'], ca: authority.certificate },
+      { organization, buildsNamespace, tenants: [namespace, ...(neighbour === undefined ? [] : [neighbour])] },
+      options,
+    ),
     ails: ailments.ails,
     met: ailments.met,
     made,
@@ -138,6 +127,35 @@ export async function startBuildWorld(
         server.close();
         server.closeAllConnections();
       }
+    },
+  };
+}
+
+interface Namespaces {
+  readonly organization: string;
+  readonly buildsNamespace: string;
+  readonly tenants: readonly string[];
+}
+
+/** `host`: of code and of webhooks. */
+function settingsOf(
+  host: object,
+  { organization, buildsNamespace, tenants }: Namespaces,
+  { limits, timeoutSeconds }: BuildWorldOptions,
+): BuildWorld['settings'] {
+  return {
+    hosting: 'both',
+    organizationNamespace: organization,
+    namespaces: tenants,
+    codeHosts: [host],
+    webhooks: { hosts: [host] },
+    builds: {
+      namespace: buildsNamespace,
+      registry: { host: REGISTRY_HOST, tokens: true },
+      images: { builder: `${PLAYED}-builder:1`, davit: `${PLAYED}-davit:1` },
+      concurrency: limits,
+      pollSeconds: 0,
+      ...(timeoutSeconds !== undefined && { timeoutSeconds }),
     },
   };
 }

@@ -36,8 +36,8 @@ export function makeWebhooks(wrong: string[]): Webhooks {
     async receive(request, response) {
       const tenant = request.url?.slice(PATH.length) ?? '';
       const body = await text(request);
-      const [id, at, signature] = ['id', 'timestamp', 'signature'].map(
-        (name) => `${request.headers[`webhook-${name}`]}`,
+      const [id, at, signature] = ['id', 'timestamp', 'signature'].map((name) =>
+        String(request.headers[`webhook-${name}`]),
       ) as [string, string, string];
       const { type, data } = JSON.parse(body) as { type: string; data: { namespace: string; revision_id: string } };
       if (data.namespace !== tenant) wrong.push(`the webhook of ${tenant} was told ${type} of ${data.namespace}`);
