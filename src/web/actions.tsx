@@ -186,7 +186,9 @@ export function scaling({ api, deployment }: Subject): Question {
         <Fields
           fields={fieldsOf(part).map((field) => ({
             ...field,
-            ...{ type: 'number', min: 0, step: 1 },
+            type: 'number' as const,
+            min: 0,
+            step: 1,
             defaultValue: numbers[field.id] ?? '',
           }))}
         />

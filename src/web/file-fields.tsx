@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { asList, defaultsOf, fieldsOf, lineOf, type Path, valueAt, withValue, wordOf } from './file-text.ts';
-import { CONTENT, contentOf, numbersOf, partsOf } from './health.ts';
+import { CONTENT, contentOf, type DeploymentPart, numbersOf, partsOf } from './health.ts';
 import { Word } from './parts.tsx';
 import { wordsOf } from './text.ts';
 
@@ -57,9 +57,6 @@ export function FileFields({ text, onText, deployment, platform }: FileFieldsPro
   const workers = valueAt(fields, ['runtime', 'workers']);
   const names = typeof workers === 'object' && workers !== null ? Object.keys(workers) : [];
   const tasks = asList(valueAt(fields, ['tasks']));
-  // The server is above them, and workers are what the text says.
-  const parts = deployment ? partsOf(deployment).filter(({ prefix }) => prefix.endsWith('_')) : [];
-  const numbers = deployment ? numbersOf(deployment) : {};
   const remove = (label: string, path: Path): VNode => (
     <button type="button" aria-label={`Remove ${label}`} onClick={() => onText(withValue(text, path, undefined))}>
       Remove
@@ -84,13 +81,10 @@ export function FileFields({ text, onText, deployment, platform }: FileFieldsPro
         }),
         ...sizes(['resource_spec'], '', defaultsOf(platform, fields, 'server')),
       ])}
-      {parts.map(({ name, prefix, component }) => {
-        const own = Object.entries(SIZES).filter(([size]) => `${prefix}${size}` in numbers);
-        return group(
-          name,
-          sizes(['resource_spec'], prefix, defaultsOf(platform, fields, component), Object.fromEntries(own)),
-        );
-      })}
+      {deployment &&
+        otherParts(deployment).map(({ name, prefix, component, own }) =>
+          group(name, sizes(['resource_spec'], prefix, defaultsOf(platform, fields, component), own)),
+        )}
       {names.map((name) => {
         const path = ['runtime', 'workers', name];
         return group(
@@ -120,6 +114,17 @@ export function FileFields({ text, onText, deployment, platform }: FileFieldsPro
       <Adding label="New task" onAdd={(name) => onText(withValue(text, ['tasks', tasks.length], { name }))} />
     </>
   );
+}
+
+/** Parts with their sizes. The server is above them, and workers are what the text says. */
+function otherParts(deployment: Deployment): (DeploymentPart & { readonly own: object })[] {
+  const numbers = numbersOf(deployment);
+  return partsOf(deployment)
+    .filter(({ prefix }) => prefix.endsWith('_'))
+    .map((part) => {
+      const own = Object.entries(SIZES).filter(([size]) => `${part.prefix}${size}` in numbers);
+      return { ...part, own: Object.fromEntries(own) };
+    });
 }
 
 function group(title: string, children: VNode[], end?: VNode): VNode {
