@@ -18,6 +18,15 @@ const UNPRINTABLE =
   // oxlint-disable-next-line no-control-regex -- the pattern searches for control characters
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF\uFFFE\uFFFF]/g;
 
+/** Sequences that colour or move text in a terminal. Source: ECMA-48, 5.4 (control sequences) and 8.3.89 (commands of the system). */
+// oxlint-disable-next-line no-control-regex -- the pattern searches for control characters
+const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?)/g;
+
+/** `text` without the escape sequences of terminals. */
+export function withoutEscapes(text: string): string {
+  return text.replaceAll(ESCAPES, '');
+}
+
 /**
  * `text` truncated to `most` characters. Characters that cannot be shown are replaced by U+FFFD. Unpaired surrogates
  * are replaced too: the API server would store other text than was sent, and every reconcile would write the status
@@ -43,8 +52,7 @@ export function printable(text: string): string {
 /** Text from outside on one line, truncated, without the full stop at its end. */
 export function quoted(words: string | undefined, most = LONGEST_QUOTE): string {
   // Truncated before matching, because a message may have megabytes.
-  const line = (words ?? '')
-    .slice(0, most * 4)
+  const line = withoutEscapes((words ?? '').slice(0, most * 4))
     .replaceAll(/\s+/g, ' ')
     .trim();
   return shortened(line, most).replace(/\.$/, '');

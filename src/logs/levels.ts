@@ -1,5 +1,6 @@
 // The level of a line: what loggers of many languages write, as text and as JSON. Pure.
 
+import { withoutEscapes } from '../kinds/text.ts';
 import { asObject, jsonOf } from '../runtime/json-value.ts';
 import type { Level } from './payloads.ts';
 
@@ -35,7 +36,6 @@ const NAMED = [
 ];
 /** Where loggers write it. */
 const HEAD = 200;
-const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?)/g;
 
 /** The numbers of pino and bunyan. */
 function levelOfNumber(level: number): Level {
@@ -84,7 +84,7 @@ export function makeLeveller(keepsEscapes = false): (line: Buffer) => () => Said
     isWithin = isInside || head.includes(TRACEBACK);
     return () => {
       const text = line.toString('utf8').replace(/\r$/, '');
-      const plain = text.replaceAll(ESCAPES, '');
+      const plain = withoutEscapes(text);
       const message = keepsEscapes ? text : plain;
       if (isInside) return { message, level: 'ERROR' };
       return { message, level: levelOf(plain) ?? (isEdge ? 'ERROR' : null) };

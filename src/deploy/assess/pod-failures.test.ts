@@ -15,6 +15,25 @@ function unscheduled(message: string): Pod {
   });
 }
 
+it('the last output names the error of the traceback, without the colours of a terminal', () => {
+  const noise = Array.from(
+    { length: 12 },
+    (_, n) => `\u001B[2m2026-11-29\u001B[0m [\u001B[34muvicorn\u001B[0m] line ${n} of the shutdown`,
+  );
+  const traceback = [
+    'Traceback (most recent call last):',
+    '  File "/app/graph.py", line 3',
+    "app.LoadError: No module named 'slugify'",
+  ];
+  const message = [...traceback, ...noise, '\u001B[1mApplication startup failed. Exiting.\u001B[0m'].join('\n');
+  const said = podFailure([server({ terminated: { exitCode: 3, reason: 'Error', message } })])?.message ?? '';
+  expect(said).toMatch(
+    /exit code 3\): app\.LoadError: No module named 'slugify' … .*Application startup failed\. Exiting\./,
+  );
+  expect(said).not.toMatch(/[\u001B\uFFFD]|\[\d+m/);
+  expect(said.length).toBeLessThan(700);
+});
+
 it('the last words of PostgreSQL are its messages, without the data that it adds to them', () => {
   const message = `ERROR:  duplicate key\nDETAIL:  Key (email)=(ada@private.example) already exists.\nFATAL:  disk full\n`;
   const state = { terminated: { exitCode: 1, reason: 'Error', message } };

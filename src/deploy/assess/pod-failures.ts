@@ -15,7 +15,7 @@ import {
 } from '../../kinds/meta.ts';
 import { containerEnded, containerSubject, containerText, isDatabaseStep } from '../../kinds/own-containers.ts';
 import { quantity } from '../../kinds/quantity.ts';
-import { quoted, shortened } from '../../kinds/text.ts';
+import { quoted, shortened, withoutEscapes } from '../../kinds/text.ts';
 import { isPart, isRole } from '../../kinds/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
@@ -310,17 +310,32 @@ function mountTrouble({ failedMount }: Pod): Trouble | undefined {
   };
 }
 
-/** The last whole lines, because a program says at the end why it ended. A line that is too long is cut at its end. */
+/** The line that names an error below the frames of a traceback, such as `app.LoadError: No module named 'x'`. */
+const ERROR_LINE = /^(?:[A-Za-z_][\w.$]*(?:Error|Exception)(?::|$)|panic: )/;
+
+/**
+ * The last whole lines, because a program says at the end why it ended, after the error that the last traceback names. A line that is too
+ * long is cut at its end.
+ */
 function quote(words: string | undefined): string {
-  const lines = (words ?? '')
+  const lines = withoutEscapes((words ?? '').slice(-MAX_QUOTE * 8))
     .slice(-MAX_QUOTE * 4)
     .split('\n')
     .map((line) => line.replaceAll(/\s+/g, ' ').trim())
     .filter((line) => line !== '');
-  let end = shortened(lines.pop() ?? '', MAX_QUOTE);
-  for (let line = lines.pop(); line !== undefined; line = lines.pop()) {
-    if (line.length + 1 + end.length > MAX_QUOTE) break;
+  const error = lines.findLast((line) => ERROR_LINE.test(line)) ?? '';
+  const end = lastOf(lines, MAX_QUOTE);
+  const half = MAX_QUOTE / 2;
+  const quotation = end.includes(error) ? end : `${shortened(error, half)} … ${lastOf(lines, half)}`;
+  return quotation.toWellFormed().replace(/\.$/, '');
+}
+
+/** The last whole lines of at most `most` characters together; the last one is cut. */
+function lastOf(lines: readonly string[], most: number): string {
+  let end = shortened(lines.at(-1) ?? '', most);
+  for (const line of lines.slice(0, -1).toReversed()) {
+    if (line.length + 1 + end.length > most) break;
     end = `${line} ${end}`;
   }
-  return end.toWellFormed().replace(/\.$/, '');
+  return end;
 }
