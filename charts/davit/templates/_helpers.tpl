@@ -384,7 +384,7 @@ that a new setting is not published. Everybody who is authenticated may read it:
 {{- $_ := set $public "address" (pick $settings.address "kind" "baseDomain" "hostPattern" "reservedHosts" "tls" "tlsSecretName" "gateway") -}}
 {{- $_ := set $public "listeners" (pick $settings.listeners "enabled") -}}
 {{- $_ := set $public "keda" (pick $settings.keda "enabled") -}}
-{{- $builds := pick $settings.builds "namespace" "images" "baseImages" "user" "concurrency" "timeoutSeconds" "uploadMaxMb" "workspaceMb" -}}
+{{- $builds := pick $settings.builds "namespace" "images" "baseImages" "agentServer" "user" "concurrency" "timeoutSeconds" "uploadMaxMb" "workspaceMb" -}}
 {{- with $settings.builds.registry -}}
 {{- $_ := set $builds "registry" (pick . "host" "repository") -}}
 {{- end -}}

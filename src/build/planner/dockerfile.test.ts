@@ -291,7 +291,9 @@ describe('warnings', () => {
     [
       'env as a file',
       { env: './.env' },
-      ['env names the file "./.env", which is not read. Set these variables as secrets of the deployment.'],
+      [
+        'env names the file "./.env", which a build does not read. Its variables must be secrets of the deployment, as deploy --secrets-file sets them.',
+      ],
     ],
     [
       'a credential',
@@ -362,6 +364,7 @@ describe('failures', () => {
     ['null', { config: null }, 'ConfigurationInvalid', 'contains null.'],
     ['text', { config: '"x"' }, 'ConfigurationInvalid', 'contains text.'],
     ['no graphs', { config: { dependencies: ['.'] } }, 'ConfigurationInvalid', 'graphs is missing'],
+    ['another key', { config: { graph: {} } }, 'ConfigurationInvalid', 'graphs is missing; not known: "graph"'],
     ['empty graphs', { config: { ...VALID, graphs: {} } }, 'ConfigurationInvalid', 'has no graphs'],
     [
       'only __proto__ as a graph',

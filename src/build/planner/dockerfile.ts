@@ -224,7 +224,9 @@ function isRuntimeVariable(name: string): boolean {
 
 function envWarnings({ env: given }: Readonly<WorkflowConfig>): string[] {
   if (typeof given === 'string')
-    return [`env names the file ${shown(given)}, which is not read. Set these variables as secrets of the deployment.`];
+    return [
+      `env names the file ${shown(given)}, which a build does not read. Its variables must be secrets of the deployment, as deploy --secrets-file sets them.`,
+    ];
   return Object.keys(given ?? {}).flatMap((name) => {
     if (isRuntimeVariable(name)) return [`env.${name} was ignored: other keys of the configuration file set it.`];
     if (/(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name))

@@ -107,16 +107,23 @@ export function readWorkflowConfig(configPath: string, content: string): ReadCon
   if (!result.success) {
     const told = result.error.issues.slice(0, MAX_ISSUES).map((issue) => issueText(issue, value));
     const more = result.error.issues.length - told.length;
+    const unknown = unknownKeys(value).slice(0, MAX_ISSUES);
+    if (unknown.length > 0) told.push(`not known: ${unknown.map(shown).join(', ')}`);
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `${path}: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}. Correct the file and push again.`,
+      `${path}: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}. Correct the file, then push or deploy it again.`,
     );
   }
-  const unknown = Object.keys(value).filter((key) => !KNOWN_KEYS.includes(key));
   return {
     config: result.data,
-    warnings: unknown.slice(0, 20).map((key) => `${path}: the key ${shown(key)} is not known and was ignored.`),
+    warnings: unknownKeys(value)
+      .slice(0, 20)
+      .map((key) => `${path}: the key ${shown(key)} is not known and was ignored.`),
   };
+}
+
+function unknownKeys(value: object): string[] {
+  return Object.keys(value).filter((key) => !KNOWN_KEYS.includes(key));
 }
 
 function parse(path: string, content: string): unknown {

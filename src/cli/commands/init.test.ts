@@ -150,6 +150,12 @@ describe('the file', () => {
       expect(out).toContain(comment);
   });
 
+  it('names the file of variables, of which the deployment needs secrets', async () => {
+    await write({ 'langgraph.json': JSON.stringify({ ...(JSON.parse(GRAPHS) as object), env: '.env' }) });
+    const { out } = await runCli(['init', folder]);
+    expect(out).toContain(`To deploy: kubectl davit deploy ${folder} --secrets-file ${join(folder, '.env')}\n`);
+  });
+
   it('stands beside the code, is not replaced without --force, and may be elsewhere', async () => {
     await write({ Dockerfile: 'FROM x\nEXPOSE 3000' });
     const path = join(folder, 'davit.yaml');

@@ -73,11 +73,13 @@ interface Made {
 async function ofFolder({ folder, path, flags, schema, name }: Wanted): Promise<Made> {
   const found = await projectIn(folder, flags.text('config'));
   const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
+  const file = path === join(folder, FILE_NAME) ? [] : ['--file', path];
+  const secrets = project.envFile === undefined ? [] : ['--secrets-file', join(folder, project.envFile)];
   return {
     text: fileText(project, schema),
     summary: summaryOf(project),
     todo: [
-      `To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`,
+      `To deploy: ${PROGRAM} deploy ${[folder, ...file, ...secrets].join(' ')}`,
       `On a platform that builds nothing (${PROGRAM} platform shows it), push an image first: ${PROGRAM} deploy --image IMAGE --file ${path}`,
     ],
   };

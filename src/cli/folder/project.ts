@@ -36,6 +36,8 @@ export interface Project {
   readonly start?: string;
   /** Whether package.json has a script that builds. */
   readonly hasBuildScript: boolean;
+  /** The file of variables that the configuration file names. */
+  readonly envFile?: string;
 }
 
 /** A name of a deployment that resembles the text. It may be empty or too long. */
@@ -76,6 +78,7 @@ export function projectOf(folder: Folder, config: string, texts: Texts): Project
     (file) => file !== config && (file === DEFAULT_CONFIGURATION || isDockerfile(file)),
   );
   const scripts = objectIn(manifest, 'scripts');
+  const envFile = isContainer ? undefined : textIn(parsedJson(text), 'env');
   const container = isContainer ? withStartScript(containerFacts(text), config, textIn(scripts, 'start')) : undefined;
   return {
     name: nameOf(folder, textIn(manifest, 'name'), texts.get('pyproject.toml') ?? ''),
@@ -83,6 +86,7 @@ export function projectOf(folder: Folder, config: string, texts: Texts): Project
     container,
     alternatives,
     hasBuildScript: textIn(scripts, 'build') !== undefined,
+    ...(envFile !== undefined && { envFile }),
     ...(isManifest(config) && {
       start: startCommand(config, (file) => folder.files.includes(file), texts.get('package.json'))?.join(' ') ?? '',
     }),

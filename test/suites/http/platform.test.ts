@@ -100,6 +100,7 @@ it('with settings: each part, the integrations and listeners of this tenant alon
       available: true,
       registry: 'registry.example.com',
       base_images: { python: 'mirror.example/python:{version}', node: null },
+      agent_server: null,
       package_indexes: { pip: 'https://pypi.example/simple', npm: null },
     },
     hosts: {

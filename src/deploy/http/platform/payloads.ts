@@ -24,6 +24,11 @@ export const Platform = z
         base_images: z
           .object({ python: text.nullable(), node: text.nullable() })
           .describe("Base images of generated Dockerfiles. null: the builder's own default."),
+        agent_server: text
+          .nullable()
+          .describe(
+            'Python package of the server that builds add to graphs without one. null: the source must have a server.',
+          ),
         package_indexes: z
           .object({ pip: text.nullable(), npm: text.nullable() })
           .describe("Package indexes of builds, without credentials. null: the package manager's own."),

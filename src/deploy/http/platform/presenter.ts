@@ -85,10 +85,11 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
 }
 
 function presentBuilds(builds: Settings['builds']): Platform['builds'] {
-  const { registry, images, baseImages, packageIndex, concurrency } = builds;
+  const { registry, images, baseImages, agentServer, packageIndex, concurrency } = builds;
   return {
     available: registry !== undefined && images.builder !== undefined,
     base_images: { python: baseImages.python ?? null, node: baseImages.node ?? null },
+    agent_server: agentServer?.package ?? null,
     package_indexes: { pip: withoutCredentials(packageIndex.pip), npm: withoutCredentials(packageIndex.npm) },
     registry: registry?.host ?? null,
     user: builds.user,
