@@ -165,13 +165,13 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'what waits for its revision is taken to be in the one before': bug(
     'authors',
-    'src/deploy/status.ts',
+    'src/deploy/record/latest-generation.ts',
     'const known = isAll ? generation : before;',
     'const known = generation;',
   ),
   'a change after one of the scale has no author': bug(
     'authors',
-    'src/deploy/status.ts',
+    'src/deploy/record/latest-generation.ts',
     'return known === undefined ? {} : { latestRevisionGeneration: known };',
     'return {};',
   ),
