@@ -113,7 +113,7 @@ function buildRows(platform: Platform): Row[] {
       'Builds',
       `registry ${builds.registry}, uploads up to ${builds.upload_max_mb} MB, ${builds.timeout_seconds} s at most`,
     ],
-    ['Base images', said(builds.base_images) || "the builder's own"],
+    ['Base images', said(builds.base_images) || 'none: a configuration file must set base_image'],
     ['Agent server', builds.agent_server ?? 'none: a langgraph.json needs a base image with a server'],
     ['Indexes', said(builds.package_indexes) || "the package managers' own"],
     ['Code hosts', hosts.join(', ') || 'none'],

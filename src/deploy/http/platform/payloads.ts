@@ -23,7 +23,7 @@ export const Platform = z
         available: z.boolean().describe('Whether images are built from sources.'),
         base_images: z
           .object({ python: text.nullable(), node: text.nullable() })
-          .describe("Base images of generated Dockerfiles. null: the builder's own default."),
+          .describe('Base images of generated Dockerfiles. null: the configuration file must name one (base_image).'),
         agent_server: text
           .nullable()
           .describe(
