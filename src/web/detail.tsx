@@ -199,7 +199,7 @@ function Verdict({ api, deployment, tone, onAsk }: VerdictProps): VNode {
               .join(', ')}
             .{' '}
           </span>
-          {tone !== 'good' && <span class="reason">{wordOf(deployment)}</span>} {plain(deployment.status_message)}
+          {tone !== 'good' && <strong>{wordOf(deployment)}:</strong>} {plain(deployment.status_message)}
         </p>
         {todo !== undefined && (
           <p>

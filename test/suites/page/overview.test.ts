@@ -112,7 +112,7 @@ describe.skipIf(missing !== undefined).concurrent(`the overview${why}`, () => {
       const rowOf = async (name: string): Promise<string> =>
         (await parts.getByRole('row').filter({ hasText: name }).first().innerText()).replaceAll(/\s+/g, ' ');
       await parts.getByText('170 of 512 MB').or(parts.getByText('of 512 MB')).first().waitFor();
-      expect(await rowOf('server')).toMatch(/^server 2 of \d 0\.\d+ of 1 \d+ of 512 MB 2$/);
+      expect(await rowOf('server')).toMatch(/^server 2 of \d 0\.\d+ of 1 in 2 pods \d+ of 512 MB 2$/);
       expect(await rowOf('mail')).toMatch(/^mail worker 1 of 1 0\.06 of 0\.5 486 of 512 MB \(near its limit\) 2$/);
       expect(await rowOf('Redis')).toMatch(/^Redis .*22 of 512 MB 0$/);
       const used = parts.getByRole('row').filter({ hasText: 'mail' }).locator('.memory .used');

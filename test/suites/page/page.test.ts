@@ -604,7 +604,7 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
     const verdict = page.getByLabel('Status');
     await open(page, 'shop');
     expect(await verdict.innerText()).toMatch(
-      /needs attention Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
+      /needs attention: Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
     );
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'cart');
