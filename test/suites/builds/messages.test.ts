@@ -64,7 +64,7 @@ describe.skipIf(!machine.ok)('the message of a failed build', () => {
       line: 2,
       // The builder's script cuts the middle out of a long line, so that the last one is not lost.
       message: expect.stringMatching(
-        /It printed: (?:x{50,300} \.\.\. x{50,300} )?the cause is here\. Correct it; kubectl davit logs long --build/,
+        /It printed: (?:x{50,300} \.\.\. x{50,300} )?the cause is here\. Correct it\. kubectl davit logs long --build/,
       ),
     });
   });
