@@ -131,7 +131,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;
       throw new HttpError(
         403,
-        `You may not read this log. Reading it needs the right to get pods/log in namespace ${namespace}.`,
+        `You may not read this log. Ask for the right to get pods/log in namespace ${namespace}, which the role davit-editor has.`,
       );
     },
 

@@ -15,6 +15,7 @@ import { type BuildStatus, isUnderWay } from '../kinds/build.ts';
 import type { Listener } from '../kinds/listener.ts';
 import { BUILD_LABEL } from '../kinds/meta.ts';
 import type { FairLimiter } from '../runtime/controller/fair-limiter.ts';
+import { Forbidden } from '../runtime/errors.ts';
 import { HttpError, tooManyLogs } from '../runtime/http/http-error.ts';
 import type { KubeClient } from '../runtime/kube/client.ts';
 import { LONGEST_MS, type LogBudget } from './budget.ts';
@@ -93,6 +94,10 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
       const fromStart = Boolean(query.run) && !query.tail;
       const reading = { page, budget, tenant: admitted.tenant.namespace, signal, fromStart };
       return page.done(await readTargetLogs(admitted.caller.kube, target, reading));
+    } catch (error) {
+      // Instead of the API server's sentence about pods.
+      if (error instanceof Forbidden) await auth.needLogs(admitted.caller, admitted.tenant);
+      throw error;
     } finally {
       giveBack();
     }

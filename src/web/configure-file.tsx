@@ -77,9 +77,15 @@ function useFile({ api, deployment }: ConfigureProps): FileState {
       const body = { file: text, whole: true, name, ...more };
       return await api.ask('POST', `v2/deployments/file?secrets=names${query}`, body, { 'if-match': etag });
     } catch (error) {
+      if (isRefusal(error) && error.status === 412) {
+        // The page says that somebody else changed it, and offers what can be done.
+        setReviewed(undefined);
+        setFound({});
+        await load();
+        throw error;
+      }
       const findings = findingsOfText(error);
       setFound(findings.length > 0 ? { findings } : { failure: messageOf(error) });
-      if (isRefusal(error) && error.status === 412) await load();
       throw error;
     }
   }
@@ -188,7 +194,10 @@ function Acts({ draft, other, isAsking, keep, check, name }: ActsProps): VNode {
   if (other)
     return (
       <div class="conflict" role="alert">
-        <p>Somebody else changed {name} while you were editing. Your text is kept.</p>
+        <p>
+          Somebody else changed {name} while you were editing. Your text is kept, without their changes: to apply it
+          undoes them, and the review lists them.
+        </p>
         <div class="actions">
           <button
             type="button"

@@ -189,6 +189,8 @@ function Verdict({ api, deployment, tone, onAsk }: VerdictProps): VNode {
   const { next_act: next } = deployment;
   const ready = conditionOf(deployment.conditions, 'Ready');
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
+  const isAboutData =
+    ready !== undefined && conditionOf(deployment.conditions, 'DatabaseReady')?.reason === ready.reason;
   return (
     <div class={`verdict ${tone}`}>
       <section aria-label="Status" aria-live="polite">
@@ -203,7 +205,8 @@ function Verdict({ api, deployment, tone, onAsk }: VerdictProps): VNode {
         </p>
         {todo !== undefined && (
           <p>
-            <strong>What to do:</strong> {todo}
+            <strong>What to do:</strong> {todo}{' '}
+            {isAboutData && <a href={linkOf(deployment.id, 'data')}>Its databases</a>}
           </p>
         )}
       </section>

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listSource, pack } from '../cli/folder/pack.ts';
-import { folderOf, packed, selectionOf } from './folder.ts';
+import { configFailure, folderOf, packed, selectionOf } from './folder.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const NOTHING = (): void => undefined;
@@ -108,8 +108,10 @@ describe('what is refused', () => {
   );
 
   it('no file, and no configuration file', async () => {
-    const failureOf = async (files: Files): Promise<string | undefined> =>
-      selectionOf(await folderOf(chosen(files)), 'langgraph.json').failure;
+    const failureOf = async (files: Files): Promise<string | undefined> => {
+      const selection = selectionOf(await folderOf(chosen(files)), 'langgraph.json');
+      return selection.failure ?? configFailure(selection, 'langgraph.json');
+    };
     expect(await failureOf({ '.env': '' })).toBe(
       'agent has no file to deploy, or its ignore files exclude all of them.',
     );

@@ -68,7 +68,7 @@ export function selectionOf({ name, files, rules }: Folder, config: string): Sel
     else left.set(closed ?? one.path, (left.get(closed ?? one.path) ?? 0) + 1);
   }
   const size = taken.reduce((sum, { file }) => sum + file.size, 0);
-  const failure = failureOf(name, taken, config);
+  const failure = failureOf(name, taken);
   return { name, taken, left, size, ...(failure !== undefined && { failure }) };
 }
 
@@ -81,11 +81,16 @@ function foldersOf(path: string): string[] {
 /** What tar would not unpack, or where a person could not see it. */
 const IMPOSSIBLE = /(?:^|\/)\.{0,2}(?:\/|$)|[\u0000-\u001f\u007f]/;
 
-function failureOf(name: string, taken: readonly FolderFile[], config: string): string | undefined {
+function failureOf(name: string, taken: readonly FolderFile[]): string | undefined {
   const bad = taken.find(({ path }) => IMPOSSIBLE.test(path));
   if (bad !== undefined)
     return `${plain(bad.path).replaceAll(/\s/g, ' ')} cannot be packed: rename it, or name it in .dockerignore.`;
   if (taken.length === 0) return `${plain(name)} has no file to deploy, or its ignore files exclude all of them.`;
+  return undefined;
+}
+
+/** Why the folder cannot be built with the file `config`. */
+export function configFailure({ name, taken }: Selection, config: string): string | undefined {
   if (taken.some(({ path }) => path === config)) return undefined;
   return `${plain(name)} has no file ${plain(config)}. Name the configuration file or the Dockerfile.`;
 }

@@ -7,7 +7,7 @@ import { deployArchive } from './create-api.ts';
 import { useForm } from './create-fields.tsx';
 import type { SetFields } from './create-request.ts';
 import type { ConfigureProps } from './new.tsx';
-import { Failure, fieldOf, Submit } from './parts.tsx';
+import { Failure, fieldOf, Submit, toHeading } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { Card, useRead } from './rows.tsx';
 import { archiveOf, folderIn, ProgressBar, UploadFields, useChosen, useProgress } from './upload.tsx';
@@ -32,6 +32,7 @@ export function NextVersion({ api, deployment, say }: ConfigureProps): VNode {
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
     location.hash = linkOf(id);
+    toHeading();
   }
 
   return (

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Field, useForm } from './create-fields.tsx';
 import { digestIn, Unfit } from './create-request.ts';
 import type { ConfigureProps } from './new.tsx';
-import { Failure, fieldOf, Submit } from './parts.tsx';
+import { Failure, fieldOf, Submit, toHeading } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { Card } from './rows.tsx';
 import { copied } from './shell.tsx';
@@ -41,6 +41,7 @@ export function Push({ api, deployment: { id, name }, say }: ConfigureProps): VN
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
     location.hash = linkOf(id);
+    toHeading();
   }
 
   return (

@@ -8,7 +8,7 @@ import { bytesText } from '../kinds/text.ts';
 import { Field } from './create-fields.tsx';
 import { basesOf, type Failures, Unfit, unfit } from './create-request.ts';
 import { fieldsOf, valueAt, wordOf } from './file-text.ts';
-import { type Folder, folderOf, MEBIBYTE, packed, selectionOf } from './folder.ts';
+import { configFailure, type Folder, folderOf, MEBIBYTE, packed, type Selection, selectionOf } from './folder.ts';
 import { Failure } from './parts.tsx';
 import { messageOf, plain } from './text.ts';
 
@@ -36,6 +36,8 @@ export async function archiveOf(
   }
   const selection = selectionOf(chosen.folder, config);
   if (selection.failure !== undefined) throw new Unfit('new-folder', selection.failure);
+  // The field says so itself, while somebody types.
+  if (configFailure(selection, config) !== undefined) throw new Unfit('new-config', '');
   try {
     let toldAt = 0;
     return await packed(selection, mostMb * MEBIBYTE, (done) => {
@@ -107,7 +109,7 @@ export function useChosen(present = ''): Choosing {
   function choose(next: Chosen | undefined): void {
     const folder = folderIn(next);
     const named = wordOf(valueAt(fieldsOf(folder?.davitFile ?? ''), ['workflow_config_path']));
-    if (folder) setConfig(named || present || folder.builtFrom);
+    if (folder) setConfig(named || (folder.files.some(({ path }) => path === present) && present) || folder.builtFrom);
     setChosen(next);
   }
   return { chosen, config: config || DEFAULT_CONFIGURATION, choose, setConfig };
@@ -121,6 +123,9 @@ interface UploadFieldsProps extends Choosing {
 export function UploadFields({ platform, failures, chosen, config, choose, setConfig }: UploadFieldsProps): VNode {
   const [failure, setFailure] = useState<string>();
   const folder = folderIn(chosen);
+  const selection = useMemo(() => folder && selectionOf(folder, config), [folder, config]);
+  const { 'new-config': refused, ...others } = failures;
+  const wrong = (selection && configFailure(selection, config)) || refused;
   function read(files: FileList | null): void {
     setFailure(undefined);
     if (files === null || files.length === 0) choose(undefined);
@@ -141,7 +146,7 @@ export function UploadFields({ platform, failures, chosen, config, choose, setCo
         onInput={({ currentTarget }) => read(currentTarget.files)}
       />
       <Failure sentence={failure} />
-      {folder && <Summary folder={folder} config={config} />}
+      {selection && <Summary selection={selection} davitFile={folder?.davitFile} />}
       <Field
         id="new-archive"
         failures={failures}
@@ -155,22 +160,34 @@ export function UploadFields({ platform, failures, chosen, config, choose, setCo
           uploaded.
         </p>
       )}
-      <Field key={config} id="new-config" failures={failures} required defaultValue={config} onValue={setConfig} />
+      <Field
+        // Chosen again, it has another default.
+        key={folder ? `${folder.name} ${folder.builtFrom}` : ''}
+        id="new-config"
+        failures={{ ...others, ...(wrong && { 'new-config': wrong }) }}
+        required
+        defaultValue={config}
+        onInput={({ currentTarget }) => setConfig(currentTarget.value.trim())}
+      />
       {platform && <p class="help">{basesOf(platform)}</p>}
     </>
   );
 }
 
+interface SummaryProps {
+  readonly selection: Selection;
+  readonly davitFile: string | undefined;
+}
+
 /** What is packed of a folder, and what is not. */
-function Summary({ folder, config }: { readonly folder: Folder; readonly config: string }): VNode {
-  const selection = useMemo(() => selectionOf(folder, config), [folder, config]);
+function Summary({ selection, davitFile }: SummaryProps): VNode {
   const { name, taken, left, size, failure } = selection;
   const listed = [...left].slice(0, MOST_LISTED);
   return (
     <div class="packed">
       <p role="status">
         {plain(name)}: {taken.length === 1 ? '1 file' : `${taken.length} files`}, {bytesText(size)}.{' '}
-        {folder.davitFile !== undefined && 'Its davit.yaml applies.'}
+        {davitFile !== undefined && 'Its davit.yaml applies.'}
       </p>
       <Failure sentence={failure} />
       {left.size > 0 && (

@@ -213,6 +213,16 @@ it.each(['list', 'text'])("a caller who may not %s gets the API server's message
   expect([status, body]).toEqual([403, { detail: 'User "u" cannot' }]);
 });
 
+it('a caller without a right to logs is told which role has it', async () => {
+  pod('shop-a', at(1, 'a'));
+  facade.kube.failOn(({ verb }) =>
+    verb === 'list' ? new Forbidden('x', { serverMessage: 'pods is forbidden' }) : undefined,
+  );
+  facade.kube.allow(({ subresource }) => subresource !== 'log');
+  const { status, body } = await call();
+  expect([status, body.detail]).toEqual([403, expect.stringContaining('which the role davit-editor has')]);
+});
+
 const LABEL = 'must be lower-case letters, digits and -, beginning and ending with a letter or digit';
 it.each<[string, unknown, string, string]>([
   ['a list', [], 'body', 'must be an object'],

@@ -207,9 +207,8 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.getByRole('dialog').getByText('3000 → 8080').waitFor();
         await meddle(world, { sourceConfig: { runtime: { healthPath: '/up' } } });
         await page.getByRole('button', { name: 'Apply', exact: true }).click();
-        await page.getByRole('dialog').getByText('is no longer the version that If-Match names').waitFor();
-        await page.keyboard.press('Escape');
         await page.getByText('Somebody else changed shop while you were editing.').waitFor();
+        expect(await page.getByRole('dialog').count()).toBe(0);
         expect(now(world)?.spec.sourceConfig.runtime?.port).toBe(3000);
         expect(await area(page).inputValue()).toContain('port: 8080');
         await button(page, 'Review my changes').click();
@@ -476,9 +475,12 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
         await page.getByRole('button', { name: 'Create' }).click();
         await page.locator('#new-folder-failure').getByText('Choose a folder, or an archive.').waitFor();
         await page.getByLabel('Folder').setInputFiles(path);
-        await page.getByText('agent has no file langgraph.json.').waitFor();
+        await page.locator('#new-config-failure').getByText('agent has no file langgraph.json.').waitFor();
+        await page.getByRole('button', { name: 'Create' }).click();
+        expect(await page.getByText('has no file').count()).toBe(1);
+        // Gone while it is typed, so that the button stays where it is when the field is left.
         await page.getByLabel('Configuration file or Dockerfile').fill('app.py');
-        await page.getByLabel('Configuration file or Dockerfile').blur();
+        await expect.poll(() => page.getByText('has no file').count()).toBe(0);
         await page.getByText('agent: 1 file,').waitFor();
         await writeFile(join(path, 'app.py'), 'print("more than before")');
         await page.getByRole('button', { name: 'Create' }).click();
