@@ -88,8 +88,8 @@ describe.each(KINDS)('%s', (kind) => {
     ],
     [
       'what no terminal may show',
-      { author: { name: 'A\u001b[2Jda' }, message: 'x'.repeat(5000) },
-      { commitAuthor: 'A\ufffd[2Jda', commitMessage: `${'x'.repeat(511)}…` },
+      { author: { name: 'A\u001b[2Jd\u0007a' }, message: 'x'.repeat(5000) },
+      { commitAuthor: 'Ad\ufffda', commitMessage: `${'x'.repeat(511)}…` },
     ],
     ['nothing that is no text', { author: { name: 7 }, message: ['no'] }, {}],
     ['nothing of an author that is none', { author: null, message: ' ' }, {}],
