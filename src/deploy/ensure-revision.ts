@@ -20,7 +20,7 @@ import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
 import { databaseNumberOf, moveOf } from './record/database-move.ts';
 import { names } from './record/names.ts';
-import { type DataThere } from './record/resolved-values.ts';
+import type { DataThere } from './record/resolved-values.ts';
 import { type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
 import type { DryRunResult } from './send-dry-runs.ts';
 

@@ -49,6 +49,12 @@ export function Field({
   );
 }
 
+/** Goes to a page and to its heading, for the keyboard and a screen reader as well. */
+export function arriveAt(link: string): void {
+  location.hash = link;
+  setTimeout(() => document.querySelector('h1')?.focus());
+}
+
 interface Form {
   readonly attributes: {
     readonly ref: RefObject<HTMLFormElement | null>;

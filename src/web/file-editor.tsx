@@ -13,7 +13,7 @@ const LEAST_LINES = 8;
 
 /** What is wrong, as a sentence that names its field. `loc` begins with `body` and `file`. */
 export function sentenceOf({ loc, msg, type }: Finding): string {
-  return plain(type === NO_YAML ? msg : fieldSentence({ loc: loc.slice(2), msg }));
+  return plain(type === NO_YAML ? msg : fieldSentence({ loc: loc.slice(2), msg, type }));
 }
 
 export interface EditorProps {

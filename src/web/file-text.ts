@@ -64,7 +64,7 @@ export function defaultsOf(
 ): Readonly<Record<string, number>> {
   const preset = platform?.sizes[wordOf(valueAt(fields, ['deployment_type'])) || platform.default_type];
   if (component === 'postgres' || component === 'redis') return preset?.[component] ?? {};
-  // Workers, also those of the queue, follow the server.
+  // Queue workers and named workers have the server's sizes by default.
   const isOwn = ['server', 'orchestrator', 'executor'].includes(component);
   return {
     ...preset?.server,

@@ -129,7 +129,7 @@ export function noticesOf({
   ].filter((notice) => notice !== false);
 }
 
-/** What is built of an upload; empty where there is none. */
+/** Describes the upload of a revision. Empty without an upload. */
 function uploadOf({
   source_tarball_path: path,
   workflow_config_path: from,

@@ -4,10 +4,10 @@ import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { Platform } from '../deploy/http/platform/payloads.ts';
 import { deployArchive } from './create-api.ts';
-import { useForm } from './create-fields.tsx';
+import { arriveAt, useForm } from './create-fields.tsx';
 import type { SetFields } from './create-request.ts';
 import type { ConfigureProps } from './new.tsx';
-import { Failure, fieldOf, Submit, toHeading } from './parts.tsx';
+import { Failure, fieldOf, Submit } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { Card, useRead } from './rows.tsx';
 import { archiveOf, folderIn, ProgressBar, UploadFields, useChosen, useProgress } from './upload.tsx';
@@ -31,8 +31,7 @@ export function NextVersion({ api, deployment, say }: ConfigureProps): VNode {
     // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
-    location.hash = linkOf(id);
-    toHeading();
+    arriveAt(linkOf(id));
   }
 
   return (

@@ -220,11 +220,6 @@ export function rawOf(form: FormData, name: string): string {
 }
 
 /** An input for a name, which neither the browser nor a telephone's keyboard completes or corrects. */
-/** To the top of a page that is about to be drawn, for the keyboard and a screen reader as well. */
-export function toHeading(): void {
-  setTimeout(() => document.querySelector('h1')?.focus());
-}
-
 export function Word(props: InputHTMLAttributes<HTMLInputElement>): VNode {
   return <input type="text" autocomplete="off" autocapitalize="none" spellcheck={false} {...props} />;
 }

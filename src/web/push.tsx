@@ -2,10 +2,10 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Field, useForm } from './create-fields.tsx';
+import { arriveAt, Field, useForm } from './create-fields.tsx';
 import { digestIn, Unfit } from './create-request.ts';
 import type { ConfigureProps } from './new.tsx';
-import { Failure, fieldOf, Submit, toHeading } from './parts.tsx';
+import { Failure, fieldOf, Submit } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { Card } from './rows.tsx';
 import { copied } from './shell.tsx';
@@ -40,8 +40,7 @@ export function Push({ api, deployment: { id, name }, say }: ConfigureProps): VN
     // The person has perhaps gone elsewhere meanwhile.
     if (!form.isConnected) return;
     say(`A new revision of ${name} is created.`);
-    location.hash = linkOf(id);
-    toHeading();
+    arriveAt(linkOf(id));
   }
 
   return (

@@ -38,8 +38,8 @@ interface ToResolve {
 }
 
 /**
- * The values of a new revision: those of the record and the settings, or of the revision that a rollback restores, with the database and
- * Redis that exist. `own`: the record's revisions, newest first.
+ * Resolves the values of a new revision from record and settings, or takes them from the revision that a rollback restores. Keeps the
+ * existing database and Redis. `own`: the record's revisions, newest first.
  */
 export function resolvedFor(
   record: AppDeployment,

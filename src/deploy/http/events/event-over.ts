@@ -18,7 +18,7 @@ interface Warning {
 
 /**
  * Whether it is a warning about one of these pods or a failure of the deployment, which has become ready since and is, or about a run that
- * was started by hand: a CronJob warns of each Job that it did not create itself. `conditions`: those of the deployment.
+ * was started by hand: a CronJob warns of each Job that it did not create itself. `conditions`: the deployment's conditions.
  */
 export function isOver(
   { type, reason, kind, name, at = '' }: Warning,
