@@ -19,6 +19,12 @@ describe('shortened', () => {
 describe('quoted', () => {
   it('is one line without its full stop', () => expect(quoted(' a\n  b.\n')).toBe('a b'));
   it('is bounded', () => expect(quoted('x'.repeat(5_000_000)).length).toBe(1024));
+  it.each([
+    { of: 'colours', text: '\u001B[31ma\u009B0m b' },
+    { of: 'titles and links', text: '\u001B]0;title\u0007a \u001B]8;;https://x.example\u001B\\b' },
+    { of: 'other functions', text: '\u001B7a\u001B(B b' },
+  ])('leaves out $of', ({ text }) => expect(quoted(text)).toBe('a b'));
+  it('keeps the text of a title without its end', () => expect(quoted('\u001B]0;a b')).toBe('0;a b'));
   it('is empty for nothing', () => expect(quoted(undefined)).toBe(''));
 });
 

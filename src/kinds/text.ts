@@ -18,9 +18,18 @@ const UNPRINTABLE =
   // oxlint-disable-next-line no-control-regex -- the pattern searches for control characters
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF\uFFFE\uFFFF]/g;
 
-/** Sequences that colour or move text in a terminal. Source: ECMA-48, 5.4 (control sequences) and 8.3.89 (commands of the system). */
-// oxlint-disable-next-line no-control-regex -- the pattern searches for control characters
-const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?)/g;
+/**
+ * Sequences that colour or move text in a terminal, set its title or make links. Source: ECMA-48, 5.6 (strings), 5.4 (control sequences)
+ * and 5.5 (other functions). The text of a string without its end stays: somebody's output must not hide what follows it.
+ */
+const ESCAPES = new RegExp(
+  [
+    String.raw`(?:\u001B[\]PX^_]|[\u0090\u0098\u009D-\u009F])[^\u0007\u001B\u0080-\u009F]*(?:\u0007|\u001B\\|\u009C)`,
+    String.raw`(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]`,
+    String.raw`\u001B[ -/]*[0-~]`,
+  ].join('|'),
+  'g',
+);
 
 /** `text` without the escape sequences of terminals. */
 export function withoutEscapes(text: string): string {

@@ -1,21 +1,11 @@
 // Text from outside, such as a log line or a container's message, made fit to be shown: as characters, never as markup.
 
 import type { Deployment } from '../deploy/http/payloads.ts';
-import { shortened } from '../kinds/text.ts';
-
-/** ECMA-48: strings such as titles and hyperlinks, control sequences such as colours, and other escapes. */
-const ESCAPES = new RegExp(
-  [
-    String.raw`(?:\u001B[\]PX^_]|[\u0090\u0098\u009D-\u009F])[^\u0007\u001B\u0080-\u009F]*(?:\u0007|\u001B\\|\u009C)`,
-    String.raw`(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]`,
-    String.raw`\u001B[ -/]*[0-~]`,
-  ].join('|'),
-  'g',
-);
+import { printable, withoutEscapes } from '../kinds/text.ts';
 
 /** `text` without terminal sequences. Other characters that cannot be shown become U+FFFD. */
 export function plain(text: string): string {
-  return shortened(text.replaceAll(ESCAPES, ''), Number.POSITIVE_INFINITY);
+  return printable(withoutEscapes(text));
 }
 
 /** `value` if it is an absolute http or https URL without credentials, for a link; otherwise undefined. */
