@@ -43,6 +43,11 @@ export function deploying({ api, deployment }: Subject): Question {
   };
 }
 
+/** What a rollback does. `ran`: the image or commit, if known. */
+function givesBack(id: string, ran = ''): string {
+  return `A new revision gets everything that revision ${short(id)} had: ${ran}its sizes and its variables. The number of pods stays. ${KEEP_SERVING}`;
+}
+
 /** The act that the API names, as the request that it is. */
 export function nextAct(
   { api, deployment: { id, name } }: Subject,
@@ -53,7 +58,9 @@ export function nextAct(
     title: `${label}?`,
     action: label,
     says: [
-      `This changes deployment ${name}. If its pods change, a new revision is created.${to ? '' : ' The request:'}`,
+      to
+        ? givesBack(to)
+        : `This changes deployment ${name}. If its pods change, a new revision is created. The request:`,
     ],
     children: to ? (
       <Differences api={api} id={id} to={to} />
@@ -128,7 +135,7 @@ export function rollingBack({ api, deployment: { id, name } }: Subject, revision
     title: `Roll back ${name}`,
     action: 'Roll back',
     says: [
-      `A new revision gets everything that revision ${short(revision.id)} had: ${ranOf(revision)}, its sizes and its variables. The number of pods stays. ${KEEP_SERVING}`,
+      givesBack(revision.id, `${ranOf(revision)}, `),
       ...(status === 'DEPLOYED' ? [] : [`This revision was never deployed: it is ${status}. ${message ?? ''}`]),
     ],
     children: <Differences api={api} id={id} to={revision.id} />,
