@@ -263,7 +263,8 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     const load = await underLoad(async () => {
       await deployed(await workers(3));
       await eventually(async () => expect(await pods('queue', { ending: true })).toHaveLength(3), 180_000);
-      await sleep(5000);
+      // While the two start, which is when n8n must not be told to end: the example's pre_stop waits.
+      await sleep(4500);
       await deployed(await workers(1));
       await eventually(async () => expect(await pods('queue', { ending: true })).toHaveLength(1), 180_000);
     });
