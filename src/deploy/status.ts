@@ -226,7 +226,7 @@ const ENTRIES = [
   ['AddressReady', 'address'],
   ['ReferencesResolved', 'references'],
   ['PolicyAccepted', 'policy'],
-  // Only of a record that asks for backups.
+  // Only of a record with its own PostgreSQL.
   ['BackupReady', 'backup'],
   // Only of a record that asks for an archive.
   ['ArchiveReady', 'archive'],

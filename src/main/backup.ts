@@ -27,10 +27,10 @@ const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --fol
        davit backup list --credentials FOLDER
 
 send uploads the files of the dump to the store. fetch downloads them from the newest backup, from the named one, or from the newest of this time
-or before, and writes FOLDER/fetched and FOLDER/manifest. If FOLDER/loaded exists, it fetches nothing. Each prints one line of
+or before, and writes FOLDER/fetched and FOLDER/manifest. If FOLDER/loaded exists, it fetches nothing. Both print one line of
 JSON: {name, takenAt, sizeBytes}; send adds the version and number of the database, and the list of the store. compare compares FOLDER/contents, of a restored database, with FOLDER/manifest, and prints
 {name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has no counts. list prints the backups of all tenants in the store of the settings (variable DAVIT_SETTINGS):
-has of all tenants: {backups: [{namespace, tenant, deployment, count, newest, sizeBytes}]}.
+{backups: [{namespace, tenant, deployment, count, newest, sizeBytes}]}.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey

@@ -105,7 +105,7 @@ export function lastWords({ status }: Pod): readonly string[] {
   return [...all.filter((one) => !isServer(one)), ...all.filter(isServer)].flatMap(({ name, state }) => {
     const ended = state?.terminated;
     if (ended === undefined || ended.exitCode === 0) return [];
-    const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
+    const how = `${quoted(ended.reason ?? 'Error', 64)}, exit code ${ended.exitCode}`;
     const words = quoted(withoutValues(ended.message?.slice(-2048) ?? ''), 900);
     return [`${containerEnded(name)} (${how})${words === '' ? '' : `: ${words}`}`];
   });

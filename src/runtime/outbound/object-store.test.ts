@@ -101,6 +101,12 @@ describe('a store that fails', () => {
     await other.close();
   });
 
+  it('says why it refuses the size of an object, although an answer to HEAD has no words', async () => {
+    const other = storeWith({}, { ...KEYS, accessKeyId: 'other' });
+    await expect(other.sizeOf('a')).rejects.toThrow(/\(403, AccessDenied\)\. Check the keys/);
+    await other.close();
+  });
+
   it('because it never answers, or stops in the middle, says so', async () => {
     const silent = createServer((request, response) => {
       if (request.url?.endsWith('/half') === true) response.writeHead(200, { 'content-length': '100' }).write('half');

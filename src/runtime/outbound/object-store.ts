@@ -53,7 +53,11 @@ export function makeObjectStore(
   return {
     list: (prefix) => list(requests, prefix),
     async sizeOf(key) {
-      const answer = await requests.send({ method: 'HEAD', key }, true);
+      const answer = await requests.send({ method: 'HEAD', key }, true).catch(async (error: unknown) => {
+        // An answer to HEAD has no body, so only a request with one says why the store refuses.
+        await list(requests, key);
+        throw error;
+      });
       await answer?.body.dump();
       return answer && Number(answer.headers['content-length'] ?? 0);
     },

@@ -138,7 +138,7 @@ async function textOf({ body }: Dispatcher.ResponseData): Promise<string> {
   let size = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MOST_TEXT) throw new StoreFailed('The answer of the store is too large.', 400);
+    if (size > MOST_TEXT) throw new StoreFailed('The answer of the store is too large.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
