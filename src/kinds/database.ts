@@ -41,6 +41,9 @@ export const ARCHIVE_RESTORE_MESSAGE =
   'only driver cloudnative-pg begins with an archive: leave restore.archive out for the newest backup, or set driver to cloudnative-pg';
 export const ARCHIVE_OR_BACKUP_MESSAGE = 'set archive or backup, not both';
 
+/** Fields of `backup` with a schedule. */
+export const BACKUP_SCHEDULES = ['schedule', 'verifySchedule'] as const satisfies readonly (keyof DatabaseBackup)[];
+
 const ARCHIVE_KEPT_DAYS = 7;
 const STALE_AFTER_HOURS = 48;
 /** Three days more than a week. */
@@ -158,7 +161,7 @@ export const Database = z.object({
     'Extensions of PostgreSQL that Davit creates in the new database, because only its superuser can: vector (pgvector). The image must have them. It can be set only when the deployment is created.',
   ).optional(),
   backup: DatabaseBackup.meta({
-    'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'verifySchedule'),
+    'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, ...BACKUP_SCHEDULES),
   })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),

@@ -1,7 +1,14 @@
 // What the judge of stored specs must not refuse: everything that the API server takes. What it refuses is in
-// test/support/bad-records.ts.
+// test/support/bad-records.ts, whose other doors are in test/suites/integration.
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import {
+  refusedBackups,
+  refusedRestores,
+  refusedRuntimes,
+  refusedTasks,
+  refusedVariables,
+} from '../../test/support/bad-records.ts';
 import { aSpec } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from './app-deployment.ts';
 import { specBreaches } from './spec-rules.ts';
@@ -47,4 +54,33 @@ it('one character too many is refused, and nothing of the text is shown', () => 
   expect([...specBreaches(aSpec({ sourceConfig: { resourceSpec } as never }))]).toEqual([
     { at: ['sourceConfig', 'resourceSpec', 'sidecars', 0, 'args', 0], message: 'must have at most 8192 characters' },
   ]);
+});
+
+describe('a davit.yaml, which no API server reads, is refused for', () => {
+  const named = (names: readonly string[] = []): object => ({
+    secretReferences: names.map((name) => ({ name, secretName: 'stores', secretKey: 'uri' })),
+  });
+  it.each([
+    ...refusedRuntimes.map(({ name, runtime, secrets }) => ({ name, sourceConfig: { runtime }, more: named(secrets) })),
+    ...refusedVariables.map(({ name, env, envNames, secrets }) => ({
+      name,
+      sourceConfig: { env, runtime: { envNames } },
+      more: named(secrets),
+    })),
+    ...refusedTasks.map(({ name, tasks }) => ({ name, sourceConfig: { tasks } })),
+    ...refusedBackups.map(({ name, part }) => ({
+      name: `a backup with ${name}`,
+      sourceConfig: { database: { backup: part } },
+    })),
+    ...refusedRestores.map(({ name, part }) => ({
+      name: `a restore with ${name}`,
+      sourceConfig: { database: { restore: part } },
+    })),
+    {
+      name: 'a verification that never runs',
+      sourceConfig: { database: { backup: { verifySchedule: '0 0 30 2 *' } } },
+    },
+  ])('$name', ({ sourceConfig, more = {} }: { sourceConfig: object; more?: object }) => {
+    expect([...specBreaches({ ...aSpec(), ...more, sourceConfig } as AppDeploymentSpec)]).not.toEqual([]);
+  });
 });

@@ -9,6 +9,7 @@ import {
   ARCHIVE_OR_BACKUP_MESSAGE,
   ARCHIVE_RESTORE_MESSAGE,
   AT_OR_BACKUP_MESSAGE,
+  BACKUP_SCHEDULES,
   ONE_POD_MESSAGE,
 } from './database.ts';
 import { findingsOf } from './findings.ts';
@@ -131,7 +132,7 @@ function* taskBreaches(tasks: readonly unknown[]): Generator<SpecBreach> {
 
 function* databaseBreaches(database: Parts): Generator<SpecBreach> {
   const { backup, archive, restore, driver, instances } = database;
-  const fields = { schedules: ['schedule', 'proveSchedule'], pace: PACE_OF_BACKUPS };
+  const fields = { schedules: BACKUP_SCHEDULES, pace: PACE_OF_BACKUPS };
   for (const { at, message } of scheduleBreaches(asObject(backup), fields)) yield { at: ['backup', at], message };
   for (const { at, message } of scheduleBreaches(asObject(archive), { pace: PACE_OF_BACKUPS }))
     yield { at: ['archive', at], message };
