@@ -38,12 +38,14 @@ const server = {
     { name: 'DAVIT_ROLE', value: 'server' },
     { name: 'OTEL_RESOURCE_ATTRIBUTES', value: 'a=b,davit.role=server,c=d' },
     { name: 'JOBS', value: '10' },
+    { name: 'PORT', value: '8080' },
+    { name: 'LISTEN', value: '8080' },
     { name: 'K' },
   ],
 };
 const TASKS = [{ name: 'clean', command: ['clean', '--all'], timeoutSeconds: 90 }];
 const OWN: Partial<AppDeploymentSpec> = {
-  sourceConfig: { runtime: { envNames: { JOBS: 'jobs' } }, tasks: TASKS },
+  sourceConfig: { runtime: { envNames: { JOBS: 'jobs', LISTEN: 'port' }, server: { port: 8080 } }, tasks: TASKS },
 };
 
 function stage({ active = true, template = true } = {}): OwnCli {
@@ -156,6 +158,8 @@ describe('run', () => {
                   { name: 'DAVIT_ROLE', value: 'task' },
                   { name: 'OTEL_RESOURCE_ATTRIBUTES', value: 'a=b,davit.role=task,c=d' },
                   { name: 'JOBS', value: '0' },
+                  { name: 'PORT', value: '8000' },
+                  { name: 'LISTEN', value: '8000' },
                   { name: 'K' },
                 ],
                 command: ['ls', '-l'],

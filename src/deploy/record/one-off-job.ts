@@ -21,6 +21,7 @@ import { taskSecondsOf } from '../../kinds/tasks.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
 import { asOneOff } from './as-one-off.ts';
 import { commonLabels } from './labels.ts';
+import { healthOf } from './health.ts';
 import { names } from './names.ts';
 import { podsIdOf } from './shared-pods.ts';
 
@@ -134,10 +135,11 @@ function envOfTask(env: readonly IEnvVar[], { spec }: AppRevision): IEnvVar[] {
   const names = Object.entries(spec.requested.runtime?.envNames ?? {});
   const valued = (of: PlatformValue): ReadonlySet<string> =>
     new Set(names.flatMap(([name, value]) => (value === of ? [name] : [])));
-  const [roles, jobs] = [valued('role'), valued('jobs')];
+  const [roles, jobs, ports] = [valued('role'), valued('jobs'), valued('port')];
   return env.map((one) => {
     if (one.name === 'DAVIT_ROLE' || roles.has(one.name)) return { ...one, value: TASK };
     if (one.name === 'N_JOBS_PER_WORKER' || jobs.has(one.name)) return { ...one, value: '0' };
+    if (one.name === 'PORT' || ports.has(one.name)) return { ...one, value: String(healthOf(spec, TASK).port) };
     if (one.name !== 'OTEL_RESOURCE_ATTRIBUTES') return one;
     return { ...one, value: (one.value ?? '').replace('davit.role=server', `davit.role=${TASK}`) };
   });
