@@ -20,6 +20,8 @@ import { ended, queuedAgain, WAITING } from './step.ts';
 const LONG_AGO_MS = 10_000;
 /** Delay before a retry after a temporary failure. */
 const RETRY_MS = 15_000;
+/** A code host may ask for a day, and new credentials end the wait. */
+const LONGEST_RETRY_MS = 15 * 60_000;
 
 export interface BuildReporting {
   readonly caches: Caches;
@@ -36,7 +38,7 @@ export interface BuildReports {
   waits(build: BuildToDo, more: Partial<BuildStatus>, client: KubeClient): Promise<Result>;
   /** The limits of a build begin with its Job, not with earlier attempts to start it. */
   startedNow(build: BuildToDo, client: KubeClient): Promise<void>;
-  /** What the API server says against the Job or its Secrets. Throws the error again: the key is retried with backoff. */
+  /** What the API server says against a request for the build. Throws the error again: the key is retried with backoff. */
   refused(build: BuildToDo, error: unknown, client: KubeClient): Promise<never>;
 }
 
@@ -78,7 +80,7 @@ export function makeBuildReports({ caches, events, now }: BuildReporting): Build
       }
       // It gives its turn to others while it waits.
       await report(build, queuedAgain(before, reason, steadyMessage(message, before.message)), client);
-      return { requeueAfterMs: retryAfterMs };
+      return { requeueAfterMs: Math.min(retryAfterMs, LONGEST_RETRY_MS) };
     },
 
     async waits(build, more, client) {
@@ -96,7 +98,7 @@ export function makeBuildReports({ caches, events, now }: BuildReporting): Build
     async refused(build, error, client) {
       const before = build.revision.status?.build;
       if (before && error instanceof ServerError && error.serverMessage !== undefined) {
-        const message = `The API server refuses the Job of the build or its Secrets: ${quoted(error.serverMessage)}. Davit tries again.`;
+        const message = `The API server refuses what the build needs: ${quoted(error.serverMessage)}. Davit tries again.`;
         const status = { ...before, reason: 'PodRefused', message: steadyMessage(message, before.message) };
         await report(build, status, client);
       }

@@ -68,7 +68,7 @@ export function buildsUnderWay({ namespaces, revisions }: Caches): AppRevision[]
   return namespaces.list().flatMap(({ metadata: { name } }) => revisions.byIndex(name, BUILD_IS, 'under way'));
 }
 
-/** Ids of the queued builds whose turn it is. */
+/** The queued builds whose turn it is. */
 export function turnsNow(observed: Pick<Observation, 'caches' | 'builds' | 'settings'>): AppRevision[] {
   const all = buildsUnderWay(observed.caches);
   const turns = new Set(

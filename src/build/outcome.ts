@@ -91,9 +91,10 @@ function failedCondition({ status }: Job): ObservedCondition | undefined {
   return status?.conditions?.find((condition) => FAILED.has(condition.type) && condition.status === 'True');
 }
 
-/** Milliseconds until PATIENCE_MS has passed, at least 1,000. */
+/** Milliseconds until PATIENCE_MS has passed, at least 1,000. Afterwards only a change of Job or pod has news. */
 export function patienceEndsMs({ startedAt }: BuildStatus, now: Date): number {
-  return Math.max(1000, Date.parse(startedAt ?? '') + PATIENCE_MS - now.getTime() || PATIENCE_MS);
+  const left = Date.parse(startedAt ?? '') + PATIENCE_MS - now.getTime();
+  return left > 0 ? Math.max(1000, left) : PATIENCE_MS;
 }
 
 function buildOutcome(phase: BuildOutcome['phase'], reason: BuildReason, message: string): BuildOutcome {

@@ -56,18 +56,17 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     }).catch(ignoreGone);
     if (!build || !step) return {};
     const { act, requeueAfterMs } = step;
+    const refused = (error: unknown): Promise<never> => reports.refused(build, error, client);
     if (act === 'resolve') {
-      const commit = await sources.commit(build.record);
+      const commit = await sources.commit(build.record).catch(refused);
       return isHindrance(commit) ? reports.hindered(build, commit, client) : reports.waits(build, commit, client);
     }
     if (act === 'prove') {
-      const failure = await startHindrance(build, options);
+      const failure = await startHindrance(build, options).catch(refused);
       return failure ? reports.hindered(build, failure, client) : reports.waits(build, {}, client);
     }
     if (act === 'start') {
-      const failure = await startBuild(build, { ...options, shell }).catch((error: unknown) =>
-        reports.refused(build, error, client),
-      );
+      const failure = await startBuild(build, { ...options, shell }).catch(refused);
       if (failure) return reports.hindered(build, failure, client);
       await reports.startedNow(build, client);
     }

@@ -13,7 +13,7 @@ import { FIELD_MANAGER } from '../kinds/meta.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { DEFAULT_CONFIGURATION } from '../kinds/source-files.ts';
 import { overlayWrite } from '../runtime/controller/cluster.ts';
-import { AlreadyExists, undefinedIfNotFound } from '../runtime/errors.ts';
+import { AlreadyExists, Terminal, undefinedIfNotFound } from '../runtime/errors.ts';
 import { JOBS, NODES, SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Read } from '../runtime/kube/client.ts';
 import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from './job/inputs.ts';
@@ -102,7 +102,8 @@ async function credentialsFor(
 ): Promise<BuildCredentials | BuildHindrance> {
   const repository = repositoryOf(registry, tenant, record.metadata.name);
   const seconds = settings.builds.timeoutSeconds + LEEWAY_SECONDS;
-  const push = await registryAccess.push(repository, seconds);
+  const push = await registryAccess.push(repository, seconds).catch(unusableKey);
+  if (typeof push === 'object') return push;
   if (push === undefined) return missingSecret(registry.pushSecret ?? '', settings);
   const login = loginFor(registry.pushSecret, push, registry, settings);
   if (isHindrance(login)) return login;
@@ -132,6 +133,12 @@ function loginFor(
     message: `Secret ${secret} of namespace ${builds.namespace} has no user name and password for ${host} in .dockerconfigjson. Correct it; the build then continues automatically.`,
     retry: true,
   };
+}
+
+/** Of the key that signs passwords of the registry. Nothing watches its Secret. */
+function unusableKey(error: unknown): BuildHindrance {
+  if (!(error instanceof Terminal)) throw error;
+  return { reason: 'CredentialMissing', message: `Davit cannot ${error.message}`, retry: true };
 }
 
 function missingSecret(name: string, { builds }: Settings): BuildHindrance {

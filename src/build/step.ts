@@ -12,7 +12,7 @@ import { rfc3339 } from '../kinds/conditions.ts';
 import type { BuildSettings } from '../kinds/settings.ts';
 import type { ObservedBuild } from './observed.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
-import { isHindered, isInterrupted, nextTurns } from './turns.ts';
+import { isHindered, isInterrupted, nextTurns, withTurn } from './turns.ts';
 
 export interface BuildStep {
   /** The new status. Absent if it does not change. */
@@ -106,18 +106,14 @@ function cancelled(build: BuildStatus, job: Job | undefined, now: Date): BuildSt
 
 /** What a queued build says that nothing hinders. */
 export const WAITING = {
-  WaitingForTurn:
-    'The build waits for its turn: settings.builds.concurrency limits how many run at once. To see those that run: kubectl get appr',
+  WaitingForTurn: 'The build waits for its turn: settings.builds.concurrency limits how many run at once.',
   ReadingCommit: 'Davit is reading the commit of the ref from the code host.',
   Paused:
     'No build starts while the deployment or Davit is paused. See condition Ready of the deployment for how to continue.',
 } as const satisfies Partial<Record<BuildReason, string>>;
 
-function queued(
-  { revision, siblings, others, contenderOf, settings, record, job }: ObservedBuild,
-  build: BuildStatus,
-  now: Date,
-): BuildStep {
+function queued(observed: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
+  const { revision, siblings, others, contenderOf, settings, record, job } = observed;
   const newest = siblings[0];
   if (newest && newest.spec.id !== revision.spec.id)
     return {
@@ -145,7 +141,7 @@ function queued(
   // It asks for a turn when that is gone.
   if (isHindered(build)) return { act: 'prove' };
   if (!nextTurns(others, settings.concurrency, contenderOf).includes(revision.spec.id))
-    return stillQueued({ ...build, reason: 'WaitingForTurn', message: WAITING.WaitingForTurn });
+    return stillQueued({ ...build, reason: 'WaitingForTurn', message: whoseLimit(observed) });
   return {
     status: {
       ...build,
@@ -157,6 +153,16 @@ function queued(
     },
     act: 'start',
   };
+}
+
+/** Which limit a build waits for that nothing else hinders. */
+function whoseLimit({ revision, others, contenderOf, settings }: ObservedBuild): string {
+  const { perTenant } = settings.concurrency;
+  const { namespace = '' } = revision.metadata;
+  const own = withTurn(others, contenderOf).filter(({ metadata }) => metadata.namespace === namespace).length;
+  return own >= perTenant
+    ? `The build waits for its turn: ${own} ${own === 1 ? 'build' : 'builds'} of this namespace ${own === 1 ? 'runs' : 'run'}, the limit of a tenant (settings.builds.concurrency.perTenant). To see them: kubectl get appr -n ${namespace}`
+    : 'The build waits for its turn: All turns of the platform are taken, also by other tenants (settings.builds.concurrency.total). The platform team sees them: kubectl get appr -A';
 }
 
 /** The time that a build waits without a hindrance counts against no limit. */

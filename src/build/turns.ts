@@ -36,7 +36,7 @@ export function nextTurns(
     running.set(tenantOf(revision), runningOf(revision) + 1);
     free -= 1;
   };
-  for (const revision of builds) if (isBegun(revision.status?.build) && hasTurn(contenderOf(revision))) begin(revision);
+  for (const revision of withTurn(builds, contenderOf)) begin(revision);
   if (free <= 0) return [];
   const waiting = builds.filter(({ status }) => status?.build?.phase === 'Queued').toSorted(byAge);
   const turns: string[] = [];
@@ -52,9 +52,16 @@ export function nextTurns(
   return turns;
 }
 
-/** Whether a build that was given its turn still has it: its pod runs, or is about to. */
-function hasTurn({ record, job, isPaused }: Contender): boolean {
-  return (job !== undefined && job.spec?.suspend !== true) || (record !== undefined && !isPaused);
+/** Builds that were given their turn and still have it: their pods run, or are about to. */
+export function withTurn(
+  builds: readonly AppRevision[],
+  contenderOf: (revision: AppRevision) => Contender,
+): readonly AppRevision[] {
+  return builds.filter((revision) => {
+    if (!isBegun(revision.status?.build)) return false;
+    const { record, job, isPaused } = contenderOf(revision);
+    return (job !== undefined && job.spec?.suspend !== true) || (record !== undefined && !isPaused);
+  });
 }
 
 /** Whether a queued build would begin if it were its turn. */

@@ -3,7 +3,7 @@
 import type { Caches } from '../deploy/cluster/caches.ts';
 import { isBuilt } from '../deploy/record/build-source.ts';
 import type { AppRevision } from '../kinds/app-revision.ts';
-import { isBegun } from '../kinds/build.ts';
+import { isBegun, isUnderWay } from '../kinds/build.ts';
 import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../kinds/meta.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { keyOf } from '../runtime/controller/keys.ts';
@@ -34,12 +34,16 @@ export function wakeBuilds(
   const subscriptions = [
     caches.revisions.onChange(({ type, object, previous }) => {
       if (isBuilt(object)) wake(object);
-      const [before, after] = [previous?.status?.build, object.status?.build];
+      // A deletion that a list has shown has no previous state.
+      const [before, after] = [
+        (previous ?? (type === 'deleted' ? object : undefined))?.status?.build,
+        object.status?.build,
+      ];
       if (type === 'modified' && before?.phase === after?.phase && before?.commit === after?.commit) return;
       // An earlier build may be unwanted now, and a later one may wait for this one.
       revisionsOf(object.metadata.namespace, object.spec.deploymentName).filter(isUnfinished).forEach(wake);
-      // A turn has become free.
-      if (isBegun(before) && (type === 'deleted' || !isBegun(after))) wakeTurns();
+      // A turn has become free, or was held for this build.
+      if (isUnderWay(before) && (type === 'deleted' || !isBegun(after))) wakeTurns();
     }),
     // The record's build may be interrupted, or the record is paused, and others have its turn. If the record is being
     // deleted, finished builds lose their Jobs too.

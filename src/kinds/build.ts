@@ -27,7 +27,7 @@ const NEW_REVISION = 'then create a new revision';
 export const BUILD_REASONS = {
   WaitingForTurn: {
     meaning: 'The build is queued and waits for its turn.',
-    todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency limits the number of builds.',
+    todo: 'Wait. If the message names the limit of a tenant, interrupt another build of the namespace. The setting builds.concurrency has the limits.',
   },
   ReadingCommit: {
     meaning: 'The build is queued, and Davit is reading the commit of the ref from the code host.',
@@ -133,7 +133,8 @@ export const BUILD_REASONS = {
     todo: 'Use less, or ask the platform team to raise settings.builds.resources.storageGi.',
   },
   PodRefused: {
-    meaning: 'The API server rejects the Job of a build, its Secrets or its pod.',
+    meaning:
+      'The API server rejects the Job of a build, its Secrets or its pod, or does not give the credentials of the code host.',
     todo: `Read the API server's message and correct the cause: a quota, an admission webhook, or Pod Security of the builds' namespace. If the build has failed meanwhile, create a new revision.`,
   },
   BuilderImagePullFailed: {
@@ -190,7 +191,7 @@ export const BuildStatus = z
     line: integer(1, 1_000_000).describe('Line of the Dockerfile that failed.').optional(),
     instruction: text(1024).describe('Text of that line.').optional(),
     queuedAt: Time.describe('Time since which it has been waiting for its turn.').optional(),
-    startedAt: Time.describe('When its Job was created.').optional(),
+    startedAt: Time.describe('When it first tried to start; once its Job runs, when the Job was created.').optional(),
     finishedAt: Time.describe('When it ended.').optional(),
     interruptedBy: text(LONGEST_USERNAME)
       .describe(

@@ -1,7 +1,7 @@
 // What a record says while the image of its latest revision is still to be built.
 
 import type { AppRevision } from '../../kinds/app-revision.ts';
-import type { BuildPhase } from '../../kinds/build.ts';
+import { type BuildPhase, FINAL_PHASES } from '../../kinds/build.ts';
 import { type Entry, fail, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 
@@ -11,7 +11,7 @@ export const NO_BUILDER =
 /** For a revision without an image. */
 export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {
   const { phase, message = '' } = status?.build ?? {};
-  if (phase === undefined && canBuild !== true) return stalled('BuilderNotConfigured', NO_BUILDER);
+  if (canBuild !== true && !(phase && FINAL_PHASES.has(phase))) return stalled('BuilderNotConfigured', NO_BUILDER);
   switch (phase) {
     case 'Failed':
       return stalled('BuildFailed', message);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { ConditionType } from '../../kinds/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../../kinds/app-revision.ts';
+import { checkBuild } from './build.ts';
 import { fail, pass } from './entry.ts';
 import type { ActionFailure, ContainerState, Pod, Workload } from './observed.ts';
 import { isServing } from './observed.ts';
@@ -447,6 +448,18 @@ describe('checkWorkloads', () => {
       reason: 'BuilderNotConfigured',
     });
   });
+
+  it.each(['Queued', 'AwaitingBuild', 'Building'] as const)(
+    'knows that nobody continues a build that is %s',
+    (phase) => {
+      const underWay = { ...revision, status: { build: { phase } } } as AppRevision;
+      expect(checkBuild({ canBuild: false }, underWay)).toMatchObject({
+        is: 'stalled',
+        reason: 'BuilderNotConfigured',
+      });
+      expect(checkBuild({ canBuild: true }, underWay)).toMatchObject({ is: 'fail' });
+    },
+  );
 });
 
 describe('the main service', () => {

@@ -20,8 +20,8 @@ import type { PlatformValue } from '../../kinds/platform-values.ts';
 import { taskSecondsOf } from '../../kinds/tasks.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
 import { asOneOff } from './as-one-off.ts';
-import { commonLabels } from './labels.ts';
 import { healthOf } from './health.ts';
+import { commonLabels } from './labels.ts';
 import { names } from './names.ts';
 import { podsIdOf } from './shared-pods.ts';
 

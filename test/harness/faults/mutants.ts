@@ -843,7 +843,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'running builds do not count towards the concurrency limit': bug(
     'src/build/turns.ts',
-    'if (isBegun(revision.status?.build) && hasTurn(contenderOf(revision))) begin(revision);',
+    'for (const revision of withTurn(builds, contenderOf)) begin(revision);',
     ';',
     'builds-turns',
   ),

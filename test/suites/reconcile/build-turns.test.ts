@@ -5,10 +5,11 @@ import { expect, it } from 'vitest';
 import { requestedOf } from '../../../src/deploy/record/requested.ts';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import type { BuildStatus } from '../../../src/kinds/build.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
-import { CodeHostFailed } from '../../../src/runtime/errors.ts';
-import { JOBS, NAMESPACES } from '../../../src/runtime/kube/api-resources.ts';
+import { CodeHostFailed, Forbidden } from '../../../src/runtime/errors.ts';
+import { JOBS, NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord, record } from '../../kit/memory/record.ts';
@@ -276,6 +277,82 @@ it.each(['commits', 'tokens'] as const)('a code host that gives no %s holds no o
   await here.settle();
   await here.later();
   expect(here.phases()).toEqual(['one/a AwaitingBuild', 'three/a Failed', 'two/a Queued']);
+});
+
+it('a signing key that is malformed costs no turn, is said, and ends the build in time', async () => {
+  const kube = aPlatform();
+  kube.seed<KubeObject>(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'davit-registry-key', namespace: 'davit-system' },
+    data: { key: '' },
+  } as KubeObject);
+  const here = await turns(
+    kube,
+    Settings.parse({ ...SETTINGS, builds: { ...SETTINGS.builds, concurrency: { perTenant: 1, total: 1 } } }),
+  );
+  put(kube, 'one', 'a');
+  await here.settle();
+  const build = (): BuildStatus | undefined => kube.objects<AppRevision>(APP_REVISIONS)[0]?.status?.build;
+  expect(build()).toMatchObject({
+    phase: 'Queued',
+    reason: 'CredentialMissing',
+    message: expect.stringMatching(/^Davit cannot read .*Secret davit-registry-key in davit-system/),
+  });
+  here.clock.ms += 3_600_000;
+  await here.later();
+  expect(build()).toMatchObject({ phase: 'Failed', reason: 'CredentialMissing' });
+});
+
+it('a turn that is held for a build that ends before it begins goes to the next', async () => {
+  const kube = aPlatform();
+  const here = await turns(
+    kube,
+    Settings.parse({ ...SETTINGS, builds: { ...SETTINGS.builds, concurrency: { perTenant: 1, total: 1 } } }),
+  );
+  for (const tenant of ['one', 'two', 'three'] as const) {
+    put(kube, tenant, 'a');
+    await here.settle();
+  }
+  expect(here.phases()).toEqual(['one/a AwaitingBuild', 'three/a Queued', 'two/a Queued']);
+  const revisions = kube.objects<AppRevision>(APP_REVISIONS);
+  await annotate(kube, 'one', 'a', { 'davit.dev/interrupt': revisions[0]?.spec.id });
+  await here.pass(`one/${revisions[0]?.spec.id}`, 'builds');
+  // It has the turn now, and a newer revision replaces it before it is reconciled.
+  put(kube, 'two', 'a');
+  await here.settle();
+  expect(here.phases().filter((one) => one.endsWith('AwaitingBuild'))).toHaveLength(1);
+});
+
+it.each([
+  ['its own tenant', { perTenant: 1, total: 9 }, /1 build of this namespace runs.*perTenant/],
+  ['the platform', { perTenant: 9, total: 1 }, /All turns of the platform are taken.*total/],
+])('a build says that it waits for the limit of %s', async (_whose, concurrency, says) => {
+  const kube = aPlatform();
+  const here = await turns(kube, Settings.parse({ ...SETTINGS, builds: { ...SETTINGS.builds, concurrency } }));
+  put(kube, 'one', 'a');
+  await here.settle();
+  put(kube, 'one', 'b');
+  await here.settle();
+  const [, waiting] = kube.objects<AppRevision>(APP_REVISIONS);
+  expect(waiting?.status?.build).toMatchObject({ reason: 'WaitingForTurn', message: expect.stringMatching(says) });
+});
+
+it('an API server that does not give the credentials of a code host is said', async () => {
+  const kube = aPlatform();
+  const here = await turns(kube);
+  kube.failOn((request) =>
+    request.verb === 'get' && request.kind === 'Secret' && request.ref?.namespace === 'davit-org'
+      ? new Forbidden('read Secret git', { serverMessage: 'secrets "git" is forbidden' })
+      : undefined,
+  );
+  put(kube, 'one', 'a', 'codehost');
+  await here.settle().catch(() => undefined);
+  expect(kube.objects<AppRevision>(APP_REVISIONS)[0]?.status?.build).toMatchObject({
+    phase: 'Queued',
+    reason: 'PodRefused',
+    message: expect.stringContaining('secrets "git" is forbidden'),
+  });
 });
 
 it('a newer revision has the turn of an older one that nobody wants any more', async () => {
