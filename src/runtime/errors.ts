@@ -85,7 +85,7 @@ export class Silent extends Unavailable {
   override readonly name = 'Silent';
 }
 
-/** Nothing that trying again could mend; wait until something changes. */
+/** Nothing that trying again soon could mend: something has to change first. */
 export class Terminal extends Error {
   override readonly name = 'Terminal';
 }

@@ -8,6 +8,8 @@ import { type Clock, systemClock } from './clock.ts';
 import type { ReconcileResult, RuntimeMetrics } from './metrics.ts';
 import type { WorkQueue } from './work-queue.ts';
 
+const TERMINAL_RETRY_MS = 600_000;
+
 export interface Result {
   /** Come again after this long, even if nothing changes. */
   readonly requeueAfterMs?: number;
@@ -45,7 +47,8 @@ export interface Controller {
  *
  * - it returns: the key is well, and comes again after `requeueAfterMs`, or when it is added;
  * - `Conflict`: somebody was quicker, and the cache will soon know; comes again soon, without a word in the log;
- * - `Terminal`: trying again would not help; logged, comes again when it is added;
+ * - `Terminal`: trying again soon would not help; logged, comes again when it is added, and after ten minutes, because what mends it may
+ *   be watched by nobody;
  * - anything else: logged, comes again, later each time, and not before the server wants to be asked again.
  *
  * No reconcile, whatever it throws, ends the process or keeps another key from its turn.
@@ -130,7 +133,8 @@ function settleFailure(queue: WorkQueue, key: string, error: unknown, log: Logge
   }
   if (error instanceof Terminal) {
     queue.forget(key);
-    log.error({ err: error }, 'Reconcile failed, waiting for a change');
+    queue.addAfter(key, TERMINAL_RETRY_MS);
+    log.error({ err: error, waitMs: TERMINAL_RETRY_MS }, 'Reconcile failed, waiting for a change');
     return 'terminal';
   }
   const asked = error instanceof Unavailable ? error.retryAfterMs : undefined;
