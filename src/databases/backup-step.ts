@@ -7,7 +7,7 @@ import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { rfc3339 } from '../kinds/conditions.ts';
 import type { ObservedOperation } from './observed.ts';
 import { dumpOf, endedBase, NOT_SCHEDULED, workDeleted } from './outcome.ts';
-import { ended, inPhase, type OperationStep, waits } from './steps.ts';
+import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
 
 /** What is known of the work of a backup that has begun. Undefined before that. */
 export function begunBackupStep(observed: ObservedOperation): OperationStep | undefined {
@@ -28,7 +28,9 @@ export function nextBackupStep(observed: ObservedOperation, record: AppDeploymen
       message: `${observed.otherBackup} is already making a backup of this database.`,
     });
   const { kind } = decided;
-  return observed.source[kind] ? { act: 'start', kind } : waits(observed, NOT_SCHEDULED[kind]);
+  return observed.source[kind]
+    ? { act: 'start', kind, requeueAfterMs: LOOK_AGAIN_MS }
+    : waits(observed, NOT_SCHEDULED[kind]);
 }
 
 function makingBase(observed: ObservedOperation, base: BaseBackup): OperationStep {

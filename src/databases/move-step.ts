@@ -95,7 +95,9 @@ function backingUp(observed: ObservedOperation, move: DatabaseMove): OperationSt
   if (trouble) return ended(observed, 'Failed', trouble);
   if (!job) {
     if (work !== undefined) return ended(observed, 'Failed', workDeleted(work));
-    return source.dump ? { act: 'start', kind: 'dump' } : inPhase(observed, 'Running', NOT_SCHEDULED.dump);
+    return source.dump
+      ? { act: 'start', kind: 'dump', requeueAfterMs: LOOK_AGAIN_MS }
+      : inPhase(observed, 'Running', NOT_SCHEDULED.dump);
   }
   const dump = dumpOf(job, pods);
   if (dump.is === 'running') return inPhase(observed, 'Running', dump.said, { work: job.metadata.name });

@@ -16,7 +16,7 @@ import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { DatabaseRestore } from '../kinds/database.ts';
 import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
 import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_LABEL, isOfStores } from '../kinds/meta.ts';
-import { isEnded } from '../kinds/operation-phases.ts';
+import { isEnded, isPending } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
@@ -28,9 +28,10 @@ export function workName(operation: DatastoreOperation): string {
   return `${names(operation.spec.deployment).backup}-${(operation.metadata.uid ?? '').slice(0, 8)}`;
 }
 
-/** The operations of one deployment that have not ended: the oldest first. */
+/** The operations of one deployment that have not ended: the one that something is done of, then the oldest. */
 export function unfinishedOf(operations: readonly DatastoreOperation[]): DatastoreOperation[] {
-  return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+  const order = (one: DatastoreOperation): string => `${isPending(one) ? 1 : 0} ${orderOf(one)}`;
+  return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
 export function observeOperation(

@@ -2,9 +2,9 @@
 
 import type { BaseBackup } from '../deploy/assess/base-backups.ts';
 import { lastWords } from '../deploy/assess/database-jobs.ts';
-import { type Job, jobEnd } from '../deploy/assess/jobs.ts';
+import { hasEnded, type Job, jobEnd } from '../deploy/assess/jobs.ts';
 import type { Pod } from '../deploy/assess/observed.ts';
-import { podFailure } from '../deploy/assess/pod-failures.ts';
+import { isUnended as isUnendedPod, podFailure } from '../deploy/assess/pod-failures.ts';
 import type { BackupKind } from '../deploy/record/backup-request.ts';
 import { SentBackup } from '../kinds/database.ts';
 import type { DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
@@ -32,6 +32,9 @@ type Dump =
 
 /** How far the Job of a dump is. `pods`: its own. */
 export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
+  const running = { reason: 'BackupRunning', message: `Job ${job.metadata.name} makes the backup.` };
+  // The pod has ended, and the cache of pods does not show it yet.
+  if (hasEnded(job) && pods.some(isUnendedPod)) return { is: 'running', said: running };
   const failed = jobEnd(job, 'Failed');
   if (failed) {
     const words = youngestFirst(pods).flatMap(lastWords)[0] ?? quoted(failed.message);
@@ -40,10 +43,7 @@ export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
   }
   const complete = jobEnd(job, 'Complete');
   if (complete) return { is: 'complete', backup: sentBackup(pods), at: complete.lastTransitionTime };
-  const { reason, message } = podFailure(pods.filter(({ status }) => status?.phase === 'Pending')) ?? {
-    reason: 'BackupRunning',
-    message: `Job ${job.metadata.name} makes the backup.`,
-  };
+  const { reason, message } = podFailure(pods.filter(({ status }) => status?.phase === 'Pending')) ?? running;
   return { is: 'running', said: { reason, message } };
 }
 

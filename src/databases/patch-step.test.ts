@@ -97,13 +97,18 @@ describe('the next step', () => {
     ['waits for the last instance', { phase: 'Running', more: { serverImages: [NEW, OLD] } }, 'Running '],
     [
       'bears a failure for a minute',
-      { phase: 'Running', database: condition('DatabaseReady', 'False', 'ImagePullFailed', 59) },
+      { phase: 'Running', startedAt: ago(99), database: condition('DatabaseReady', 'False', 'ImagePullFailed', 59) },
       'Running ImagePullFailed',
     ],
     [
       'goes back after a minute of failure',
-      { phase: 'Running', database: condition('DatabaseReady', 'False', 'ImagePullFailed', 61) },
+      { phase: 'Running', startedAt: ago(99), database: condition('DatabaseReady', 'False', 'ImagePullFailed', 61) },
       'Returning ImagePullFailed',
+    ],
+    [
+      'gives a minute to a server that failed before',
+      { phase: 'Running', startedAt: ago(5), database: condition('DatabaseReady', 'False', 'ImagePullFailed', 900) },
+      'Running ImagePullFailed',
     ],
     [
       'lets a server recover',

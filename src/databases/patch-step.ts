@@ -96,8 +96,11 @@ function troubleOf(
 ): Said | undefined {
   const { reason = 'NotObserved', message = '', lastTransitionTime = '' } = condition ?? {};
   const isFailing = condition?.status === 'False' && isFailure(reason);
-  if (isFailing && now.getTime() - Date.parse(lastTransitionTime) > FAILING_MS) return { reason, message };
-  if (now.getTime() - Date.parse(status?.startedAt ?? '') <= PATCHED_WITHIN_MS) return undefined;
+  const begunAt = Date.parse(status?.startedAt ?? '');
+  // A patch may be what mends a server that fails.
+  const failsSince = Math.max(Date.parse(lastTransitionTime), begunAt);
+  if (isFailing && now.getTime() - failsSince > FAILING_MS) return { reason, message };
+  if (now.getTime() - begunAt <= PATCHED_WITHIN_MS) return undefined;
   const seconds = PATCHED_WITHIN_MS / 1000;
   const late = `${STORE_NAMES[datastore]} does not run with image ${to} after ${seconds} s.`;
   return { reason: 'TimedOut', message: reason === 'Answering' || message === '' ? late : `${late} ${message}` };

@@ -25,13 +25,14 @@ import { keyOf, refOf } from '../runtime/controller/keys.ts';
 import { reportStatus } from '../runtime/controller/report-status.ts';
 import { endAll } from '../runtime/controller/store.ts';
 import type { WorkQueue } from '../runtime/controller/work-queue.ts';
-import { AlreadyExists, NotFound, undefinedIfNotFound } from '../runtime/errors.ts';
+import { AlreadyExists, Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../runtime/errors.ts';
 import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject, Read } from '../runtime/kube/client.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
+import { refusedStep, withLeft } from './steps.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
 import { patchesIn, type Window, windowAt } from './window.ts';
 
@@ -68,11 +69,18 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
       now: now(),
       isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), { begun, atOnce, now: now() }),
     };
-    const { status, act, kind, deletes, requeueAfterMs } = nextOperationStep(observed);
+    const step = nextOperationStep(observed);
+    const { act, kind, requeueAfterMs } = step;
+    let { status } = step;
     if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
     else begun.delete(operation.metadata.uid ?? '');
     try {
-      if (deletes !== undefined) await deleteDatabase(observed, deletes, within);
+      if (step.deletes !== undefined) {
+        const refused = await deleteDatabase(observed, step.deletes, within).catch(refusalIn);
+        // The deployment does not wait for a next database that nothing uses. Without a status, the deletion is the operation.
+        if (refused && !status && act === undefined) throw refused;
+        if (refused && status) status = withLeft(status, step.deletes, refused);
+      }
       if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
       if (act === 'hold') await hold(observed, within);
       if (act === 'start' && kind) await start(observed, kind, within);
@@ -81,14 +89,29 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
       if (status && isEnded({ status })) await prune(observed.record ? siblings : homeless(caches, namespace), within);
     } catch (error) {
       // Deleted during the reconcile.
-      if (!(error instanceof NotFound)) throw error;
+      if (error instanceof NotFound) return {};
+      if (isRefusal(error) && !isEnded({ status: status ?? operation.status }))
+        await reportStatus(operation, refusedStep(observed, error), within, { fieldManager: FIELD_MANAGER });
+      throw error;
     }
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   };
 }
 
+/** What the API server will refuse again: an admission policy, a quota or a missing right. */
+function isRefusal(error: unknown): error is Forbidden | Invalid {
+  return error instanceof Forbidden || error instanceof Invalid;
+}
+
+function refusalIn(error: unknown): Forbidden | Invalid {
+  if (!isRefusal(error)) throw error;
+  return error;
+}
+
 /** Returns a reconciler that has one key: while the maintenance window is open, it creates the patches of datastores that are behind. */
 export function makeWindowReconciler({ home, settings, now }: OperationReconcilerOptions, window: Window): Reconcile {
+  /** Names of patches that were refused in this window. */
+  const refused = new Set<string>();
   return async function reconcile(_key, signal) {
     const { caches, client } = until(home, signal);
     const at = windowAt(window, now().getTime());
@@ -97,16 +120,13 @@ export function makeWindowReconciler({ home, settings, now }: OperationReconcile
       .list()
       .filter((one) => one.metadata.deletionTimestamp === undefined && pausedBy(one, settings) === undefined);
     const { atOnce } = settings.datastores;
-    for (const patch of patchesIn(
-      at.openedAt,
-      { records, operations: caches.operations.list(), atOnce },
-      window,
-      now(),
-    )) {
+    const platform = { records, operations: caches.operations.list(), refused, atOnce };
+    for (const patch of patchesIn(at.openedAt, platform, window, now())) {
       try {
         const made = await client.create(DATASTORE_OPERATIONS, patch, { fieldManager: FIELD_MANAGER });
         overlayWrite(caches, made);
       } catch (error) {
+        if (isRefusal(error)) refused.add(keyOf(patch.metadata.namespace, patch.metadata.name));
         // The cache lacks what another process has made, or the namespace goes.
         if (!(error instanceof AlreadyExists || error instanceof NotFound)) throw error;
       }

@@ -9,7 +9,7 @@
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { rfc3339 } from '../kinds/conditions.ts';
 import { OPERATION_FINALIZER } from '../kinds/meta.ts';
-import { isBegun, isEnded } from '../kinds/operation-phases.ts';
+import { isEnded, isPending } from '../kinds/operation-phases.ts';
 import { begunBackupStep, nextBackupStep } from './backup-step.ts';
 import { isMove, whyNotDeleted } from './decide-move.ts';
 import { cancelMove, nextMoveStep } from './move-step.ts';
@@ -32,7 +32,7 @@ export function nextOperationStep(observed: ObservedOperation): OperationStep {
   if (!isHeld) return { act: 'hold' };
   const begun = action === 'Backup' ? begunBackupStep(observed) : undefined;
   if (begun) return begun;
-  if (paused !== undefined && !isBegun(operation)) return waits(observed, { reason: 'Paused', message: paused });
+  if (paused !== undefined && isPending(operation)) return waits(observed, { reason: 'Paused', message: paused });
   const [first] = unfinished;
   if (first && first.metadata.uid !== metadata.uid)
     return waits(observed, {
@@ -60,15 +60,16 @@ function nextDeleteStep(observed: ObservedOperation, record: AppDeployment): Ope
   const used = observed.databases.map(({ number }) => number);
   const { spec, status } = operation;
   const { number = -1 } = spec.deletePrevious ?? {};
-  const isBegun = status?.phase === 'Running';
-  if (isBegun && !used.includes(number))
-    return ended(observed, 'Succeeded', {
-      reason: 'Deleted',
-      message: `Database ${number} is deleted, with all of its data.`,
-    });
+  // No other operation can give the deployment this database meanwhile.
+  if (status?.phase === 'Running')
+    return used.includes(number)
+      ? { deletes: number, requeueAfterMs: LOOK_AGAIN_MS }
+      : ended(observed, 'Succeeded', {
+          reason: 'Deleted',
+          message: `Database ${number} is deleted, with all of its data.`,
+        });
   const refused = whyNotDeleted({ record, own, used }, number);
   if (refused !== undefined) return ended(observed, 'Failed', { reason: 'NotPossible', message: refused });
-  if (isBegun) return { deletes: number, requeueAfterMs: LOOK_AGAIN_MS };
   const message = `Database ${number} is being deleted.`;
   return inPhase(observed, 'Running', { reason: 'Deleting', message }, { startedAt: rfc3339(observed.now) });
 }

@@ -4,6 +4,8 @@ import type { BackupKind } from '../deploy/record/backup-request.ts';
 import { conditionOf, mergeConditions, rfc3339 } from '../kinds/conditions.ts';
 import type { DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
 import type { OperationPhase } from '../kinds/operation-phases.ts';
+import { quoted, shortened } from '../kinds/text.ts';
+import type { ServerError } from '../runtime/errors.ts';
 import type { ObservedOperation } from './observed.ts';
 
 export interface OperationStep {
@@ -97,6 +99,27 @@ export function inPhase(
   const { conditions: _before, ...kept } = observed.operation.status ?? {};
   const status = { ...kept, ...more, ...statusOf(observed, phase, why) };
   return { status, requeueAfterMs: LOOK_AGAIN_MS };
+}
+
+/** What the API server says against what the step does. The operation stays where it is, and the step is tried again. */
+export function refusedStep(observed: ObservedOperation, refusal: ServerError): DatastoreOperationStatus {
+  const { phase = 'Pending' } = observed.operation.status ?? {};
+  const message = `The API server refuses what the operation needs: ${quoted(refusal.serverMessage ?? refusal.message)}. Davit tries again.`;
+  const { status = {} } = inPhase(observed, phase, { reason: 'RequestRefused', message });
+  return status;
+}
+
+/** The end of an operation whose next database the API server does not delete: it stays as one that is kept. */
+export function withLeft(
+  status: DatastoreOperationStatus,
+  number: number,
+  { serverMessage, message }: ServerError,
+): DatastoreOperationStatus {
+  const left = ` Database ${number} was not deleted: ${quoted(serverMessage ?? message)}. To delete it: kubectl davit database delete-previous NAME --number ${number}`;
+  return {
+    ...status,
+    conditions: (status.conditions ?? []).map((one) => ({ ...one, message: shortened(`${one.message}${left}`) })),
+  };
 }
 
 /** Complete and Failed are as those of a Job, so that `kubectl wait --for=condition=Complete` works. */

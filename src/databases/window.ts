@@ -30,6 +30,8 @@ export interface Platform {
   readonly records: readonly AppDeployment[];
   /** All operations, also those that have ended. */
   readonly operations: readonly DatastoreOperation[];
+  /** `namespace/name` of operations that the API server refuses. */
+  readonly refused?: ReadonlySet<string>;
   readonly atOnce: number;
 }
 
@@ -39,7 +41,7 @@ export interface Platform {
  */
 export function patchesIn(
   openedAt: number,
-  { records, operations, atOnce }: Platform,
+  { records, operations, refused = new Set(), atOnce }: Platform,
   { accept }: Window,
   now: Date,
 ): DatastoreOperation[] {
@@ -58,7 +60,8 @@ export function patchesIn(
         { name: `${name}-${datastore}-${(openedAt / 60_000).toString(36)}`, namespace },
         { deployment: name, action: 'Patch', patch: { datastore }, accept: [...accept] },
       );
-      if (made.has(keyOf(namespace, operation.metadata.name))) continue;
+      const key = keyOf(namespace, operation.metadata.name);
+      if (made.has(key) || refused.has(key)) continue;
       if ('refused' in decidePatch(record, operation.spec, now)) continue;
       busy.add(keyOf(namespace, name));
       patches.push(operation);

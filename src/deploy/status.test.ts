@@ -427,7 +427,13 @@ describe('statusOf', () => {
     const server = (ready: number): Workload =>
       aWorkload('server', deployed, { ready, total: ready, conditions: [full] });
     const see = (ready: number): ReturnType<typeof statusOf> =>
-      judge(anObserved(record, { revisions: [unbuilt, deployed], children: [...stores, server(ready)] }), unbuilt);
+      judge(
+        {
+          ...anObserved(record, { revisions: [unbuilt, deployed], children: [...stores, server(ready)] }),
+          canBuild: true,
+        },
+        unbuilt,
+      );
 
     const down = see(0);
     expect(down.state).toBe('UNKNOWN');
@@ -731,7 +737,8 @@ describe('what is said first while PostgreSQL starts', () => {
       'cannot be pulled',
     ],
   ] as const)('%s', (_what, of, pods, reason, message) => {
-    const status = judge(anObserved(record, { revisions: [of], children: [...starting, rolled], pods: [...pods] }), of);
+    const observed = anObserved(record, { revisions: [of], children: [...starting, rolled], pods: [...pods] });
+    const status = judge({ ...observed, canBuild: true }, of);
     for (const type of ['Ready', 'Available'])
       expect(conditionOf(status.conditions, type)).toMatchObject({
         status: 'False',

@@ -9,7 +9,7 @@ import { type AddressOutcome, addressOf, reportedAddress } from './assess/addres
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { backupStatusOf } from './assess/backup.ts';
 import { isInCluster } from './assess/database-cluster.ts';
-import { keptDatabases } from './assess/database-move.ts';
+import { keptDatabases, stillCounting } from './assess/database-move.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled, unfinished } from './assess/entry.ts';
 import {
@@ -72,7 +72,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...conditionsOf(inputs, state, active),
     ...(tasks ? [condition('TasksReady', checkTasks(observed, tasks))] : []),
   ];
-  const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
+  const conditions = mergeConditions(stillCounting(observed, wanted), wanted, generation, now);
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),

@@ -46,6 +46,11 @@ export function isBegun({ status }: Begun): boolean {
   return (status?.move ?? status?.patch) !== undefined;
 }
 
+/** Whether nothing of it is done yet. */
+export function isPending({ status }: Begun): boolean {
+  return (status?.phase ?? 'Pending') === 'Pending';
+}
+
 export function isEnded({ status }: Begun): boolean {
   return status?.phase !== undefined && ENDED_PHASES.has(status.phase);
 }

@@ -16,7 +16,14 @@ import { keysMissing, storeMissing } from './backup-store.ts';
 import { beginningFails, databaseJobPods, newestFailure, reportsOf, toBackUpAgain } from './database-jobs.ts';
 import { type Entry, fail, firstOf, pass, refusalAt, unknown } from './entry.ts';
 import { runsOf } from './jobs.ts';
-import { type ActionFailure, dataHolderOf, knownDatabase, type Observed, type ObservedChildren } from './observed.ts';
+import {
+  type ActionFailure,
+  dataHolderOf,
+  isNextDatabase,
+  knownDatabase,
+  type Observed,
+  type ObservedChildren,
+} from './observed.ts';
 import { SENT_BACKUPS } from './stored-backups.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
@@ -43,9 +50,9 @@ export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus
  * backups of an empty database would take the place of the good ones. Undefined where the schedule is followed.
  */
 function heldAfterOf(observed: ObservedChildren, reports: readonly BackupReport[]): string | undefined {
-  const { record, names } = observed;
-  const { databaseBackup, databaseNumber = 0 } = record.status ?? {};
-  if (databaseNumber !== names.databaseNumber) return undefined;
+  const { record } = observed;
+  const { databaseBackup } = record.status ?? {};
+  if (isNextDatabase(observed)) return undefined;
   const { volumeUid } = knownDatabase(observed);
   const holder = dataHolderOf(observed)?.metadata.uid;
   const beginsEmpty =

@@ -2,8 +2,10 @@
 
 import type { AppDeploymentStatus } from '../../kinds/app-deployment.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
+import type { ConditionInput } from '../../kinds/conditions.ts';
 import type { DatabaseOffer } from '../../kinds/database.ts';
 import { MOST_KEPT } from '../../kinds/database-names.ts';
+import type { Condition } from '../../kinds/primitives.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import { driverFixedMessage, driverInUseMessage } from '../record/database-driver.ts';
@@ -14,7 +16,7 @@ import { databaseNumberIn } from '../record/names.ts';
 import { driverOfHolder } from '../record/retained-databases.ts';
 import { driverThere } from './database-cluster.ts';
 import { type Entry, pass, stalled } from './entry.ts';
-import { isOurs, type Observed, type ObservedChildren } from './observed.ts';
+import { isNextDatabase, isOurs, type Observed, type ObservedChildren } from './observed.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -35,6 +37,22 @@ export function checkDriverInUse({ observed }: Seen): Entry | undefined {
   if (!found?.isMade) return undefined;
   const { name } = observed.record.metadata;
   return pass('DatabaseDriverInUse', driverInUseMessage(name, found.has, found.asked));
+}
+
+/**
+ * The conditions of the last status, without those whose time starts again: of the database before, and of workloads that an operation had
+ * stopped. Otherwise the next database would be given up before it has started.
+ */
+export function stillCounting(
+  observed: ObservedChildren,
+  wanted: readonly ConditionInput[],
+): readonly Condition[] | undefined {
+  const isHeldNow = wanted.some(({ type, reason }) => type === 'WorkloadsReady' && reason === 'OperationRunning');
+  return observed.record.status?.conditions?.filter(
+    ({ type, reason }) =>
+      !(type === 'DatabaseReady' && isNextDatabase(observed)) &&
+      !(type === 'WorkloadsReady' && reason === 'OperationRunning' && !isHeldNow),
+  );
 }
 
 /** Undefined where the record asks for the driver that its database has. `isMade`: whether an operation made the database. */

@@ -336,6 +336,11 @@ export function namesNow(
   return names(name, Math.max(0, ...(marked.length > 0 ? marked : kept).map(({ number }) => number)));
 }
 
+/** Whether the status was reported of another database than the record has now. */
+export function isNextDatabase({ record: { status }, names }: ObservedChildren): boolean {
+  return (status?.databaseNumber ?? 0) !== names.databaseNumber;
+}
+
 /** What the status knows of the database that the record uses: nothing of one that it was moved from. */
 export function knownDatabase({ record: { status = {} }, names }: ObservedRecord): {
   readonly volumeUid?: string | undefined;

@@ -110,7 +110,10 @@ const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ArchiveStale', 'Veri
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
   const types = [type, TOGETHER[type] ?? type];
   const conditions = types.map((one) => conditionOf(status?.conditions, one));
-  const since = conditions.map((one) => (one?.status === 'False' ? Date.parse(one.lastTransitionTime) : undefined));
+  const isCounted = (one: Condition): boolean => one.type !== 'WorkloadsReady' || one.reason !== 'OperationRunning';
+  const since = conditions.map((one) =>
+    one?.status === 'False' && isCounted(one) ? Date.parse(one.lastTransitionTime) : undefined,
+  );
   if (since.includes(undefined)) return undefined;
   return Math.max(0, Math.max(...since.map(Number)) + seconds * 1000 - now.getTime());
 }

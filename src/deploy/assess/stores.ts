@@ -38,6 +38,7 @@ import {
   type ActionFailure,
   dataHolderOf,
   failureAt,
+  isNextDatabase,
   isOurs,
   isServing,
   isUnsettled,
@@ -183,15 +184,13 @@ function connectedEarlier(observed: ObservedChildren): string {
  * rollout: a migration, and a part that is rolled already, have no deadline of their own while they wait for it.
  */
 function tooLong(seen: Seen, entry: Entry): Entry {
-  const {
-    observed: { patience },
-    revision,
-    condition,
-    what,
-  } = seen;
+  const { observed, part, revision, condition, what } = seen;
+  const { patience } = observed;
   const isDeployed = revision.status?.state === 'DEPLOYED';
   const over = isDeployed ? patience?.exhausted : patience?.overdue;
-  const isOver = over?.has(condition) === true && !isUp(seen);
+  // What was reported of the database before says nothing of the next one.
+  const isOfAnother = part === 'postgres' && isNextDatabase(observed);
+  const isOver = over?.has(condition) === true && !isOfAnother && !isUp(seen);
   if (!isOver || entry.is !== 'fail' || entry.reason === 'RequestFailed') return entry;
   const reason = entry.reason === 'Starting' || entry.reason === 'NotObserved' ? 'NotAnswering' : entry.reason;
   const seconds = isDeployed ? patience?.unavailableSeconds : patience?.progressDeadlineSeconds;

@@ -146,7 +146,7 @@ describe.skipIf('missing' in here)(`glewlwyd${why}`, () => {
   it('refuses a scope that there is not, and the person is told', async () => {
     const { body } = await authenticate({ scopes: ['no:such'] });
     const [status, page] = await deliver(await consent(body.url));
-    expect([status, page]).toEqual([502, expect.stringMatching(/gave no access.*answered [a-z_]+\./s)]);
+    expect([status, page]).toEqual([502, expect.stringMatching(/did not grant access.*answered [a-z_]+\./s)]);
     expect((await authenticate({ scopes: ['no:such'] })).body.status).toBe('pending');
   });
 

@@ -7,7 +7,7 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision
 import type { DatabaseDriver } from '../../../src/kinds/database.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
-import { Unavailable } from '../../../src/runtime/errors.ts';
+import { Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -831,6 +831,37 @@ describe('an operation that cannot be carried out', () => {
     },
   );
 
+  it.each(['is cancelled', 'fails'])(
+    'that %s leaves a next database that may not be deleted, and serves',
+    async (how) => {
+      const world = await rested();
+      const { kube } = world;
+      ask(kube, 'back', ACTIONS.Restore);
+      await until(world, 'back', 'Loading');
+      await turn(world, 'back', () => makeWorkloadsReady(kube, [DEPLOYMENTS]));
+      kube.failOn(({ verb, kind }) =>
+        verb === 'delete' && kind === 'PersistentVolumeClaim'
+          ? new Forbidden('delete', { serverMessage: 'policy' })
+          : undefined,
+      );
+      if (how === 'is cancelled') await goneOperation(kube, 'back');
+      for (let round = 0; round < 15; round += 1) {
+        world.clock.ms += 100_000;
+        await turn(world, 'back', () => makeWorkloadsReady(kube, [DEPLOYMENTS]));
+      }
+      kube.failOn(undefined);
+      await rest(world);
+      expect([says(kube, 'Ready'), uriIn(kube), namesOf(kube, PERSISTENT_VOLUME_CLAIMS)]).toEqual([
+        'True Serving',
+        'shop--postgres',
+        ['shop---pg1', 'shop--postgres'],
+      ]);
+      const { status } = operationIn(kube, 'back') ?? {};
+      if (how === 'fails') expect(status?.conditions?.[0]?.message).toContain('Database 1 was not deleted: policy');
+      else expect(status).toBeUndefined();
+    },
+  );
+
   it('returns to the database before when the backup is not loaded', async () => {
     const world = await rested();
     const { kube } = world;
@@ -875,6 +906,28 @@ describe('an operation that cannot be carried out', () => {
   });
 });
 
+it('a move takes as long as its backup takes', async () => {
+  const world = await rested();
+  const { kube } = world;
+  ask(kube, 'up', ACTIONS.Move);
+  await until(world, 'up', 'Running');
+  world.clock.ms += 700_000;
+  expect(await until(world, 'up', 'Succeeded')).toMatch(/^Succeeded/);
+});
+
+it('an operation goes back where its next database does not answer in the time of a rollout', async () => {
+  const world = await rested();
+  const { kube } = world;
+  ask(kube, 'back', ACTIONS.Restore);
+  const nothingNew = (one: FakeKube): Promise<void> => makeWorkloadsReady(one, [DEPLOYMENTS]);
+  await until(world, 'back', 'Loading', nothingNew);
+  for (let round = 0; round < 8; round += 1) {
+    world.clock.ms += 100_000;
+    await turn(world, 'back', nothingNew);
+  }
+  expect(state(kube, 'back')).toMatch(/^(Returning|Failed) NotAnswering/);
+});
+
 describe('a restore', () => {
   it('is the way out of a lost volume', async () => {
     const world = await rested();
@@ -884,6 +937,8 @@ describe('a restore', () => {
     expect(says(kube, 'Stalled')).toBe('True VolumeMissing');
     const way = `kubectl davit database restore shop -n team --backup ${BACKUP}.`;
     expect(conditionIn(kube, 'Ready')?.message).toContain(way);
+    // However long it has been lost.
+    world.clock.ms += 700_000;
     ask(kube, 'back', ACTIONS.Restore);
     expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
     await rest(world);

@@ -3,9 +3,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
-import { DATASTORE_OPERATIONS } from '../../../src/kinds/datastore-operation.ts';
+import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
-import { JOBS } from '../../../src/runtime/kube/api-resources.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';
 import { aServer } from '../../kit/memory/record.ts';
@@ -91,6 +93,71 @@ describe('a backup', () => {
     await go(controller, 'first');
     await go(controller, 'second');
     expect([state(kube, 'second'), backupJobs(kube).length]).toEqual(['Running BackupRunning', 2]);
+  });
+
+  it('that has begun is not overtaken by one of the same second', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    ask(kube, 'first', { action: 'Patch', patch: { datastore: 'redis' }, accept: ['QueueLost'] });
+    const first = operationIn(kube, 'first');
+    if (!first) throw new Error('There is no operation.');
+    const patch = { datastore: 'redis', from: 'old', to: 'new' };
+    kube.seed(DATASTORE_OPERATIONS, {
+      ...first,
+      metadata: { ...first.metadata, finalizers: ['davit.dev/operation'] },
+      status: { phase: 'Running', patch, startedAt: '2026-02-02T03:00:00Z' },
+    } as DatastoreOperation);
+    ask(kube, 'second');
+    const second = operationIn(kube, 'second');
+    const { creationTimestamp } = first.metadata;
+    kube.seed(DATASTORE_OPERATIONS, {
+      ...second,
+      metadata: { ...second?.metadata, creationTimestamp, uid: '00000000-0000-4000-8000-000000000000' },
+    } as DatastoreOperation);
+    await go(controller, 'second');
+    await go(controller, 'first');
+    expect([state(kube, 'second'), operationIn(kube, 'first')?.status?.patch]).toEqual([
+      'Pending AnotherOperation',
+      patch,
+    ]);
+  });
+
+  it('is not read before its pod has been seen to end', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    ask(kube, 'now');
+    await go(controller, 'now');
+    const [job] = backupJobs(kube);
+    endBackup(kube, job);
+    const [pod] = kube
+      .objects<KubeObject>(PODS)
+      .filter(({ metadata }) => metadata.labels?.['davit.dev/component'] === 'backup');
+    kube.seed(PODS, { ...pod, status: { phase: 'Running' } } as KubeObject);
+    await go(controller, 'now');
+    expect(state(kube, 'now')).toBe('Running BackupRunning');
+    kube.seed(PODS, pod as KubeObject);
+    await go(controller, 'now');
+    expect(state(kube, 'now')).toBe('Succeeded BackupMade');
+  });
+
+  it('that the API server refuses says why, and begins when it may', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    ask(kube, 'now');
+    kube.failOn(({ verb, kind }) =>
+      verb === 'create' && kind === 'Job'
+        ? new Forbidden('create Job', { serverMessage: 'exceeded quota: jobs' })
+        : undefined,
+    );
+    await expect(go(controller, 'now')).rejects.toThrow(Forbidden);
+    expect(state(kube, 'now')).toBe('Pending RequestRefused');
+    expect(operationIn(kube, 'now')?.status?.conditions?.[0]?.message).toContain('exceeded quota: jobs');
+    controller.writes();
+    await expect(go(controller, 'now')).rejects.toThrow(Forbidden);
+    expect(controller.writes().filter((write) => write.includes('status'))).toEqual([]);
+    kube.failOn(undefined);
+    await go(controller, 'now');
+    expect(state(kube, 'now')).toBe('Running BackupRunning');
   });
 
   it('is cancelled by its deletion, and the next one begins', async () => {

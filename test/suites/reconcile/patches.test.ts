@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
-import { Unavailable } from '../../../src/runtime/errors.ts';
+import { Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
@@ -351,6 +351,19 @@ describe('a maintenance window', () => {
     await edit(world.kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
     await world.reconcile('platform', 'patch-window');
     expect(patches(world.kube)).toEqual([]);
+  });
+
+  it('skips a deployment whose patch the API server refuses', async () => {
+    const world = await withWindow(WINDOW);
+    world.kube.failOn(({ verb, kind, ref }) =>
+      verb === 'create' && kind === 'DatastoreOperation' && ref.name.includes('-postgres-')
+        ? new Forbidden('create', { serverMessage: 'policy' })
+        : undefined,
+    );
+    await expect(world.reconcile('platform', 'patch-window')).rejects.toThrow(Forbidden);
+    expect(patches(world.kube)).toEqual([]);
+    await world.reconcile('platform', 'patch-window');
+    expect(patches(world.kube).map(({ spec }) => spec.patch?.datastore)).toEqual(['redis']);
   });
 
   it('is looked at when an operation ends', async () => {
