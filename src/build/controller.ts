@@ -12,7 +12,7 @@ import type { BuildCaches } from './caches.ts';
 import { CODE_FILES, type CodeFiles, makeCodeFileReader } from './code-files.ts';
 import type { CodeHosts } from './codehost/code-hosts.ts';
 import { makePullSecretReconciler, wakePullSecrets } from './pull-secrets.ts';
-import { type KnownCommits, makePushWatch, wakePushes } from './pushes.ts';
+import { type KnownCommits, makePushWatch, notingCommits, wakePushes } from './pushes.ts';
 import { makeBuildReconciler } from './reconciler.ts';
 import { makeRegistryAccess, type RegistryAccess } from './registry/access.ts';
 import type { RegistryMetrics } from './registry/metrics.ts';
@@ -50,14 +50,15 @@ const TOOLS = new WeakMap<BuildContext, BuildTools>();
 
 /** What builds are made with, the same for all controllers of a context. Undefined if the platform does not build. */
 function toolsOf(context: BuildContext): BuildTools | undefined {
-  const { home, settings, namespace, building, codeHosts, now } = context;
+  const { home, settings, namespace, building, codeHosts, now, elapsed, known, enqueue } = context;
   const { client, caches } = home;
   const { registry } = settings.builds;
   if (!building || !codeHosts || registry === undefined) return undefined;
+  const onPush = (key: string): void => enqueue('appdeployments', key);
   const tools = TOOLS.get(context) ?? {
     building,
     registry,
-    sources: makeSourceAccess({ client, caches, settings, codeHosts }),
+    sources: notingCommits(makeSourceAccess({ client, caches, settings, codeHosts }), known, elapsed, onPush),
     registryAccess: makeRegistryAccess({ client, namespace, registry, builds: settings.builds, now }),
   };
   TOOLS.set(context, tools);
@@ -97,13 +98,12 @@ export const pushes: ControllerDefinition<BuildContext> = {
   name: 'pushes',
   workers: 4,
   begin(context, queue) {
-    const { home, settings, elapsed, known, enqueue } = context;
+    const { home, settings, elapsed, known } = context;
     const tools = toolsOf(context);
     if (tools === undefined) return undefined;
     const { caches } = home;
-    const onPush = (key: string): void => enqueue('appdeployments', key);
     return {
-      reconcile: makePushWatch({ known, caches, sources: tools.sources, settings, elapsed, onPush }),
+      reconcile: makePushWatch({ known, caches, sources: tools.sources, settings, elapsed }),
       wake: () => wakePushes(caches, queue),
     };
   },

@@ -19,6 +19,8 @@ interface Asked {
   /** Integration, repository and ref that the code host was asked for, as JSON. */
   readonly what: string;
   readonly commit: Commit | undefined;
+  /** When the code host was asked for `commit`, on the clock of `elapsed`. */
+  readonly askedAt: number;
   /** When to ask again without a webhook, on the clock of `elapsed`. Infinity: never. */
   readonly dueAt: number;
   /** Time of the repository's latest webhook at the request (RFC 3339). */
@@ -37,7 +39,36 @@ export function pushedCommit(known: KnownCommits, record: AppDeployment): Commit
   return asked?.what === askedOf(record) ? asked.commit : undefined;
 }
 
-/** Returns a reconciler whose keys are those of records: `namespace/name`. It writes what it learns to `known`. */
+/**
+ * `sources`, which writes what it learns to `known`, whoever asks: the commit of a build is often newer than that of the last poll,
+ * which otherwise would look like a push after it. `onPush` is called with the key of a record whose branch has a new commit.
+ */
+export function notingCommits(
+  sources: SourceAccess,
+  known: KnownCommits,
+  elapsed: () => number,
+  onPush: (key: string) => void,
+): SourceAccess {
+  return {
+    ...sources,
+    async commit(record) {
+      const askedAt = elapsed();
+      const commit = await sources.commit(record);
+      const { uid = '', namespace, name } = record.metadata;
+      const before = known.get(uid);
+      // Another question, asked later, may be answered sooner.
+      const isOutdated = before !== undefined && before.askedAt > askedAt;
+      if (isHindrance(commit) || !asksForPushes(record) || isOutdated) return commit;
+      const what = askedOf(record);
+      const last = before?.what === what ? before : undefined;
+      known.set(uid, { dueAt: 0, notice: undefined, ...last, what, commit, askedAt });
+      if (commit.commit !== last?.commit?.commit) onPush(keyOf(namespace, name));
+      return commit;
+    },
+  };
+}
+
+/** Returns a reconciler whose keys are those of records: `namespace/name`. `sources` writes to `known`. */
 export function makePushWatch(options: {
   readonly known: KnownCommits;
   readonly caches: Caches;
@@ -45,10 +76,8 @@ export function makePushWatch(options: {
   readonly settings: Settings;
   /** Monotonic time in milliseconds. */
   readonly elapsed: () => number;
-  /** Called with the key of a record whose branch has a new commit. */
-  readonly onPush: (key: string) => void;
 }): Reconcile {
-  const { known, caches, sources, settings, elapsed, onPush } = options;
+  const { known, caches, sources, settings, elapsed } = options;
   const pollMs = settings.builds.pollSeconds * 1000;
 
   return async function reconcile(key) {
@@ -64,11 +93,10 @@ export function makePushWatch(options: {
     const wait = isSame ? before.dueAt - elapsed() : 0;
     if (wait > 0) return requeueAfter(wait);
     const commit = await sources.commit(record);
-    const found = isHindrance(commit) ? undefined : commit;
-    const last = before?.what === what ? before.commit : undefined;
+    const asked = known.get(uid);
+    const last = asked?.what === what ? asked : undefined;
     const nextMs = isHindrance(commit) ? Math.max(pollMs, commit.retryAfterMs ?? UNANSWERED_MS) : pollMs || Infinity;
-    known.set(uid, { what, commit: found ?? last, dueAt: elapsed() + nextMs, notice });
-    if (found !== undefined && found.commit !== last?.commit) onPush(key);
+    known.set(uid, { commit: undefined, askedAt: 0, ...last, what, dueAt: elapsed() + nextMs, notice });
     return requeueAfter(nextMs);
   };
 }
@@ -101,8 +129,8 @@ function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): s
 }
 
 /**
- * Enqueues all records with build_on_push, and from then on each whose spec, pause or integration changes. Returns a function
- * that unsubscribes.
+ * Enqueues all records with build_on_push, and from then on each whose spec, pause or integration changes, or which has it no
+ * longer. Returns a function that unsubscribes.
  */
 export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata }: AppDeployment): void => queue.add(keyOf(metadata.namespace, metadata.name));
@@ -127,7 +155,7 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
       const isNews =
         object.metadata.generation !== previous?.metadata.generation ||
         isPaused(object.metadata.annotations) !== isPaused(previous?.metadata.annotations);
-      if (asksForPushes(object) && isNews) wake(object);
+      if (isNews && (asksForPushes(object) || (previous && asksForPushes(previous)))) wake(object);
     }),
     caches.integrations.onChange(({ object, previous }) => wakeThose(object, previous)),
   ];

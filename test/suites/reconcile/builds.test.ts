@@ -63,6 +63,8 @@ interface Builds extends MemoryController {
   readonly host: {
     commit: string;
     failure: CodeHostFailed | undefined;
+    /** The next commit is found before this begins, and answered after it. */
+    late: (() => Promise<void>) | undefined;
     asked: number;
     /** By commit: its davit.yaml. */
     files: Record<string, string | undefined>;
@@ -115,7 +117,7 @@ function fromRepository(
 }
 
 async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities?: string): Promise<Builds> {
-  const host: Builds['host'] = { commit: A, failure: undefined, asked: 0, files: {}, read: [] };
+  const host: Builds['host'] = { commit: A, failure: undefined, late: undefined, asked: 0, files: {}, read: [] };
   const answer = <Value>(value: Value): Promise<Value> => {
     host.asked += 1;
     return host.failure ? Promise.reject(host.failure) : Promise.resolve(value);
@@ -128,8 +130,12 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
         const text = host.files[commit];
         return answer(text === undefined ? { problem: `is missing at commit ${commit}` } : { text });
       },
-      commit: () =>
-        answer({ commit: host.commit, commitAuthor: 'Ada', commitMessage: `Makes ${host.commit.slice(0, 1)}` }),
+      commit: async () => {
+        const { commit, late } = host;
+        host.late = undefined;
+        await late?.();
+        return answer({ commit, commitAuthor: 'Ada', commitMessage: `Makes ${commit.slice(0, 1)}` });
+      },
       token: ({ credential }) => answer(credential('token') ?? ''),
       status: () => Promise.resolve(),
     },
@@ -752,6 +758,48 @@ it('builds each new commit of the branch with build_on_push, and keeps a rollbac
   expect(image(kube)).toBe(builtImage(kube, 'c'.repeat(40)));
 });
 
+it('with build_on_push does not take an older answer of the code host for a push after a new revision', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository({}, { buildOnPush: true }));
+  const here = await builds(kube);
+  await here.push();
+  await here.settle();
+  here.host.commit = B;
+  await change(kube, {});
+  await here.push();
+  await here.settle();
+  expect([states(kube), image(kube)]).toEqual([['DEPLOYED', 'DEPLOYED'], builtImage(kube, B)]);
+  here.host.commit = A;
+  here.clock.ms += 61_000;
+  await here.push();
+  await here.settle();
+  expect([states(kube).length, image(kube)]).toEqual([3, builtImage(kube, A)]);
+});
+
+it('with build_on_push does not take an answer that comes late for a push', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository({}, { buildOnPush: true }));
+  const here = await builds(kube);
+  await here.settle();
+  const late = Promise.withResolvers<void>();
+  let asked: Promise<void> | undefined;
+  await new Promise<void>((begun) => {
+    here.host.late = () => {
+      begun();
+      return late.promise;
+    };
+    asked = here.push();
+  });
+  here.host.commit = B;
+  here.clock.ms += 1;
+  await change(kube, {});
+  await here.settle();
+  late.resolve();
+  await asked;
+  await here.settle();
+  expect([states(kube), image(kube)]).toEqual([['DEPLOYED', 'DEPLOYED'], builtImage(kube, B)]);
+});
+
 describe('build_on_push without polling', () => {
   const UNPOLLED = Settings.parse({ ...DEFAULTS, builds: { ...DEFAULTS.builds, pollSeconds: 0 } });
   const webhook = (kube: FakeKube, at: string): Promise<unknown> =>
@@ -791,6 +839,16 @@ describe('build_on_push without polling', () => {
     expect(keys).toEqual([KEY]);
     for (const key of keys) await here.reconcile(key, 'pushes');
     await here.settle();
+    expect(image(kube)).toBe(builtImage(kube, B));
+  });
+
+  it('finds a commit of the time without build_on_push when that is set again', async () => {
+    const { kube, here, woken } = await pushed();
+    for (const buildOnPush of [false, true]) {
+      await edit(kube, { spec: { sourceConfig: { buildOnPush } } });
+      for (const key of await woken.take()) await here.reconcile(key, 'pushes');
+      await here.settle();
+    }
     expect(image(kube)).toBe(builtImage(kube, B));
   });
 
