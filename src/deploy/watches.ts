@@ -29,10 +29,9 @@ export function enqueueOnChange(
     caches.secrets.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', SECRETS_NAMED, metadata.name)),
     ),
-    // Backups wait for the credentials of their store.
+    // Backups wait for the credentials of their store, and the platform makes some for records that do not ask for them.
     caches.secrets.onChange(({ object: { metadata } }) => {
-      if (metadata.name === backups?.store?.credentialsSecret)
-        wakeThose(metadata.namespace, ({ spec }) => spec.sourceConfig.database !== undefined);
+      if (metadata.name === backups?.store?.credentialsSecret) wakeThose(metadata.namespace, () => true);
     }),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => uses(spec.source, 'catalogue'))),
     caches.integrations.onChange((change) => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { defaultSettings, Settings } from '../../../src/kinds/settings.ts';
 import { CRON_JOBS } from '../../../src/runtime/kube/api-resources.ts';
-import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, putStoreCredentials } from './harness.ts';
@@ -39,6 +39,16 @@ it('where there is a store, a database is backed up and the backups are verified
     'Unknown BackupPending',
     'Unknown VerificationPending',
   ]);
+});
+
+it('a record that relies on them goes on when the credentials of the store come', async () => {
+  const controller = await aConverged({}, aServer(), withStore());
+  const { kube } = controller;
+  expect(says(kube, 'BackupReady')).toBe('False BackupCredentialsMissing');
+  const woken = controller.wake();
+  await woken.take();
+  putStoreCredentials(kube);
+  expect(await woken.take()).toContain(KEY);
 });
 
 it('the platform may leave the verifications out', async () => {
