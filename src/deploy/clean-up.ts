@@ -6,7 +6,7 @@ import { obsoleteMigrations } from './assess/migration.ts';
 import type { Observed } from './assess/observed.ts';
 import { obsoleteRestores } from './assess/restore.ts';
 import { deleteObjects } from './cluster/delete.ts';
-import { causesOf } from './cluster/failures.ts';
+import { errorsOf } from './cluster/failures.ts';
 import { hibernateClusters } from './keep-databases.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -19,7 +19,7 @@ export async function cleanUp(
   const { home, settings } = options;
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
-    ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], home)),
-    ...causesOf(await hibernateClusters(clustersToRest(observed), observed.record, options)),
+    ...errorsOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], home)),
+    ...errorsOf(await hibernateClusters(clustersToRest(observed), observed.record, options)),
   ];
 }

@@ -15,7 +15,7 @@ import { ownedMeta } from './children/owner.ts';
 import { makeOnce } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { deleteObjects } from './cluster/delete.ts';
-import { causesOf } from './cluster/failures.ts';
+import { errorsOf } from './cluster/failures.ts';
 
 const LINES_KEPT = 100;
 /** Room for a time and the space after it, with some to spare. */
@@ -34,11 +34,11 @@ export async function keepLogs(
     save.map((log) =>
       readLog(log, observed, home.client)
         .then((made) => makeOnce(made, observed.record, home))
-        .then((made) => ('reason' in made ? causesOf([made]) : []))
+        .then((made) => ('reason' in made ? errorsOf([made]) : []))
         .catch((error: unknown) => [error]),
     ),
   );
-  return [...saved.flat(), ...causesOf(await deleteObjects(drop, home))];
+  return [...saved.flat(), ...errorsOf(await deleteObjects(drop, home))];
 }
 
 async function readLog(

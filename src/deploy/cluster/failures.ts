@@ -38,6 +38,11 @@ export function causesOf(refusals: readonly ActionFailure[]): unknown[] {
   return refusals.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
 }
 
+/** For failures that no status reports: a refusal is logged and retried too. */
+export function errorsOf(failures: readonly ActionFailure[]): unknown[] {
+  return failures.map(({ cause, message }) => cause ?? new Error(message));
+}
+
 /**
  * The error that determines the requeue delay: the one with the longest Retry-After. Conflict and Terminal rank last.
  */

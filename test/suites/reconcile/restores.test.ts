@@ -6,6 +6,7 @@ import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/kinds/
 import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/kinds/meta.ts';
 import type { Runtime } from '../../../src/kinds/runtime.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
 import { DEPLOYMENTS, JOBS, NAMESPACES, NETWORK_POLICIES, PODS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
@@ -301,6 +302,18 @@ describe('a restore that does not come about', () => {
     expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([1, 'False Restoring']);
     await converge(controller);
     expect([says(kube, 'Ready'), reported(kube)?.name]).toEqual(['True Serving', REPORT.name]);
+  });
+
+  it('is tried again while the deletion of its Job is refused', async () => {
+    const controller = await begun();
+    const { kube } = controller;
+    await failed(kube, '2026-02-02T02:05:00Z', 'There is no complete backup.');
+    await passes(controller);
+    await edit(kube, { spec: asking({ from: 'other' }) });
+    kube.failOn(({ verb, kind }) =>
+      verb === 'delete' && kind === 'Job' ? new Forbidden('forbidden', { serverMessage: 'no Job goes' }) : undefined,
+    );
+    await expect(controller.reconcile()).rejects.toThrow('no Job goes');
   });
 
   it('is made again for another backup, and given up without one, when its pods have ended', async () => {
