@@ -13,13 +13,14 @@ import type { KubeObject } from '../runtime/kube/client.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { deleteObjects } from './cluster/delete.ts';
+import { errorsOf } from './cluster/failures.ts';
 import { hasFinalizer } from './finalize.ts';
 import { orphanedChildren } from './plan/teardown.ts';
 import { deletionDefault } from './record/database-deletion.ts';
 
 export interface Vanished {
-  /** Deletes the remaining children of a record of this key that was recently deleted in this way. */
-  sweep(key: string): Promise<Result>;
+  /** Deletes the remaining children of a record of this key that was recently deleted in this way. Failures are the caller's to throw. */
+  sweep(key: string): Promise<Result & { readonly failed?: readonly unknown[] }>;
   /** Follows the cache no more. */
   close(): void;
 }
@@ -27,8 +28,6 @@ export interface Vanished {
 /** Time in which writes that were sent before the deletion may still arrive. */
 const LOOKS_FOR_MS = 30_000;
 const LOOKS_EVERY_MS = 2000;
-/** A volume that was made a moment ago changes while its claim is bound, so its deletion as it was seen is often a conflict. */
-const RETRIES_AFTER_MS = 500;
 
 /** `elapsed`: milliseconds of a monotonic clock. */
 export function makeVanished(home: Cluster, { database }: Settings, elapsed: () => number): Vanished {
@@ -46,9 +45,8 @@ export function makeVanished(home: Cluster, { database }: Settings, elapsed: () 
       if (!left) return {};
       const { record } = left;
       const of = { record, deletionDefault: deletionDefault(record, database.deletionPolicy) };
-      const failed = await deleteObjects(orphanedChildren(of, allNamed(key, home)), home);
-      if (failed.length > 0) return { requeueAfterMs: RETRIES_AFTER_MS };
-      if (elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
+      const failed = errorsOf(await deleteObjects(orphanedChildren(of, allNamed(key, home)), home));
+      if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS, failed };
       gone.delete(key);
       return {};
     },

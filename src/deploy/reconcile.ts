@@ -40,10 +40,11 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
 
   return async function reconcile(key, signal, log) {
     const within = { ...options, home: until(options.home, signal) };
-    const swept = await vanished.sweep(key);
+    const { failed: unswept = [], ...swept } = await vanished.sweep(key);
     const found = caches.records.get(refOf(key));
     if (!found) {
       conflicts.forget(key);
+      if (unswept.length > 0) throw decisiveOf(unswept);
       return swept;
     }
     const observed = await observeWithSecrets(found, options, contents, signal);
@@ -70,7 +71,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
     const reporting = signal.aborted ? options : within;
     const unreported = await reportPass({ before, after, preconditions, pass }, reporting);
-    const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
+    const failed = [...causes, ...(pass.housekeeping ?? []), ...unswept, ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
     return earliestRequeue(swept.requeueAfterMs, pass.requeueAfterMs, ...waitsOf(before, after, pass, options));
   };

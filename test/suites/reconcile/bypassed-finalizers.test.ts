@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import { TRACING_PROJECTS } from '../../../src/kinds/tracing-project.ts';
-import { Conflict } from '../../../src/runtime/errors.ts';
+import { Conflict, Forbidden } from '../../../src/runtime/errors.ts';
 import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
@@ -51,11 +51,25 @@ it('a volume that changes in the moment of its deletion is deleted soon after', 
   controller.kube.failOn(({ verb, kind }) =>
     verb === 'delete' && kind === 'PersistentVolumeClaim' ? new Conflict('the object has been modified') : undefined,
   );
-  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 500 });
+  await expect(controller.reconcile()).rejects.toThrow(Conflict);
   expect(left(controller)).toContain('PersistentVolumeClaim shop--postgres');
   controller.kube.failOn(undefined);
   expect(await controller.reconcile()).toEqual({ requeueAfterMs: 2000 });
   expect(left(controller)).toEqual(['TracingProject shop']);
+});
+
+it('a refused deletion is logged and retried, and the next record of the name is reported', async () => {
+  const controller = await vanished();
+  const { kube } = controller;
+  kube.failOn(({ verb, kind }) =>
+    verb === 'delete' && kind === 'PersistentVolumeClaim'
+      ? new Forbidden('forbidden', { serverMessage: 'no volume goes' })
+      : undefined,
+  );
+  await expect(controller.reconcile()).rejects.toThrow('no volume goes');
+  putRecord(kube);
+  await expect(controller.reconcile()).rejects.toThrow('no volume goes');
+  expect(record(kube).status?.conditions).not.toBeUndefined();
 });
 
 it('what arrives later goes too; after half a minute nobody looks any more', async () => {
