@@ -51,7 +51,7 @@ export interface Application {
   /** The deployment's revisions, newest first. */
   revisions(): Promise<readonly { readonly id: string; readonly status: string }[]>;
   redeploy(revision: string): Promise<string>;
-  /** Names of the running pods of a part, without those that end. */
+  /** Names of the ready pods of a part, without those that end. */
   pods(component: string): Promise<readonly string[]>;
   /** Streams a run of so many steps; the numbers of those that came and of those that the thread keeps. */
   stream(steps: number): Promise<{ readonly came: readonly number[]; readonly kept: readonly number[] }>;
@@ -186,10 +186,15 @@ export async function startApplication(name: string, progress: (line: string) =>
       async pods(component) {
         const labels = `davit.dev/deployment=${name},davit.dev/component=${component}`;
         const listed = JSON.parse(await kubectl(['get', 'pods', '-n', NAMESPACE, '-l', labels, '-o', 'json'])) as {
-          items: { metadata: { name: string; deletionTimestamp?: string } }[];
+          items: {
+            metadata: { name: string; deletionTimestamp?: string };
+            status: { conditions?: { type: string; status: string }[] };
+          }[];
         };
+        const isReady = ({ status }: (typeof listed.items)[number]): boolean =>
+          status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true;
         return listed.items
-          .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+          .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReady(pod))
           .map(({ metadata }) => metadata.name);
       },
       async stream(steps) {
