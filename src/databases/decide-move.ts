@@ -237,7 +237,7 @@ function backupTrouble(record: AppDeployment): string | undefined {
 const NO_STORE: readonly (string | undefined)[] = ['NotConfigured', 'BackupStoreMissing', 'BackupCredentialsMissing'];
 
 /** `needs`: what for, as the beginning of a sentence. */
-function storeTrouble(record: AppDeployment, needs: string): string | undefined {
+export function storeTrouble(record: AppDeployment, needs: string): string | undefined {
   const { metadata, status } = record;
   const ready = conditionOf(status?.conditions, 'BackupReady');
   if (NO_STORE.includes(ready?.reason)) return `${needs}. ${ready?.message}`;

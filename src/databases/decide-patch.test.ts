@@ -41,6 +41,14 @@ it.each<[what: string, status: AppDeploymentStatus, verified: boolean]>([
   ['is in the list', listing({ verified: true }), true],
   ['is in the list, not verified', listing({}), false],
   ['is in the list, and of another database', listing({ verified: true, number: 3 }), false],
+  [
+    'is verified, and of another database',
+    {
+      ...listing({ number: 3 }),
+      databaseVerification: { ...VERIFIED, name: '20260202T010000Z-0000000a' },
+    },
+    false,
+  ],
   ['is in the list, and of an earlier deployment', listing({ verified: true, earlier: true }), false],
 ])('a backup that %s counts, unless a person does without one', (_what, status, verified) => {
   expect('patch' in decided({}, status)).toBe(verified);

@@ -59,10 +59,16 @@ const LOSES: Readonly<Record<Loss, (name: string) => string>> = {
 };
 
 function hasRecentBackup({ status }: AppDeployment, now: Date): boolean {
-  const { databaseVerification: { takenAt = '', verifiedAt } = {}, databaseBackups, databaseNumber = 0 } = status ?? {};
-  const listed = databaseBackups?.newest.filter(
-    ({ verified, earlier, number = databaseNumber }) => verified && !earlier && number === databaseNumber,
-  );
-  const times = [...(verifiedAt === undefined ? [] : [takenAt]), ...(listed ?? []).map((one) => one.takenAt)];
+  const {
+    databaseVerification: { name, takenAt = '', verifiedAt } = {},
+    databaseBackups,
+    databaseNumber = 0,
+  } = status ?? {};
+  const all = databaseBackups?.newest ?? [];
+  const isOfAnother = ({ earlier, number = databaseNumber }: (typeof all)[number]): boolean =>
+    earlier === true || number !== databaseNumber;
+  const listed = all.filter((one) => one.verified && !isOfAnother(one));
+  const isCounted = verifiedAt !== undefined && !all.some((one) => one.name === name && isOfAnother(one));
+  const times = [...(isCounted ? [takenAt] : []), ...listed.map((one) => one.takenAt)];
   return times.some((time) => now.getTime() - Date.parse(time) < BACKUP_COUNTS_MS);
 }

@@ -14,7 +14,7 @@ import { type DatabaseMove, databaseNumberOf, databaseText } from '../deploy/rec
 import { conditionOf, rfc3339 } from '../kinds/conditions.ts';
 import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
 import { COPIES, type OperationAction } from '../kinds/operation-phases.ts';
-import { decideMove, type MoveAction } from './decide-move.ts';
+import { decideMove, type MoveAction, storeTrouble } from './decide-move.ts';
 import type { ObservedOperation } from './observed.ts';
 import { dumpOf, NOT_SCHEDULED, workDeleted } from './outcome.ts';
 import {
@@ -89,12 +89,16 @@ function stopping(observed: ObservedOperation, move: DatabaseMove): OperationSte
 }
 
 function backingUp(observed: ObservedOperation, move: DatabaseMove): OperationStep {
-  const { job, pods, operation, source } = observed;
+  const { job, pods, operation, source, record } = observed;
   const { work } = operation.status ?? {};
   const trouble = databaseTrouble(observed);
   if (trouble) return ended(observed, 'Failed', trouble);
   if (!job) {
     if (work !== undefined) return ended(observed, 'Failed', workDeleted(work));
+    // Backups were turned off meanwhile: nothing makes one.
+    const off =
+      !source.dump && record && storeTrouble(record, 'The next database begins with a backup of the current one');
+    if (off) return ended(observed, 'Failed', { reason: 'BackupFailed', message: off });
     return source.dump
       ? { act: 'start', kind: 'dump', requeueAfterMs: LOOK_AGAIN_MS }
       : inPhase(observed, 'Running', NOT_SCHEDULED.dump);

@@ -54,7 +54,7 @@ export function activeOf(
   const { name: operation, phase } = status?.databaseOperation ?? {};
   if (operation !== undefined && phase !== 'Starting')
     throw new NotRunnable(
-      `Operation ${operation} on the database of ${name} has stopped it, so nothing can run until the operation has ended. To see its progress: kubectl get dsop ${operation}`,
+      `Operation ${operation} is changing a datastore of ${name}, so nothing can run until the operation has ended. To see its progress: kubectl get dsop ${operation}`,
     );
   const active = all.find(({ spec }) => spec.id === status?.activeRevisionId);
   if (active) return active;

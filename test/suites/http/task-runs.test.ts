@@ -200,7 +200,7 @@ describe('a run of a task now', () => {
       () => withStatus({ databaseOperation: { name: 'up', phase: 'Loading' } }),
       'clean',
       409,
-      /Operation up on the database of shop has stopped it/,
+      /Operation up is changing a datastore of shop/,
     ],
     ['a template of the server', () => undefined, 'clean', 409, /has no pod template of the active revision/],
     ['a name of a task', seedServer, 'Clean', 422, /./],

@@ -906,6 +906,17 @@ describe('an operation that cannot be carried out', () => {
   });
 });
 
+it('a move fails where backups are turned off before its backup begins, and the deployment serves', async () => {
+  const world = await rested();
+  const { kube } = world;
+  ask(kube, 'up', ACTIONS.Move);
+  await until(world, 'up', 'Stopping');
+  await edit(kube, { spec: { sourceConfig: { database: { backup: { enabled: false } } } } });
+  expect(await until(world, 'up', 'Succeeded')).toBe('Failed BackupFailed');
+  await rest(world);
+  expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+});
+
 it('a move takes as long as its backup takes', async () => {
   const world = await rested();
   const { kube } = world;
