@@ -47,7 +47,7 @@ function makingBase(observed: ObservedOperation, base: BaseBackup): OperationSte
 function makingDump(observed: ObservedOperation, job: Job): OperationStep {
   const { pods, record } = observed;
   const { name } = job.metadata;
-  const dump = dumpOf(job, pods);
+  const dump = dumpOf(job, pods, observed.now);
   if (dump.is === 'failed') return ended(observed, 'Failed', dump.said);
   if (dump.is === 'running') return runs(observed, name, dump.said.message, dump.said.reason);
   const { backup } = dump;

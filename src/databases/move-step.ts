@@ -89,12 +89,15 @@ function stopping(observed: ObservedOperation, move: DatabaseMove): OperationSte
 }
 
 function backingUp(observed: ObservedOperation, move: DatabaseMove): OperationStep {
-  const { job, pods, operation, source, record } = observed;
+  const { job, pods, operation, source, record, running } = observed;
   const { work } = operation.status ?? {};
   const trouble = databaseTrouble(observed);
   if (trouble) return ended(observed, 'Failed', trouble);
   if (!job) {
     if (work !== undefined) return ended(observed, 'Failed', workDeleted(work));
+    // What a person or an older cache has created since would write during the dump.
+    if (running !== undefined)
+      return inPhase(observed, 'Running', { reason: 'Stopping', message: `${running} has not ended yet.` });
     // Backups were turned off meanwhile: nothing makes one.
     const off =
       !source.dump && record && storeTrouble(record, 'The next database begins with a backup of the current one');
@@ -103,7 +106,7 @@ function backingUp(observed: ObservedOperation, move: DatabaseMove): OperationSt
       ? { act: 'start', kind: 'dump', requeueAfterMs: LOOK_AGAIN_MS }
       : inPhase(observed, 'Running', NOT_SCHEDULED.dump);
   }
-  const dump = dumpOf(job, pods);
+  const dump = dumpOf(job, pods, observed.now);
   if (dump.is === 'running') return inPhase(observed, 'Running', dump.said, { work: job.metadata.name });
   if (dump.is === 'failed') return ended(observed, 'Failed', dump.said);
   return dump.backup?.name === undefined

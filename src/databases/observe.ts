@@ -42,7 +42,10 @@ export function observeOperation(
   const { caches } = home;
   const { namespace = '' } = operation.metadata;
   const { deployment, restore, patch } = operation.spec;
-  const record = caches.records.get({ namespace, name: deployment });
+  const found = caches.records.get({ namespace, name: deployment });
+  // A deployment of the same name that came later is not its own.
+  const isOfEarlier = found && operation.metadata.ownerReferences?.length && !isOwnedBy(operation, uidOf(found));
+  const record = isOfEarlier ? undefined : found;
   const children = record ? childrenNamed(caches, namespace, deployment) : [];
   const seen = record && { record, children };
   const jobs = seen ? jobsOf(seen, BACKUP) : [];

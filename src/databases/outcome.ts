@@ -30,9 +30,17 @@ type Dump =
   /** `backup`: undefined where its pod does not say any more which one it made. `at`: RFC 3339. */
   | { readonly is: 'complete'; readonly backup: MadeBackup | undefined; readonly at: string | undefined };
 
+/** Time after which the pod of a Job is missed. */
+const NO_POD_MS = 60_000;
+
 /** How far the Job of a dump is. `pods`: its own. */
-export function dumpOf(job: Job, pods: readonly Pod[]): Dump {
-  const running = { reason: 'BackupRunning', message: `Job ${job.metadata.name} makes the backup.` };
+export function dumpOf(job: Job, pods: readonly Pod[], now: Date): Dump {
+  const { name, namespace } = job.metadata;
+  const lacksPod = pods.length === 0 && now.getTime() - Date.parse(job.status?.startTime ?? '') > NO_POD_MS;
+  const doing = lacksPod
+    ? `Job ${name} has no pod yet. Its events show the cause: kubectl describe job ${name} -n ${namespace}`
+    : `Job ${name} makes the backup.`;
+  const running = { reason: 'BackupRunning', message: doing };
   // The pod has ended, and the cache of pods does not show it yet.
   if (hasEnded(job) && pods.some(isUnendedPod)) return { is: 'running', said: running };
   const failed = jobEnd(job, 'Failed');

@@ -122,6 +122,31 @@ describe('a backup', () => {
     ]);
   });
 
+  it('says that its Job gets no pod', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    ask(kube, 'now');
+    await go(controller, 'now');
+    const [job] = backupJobs(kube);
+    kube.seed(JOBS, { ...job, status: { startTime: '2020-01-01T00:00:00Z' } } as KubeObject);
+    await go(controller, 'now');
+    expect(operationIn(kube, 'now')?.status?.conditions?.[0]?.message).toMatch(/has no pod yet.*kubectl describe job/);
+  });
+
+  it('of an earlier deployment of the name ends', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    ask(kube, 'now');
+    const owner = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', name: 'shop', uid: 'of-before' };
+    const operation = operationIn(kube, 'now');
+    kube.seed(DATASTORE_OPERATIONS, {
+      ...operation,
+      metadata: { ...operation?.metadata, ownerReferences: [owner] },
+    } as DatastoreOperation);
+    await go(controller, 'now');
+    expect(state(kube, 'now')).toBe('Failed DeploymentMissing');
+  });
+
   it('is not read before its pod has been seen to end', async () => {
     const controller = await backedUp();
     const { kube } = controller;
