@@ -4,6 +4,7 @@
 import { hostname } from 'node:os';
 import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../clusters/agent/caches.ts';
 import { holdHubLease } from '../clusters/agent/hub-lease.ts';
+import { withListable } from '../clusters/agent/listable.ts';
 import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../clusters/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../clusters/agent/works.ts';
 import { revisionsOf } from '../deploy/record/revisions.ts';
@@ -19,7 +20,7 @@ import { type ControllerDefinition, runControllers } from '../runtime/controller
 import type { Checks } from '../runtime/controller/health.ts';
 import { type Led, leadAgainAndAgain } from '../runtime/controller/leading.ts';
 import type { RuntimeMetrics } from '../runtime/controller/metrics.ts';
-import { makeReflector } from '../runtime/controller/reflector.ts';
+import { makeReflector, whyNotListed } from '../runtime/controller/reflector.ts';
 import { NAMESPACES } from '../runtime/kube/api-resources.ts';
 import type { KubeClient } from '../runtime/kube/client.ts';
 import type { ClusterAccess } from '../runtime/kube/config.ts';
@@ -64,7 +65,7 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
     );
   const hub = await openHubAccess(local, namespace, options.onMoved);
   const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';
-  const state: { why: string | undefined } = { why: undefined };
+  const state: Leading['state'] = { why: () => undefined };
   const begin = (leading: AbortSignal, holds: () => boolean): Led => {
     const working = work({ ...options, hub, clusterId, state }, leading, holds).catch((err: unknown) => {
       if (!leading.aborted) options.log.error({ err }, 'The agent has stopped');
@@ -74,14 +75,14 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
   };
   const done = leadAgainAndAgain({ ...options, name: 'davit-listener', begin });
   signal.addEventListener('abort', () => options.log.info('Stopping'), { once: true });
-  return { ready: { hub: () => state.why }, done };
+  return { ready: { hub: () => state.why() }, done };
 }
 
 interface Leading extends ListenerOptions {
   readonly hub: HubAccess;
   readonly clusterId: string;
   /** Why the agent does not work, for the readiness probe. */
-  readonly state: { why: string | undefined };
+  readonly state: { why: () => string | undefined };
 }
 
 /** Works until `leading` aborts. */
@@ -92,7 +93,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   const plain = options.hubClient(hub.access);
   const hubClient = leaderOnly(plain, ends, holds);
   const local = leaderOnly(options.local, ends, holds);
-  state.why = `hub ${hub.access.server} has not answered yet`;
+  state.why = () => `hub ${hub.access.server} has not answered yet`;
   const renewing = renewToken(hubClient, hub, log, ends);
   const lease = await holdHubLease({
     hub: leaderOnly(options.hubClient(hub.access, LEASE_REQUEST_MS), ends, holds),
@@ -104,40 +105,44 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     log,
     signal: ends,
   });
-  const { listenerId, epoch } = lease;
-  const caches = makeAgentCaches({ hub: plain, local, namespace, served, listenerId, log, metrics, onRewound });
-  const requests = makeReflector<ListenerLog>({
-    client: plain,
-    resource: LISTENER_LOGS,
-    namespace,
-    transform: withoutPage,
-    idleMs: HUB_IDLE_MS,
-    log,
-    metrics,
-    onRewound,
+  await withListable({ ...options, local, clock: systemClock, signal: ends }, async (listable, signal) => {
+    const { listenerId, epoch } = lease;
+    const watching = { log, metrics, onRewound };
+    const caches = makeAgentCaches({ ...watching, hub: plain, local, namespace, served: listable, listenerId });
+    const requests = makeReflector<ListenerLog>({
+      ...watching,
+      client: plain,
+      resource: LISTENER_LOGS,
+      namespace,
+      transform: withoutPage,
+      idleMs: HUB_IDLE_MS,
+    });
+    state.why = () => caches.all.map(whyNotListed).find((why) => why !== undefined);
+    const watches = [...caches.all, requests].map((cache) => cache.run(signal));
+    const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(signal)));
+    if (!synced.includes(false)) {
+      // Not before: the hub shows a cluster as connected that renews it.
+      const renewals = lease.renew(signal);
+      const clusters = { hub: hubClient, local, caches, namespace, clusterId };
+      const works: ControllerDefinition<undefined> = {
+        name: 'listener-works',
+        workers: 4,
+        begin: (_context, queue) => ({
+          reconcile: makeAgentReconciler({ ...clusters, served, listenerId, epoch }),
+          wake: () => wakeWorks(caches, queue),
+        }),
+      };
+      const controllers = runControllers([works, logAnswers({ ...clusters, requests })], () => undefined, options);
+      const asleep = controllers.wake();
+      log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
+      await untilAborted(signal);
+      asleep();
+      controllers.abort();
+      await Promise.all([controllers.stop(), renewals]);
+    }
+    await Promise.all(watches);
   });
-  const watches = [...caches.all, requests].map((cache) => cache.run(ends));
-  const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(ends)));
-  if (!synced.includes(false)) {
-    state.why = undefined;
-    const clusters = { hub: hubClient, local, caches, namespace, clusterId };
-    const works: ControllerDefinition<undefined> = {
-      name: 'listener-works',
-      workers: 4,
-      begin: (_context, queue) => ({
-        reconcile: makeAgentReconciler({ ...clusters, served, listenerId, epoch }),
-        wake: () => wakeWorks(caches, queue),
-      }),
-    };
-    const controllers = runControllers([works, logAnswers({ ...clusters, requests })], () => undefined, options);
-    const asleep = controllers.wake();
-    log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
-    await untilAborted(ends);
-    asleep();
-    controllers.abort();
-    await controllers.stop();
-  }
-  await Promise.all([...watches, lease.done, renewing]);
+  await renewing;
 }
 
 interface Answering extends Pick<AgentLogsOptions, 'hub' | 'requests' | 'namespace' | 'clusterId'> {

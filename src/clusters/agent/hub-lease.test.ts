@@ -26,11 +26,11 @@ beforeEach(() => {
   } as Lease);
 });
 
-function hold(): Promise<HubLease> {
+async function hold(): Promise<HubLease> {
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
   const log = pino({ base: null }, { write: (line: string) => said.push((JSON.parse(line) as { msg: string }).msg) });
-  return holdHubLease({
+  const held = await holdHubLease({
     hub,
     namespace: PLACE.namespace,
     clusterId: 'cluster-1',
@@ -40,6 +40,8 @@ function hold(): Promise<HubLease> {
     log,
     signal: stopping.signal,
   });
+  void held.renew(stopping.signal);
+  return held;
 }
 const lease = (): Lease['spec'] => hub.objects<Lease>(LEASES)[0]?.spec;
 const renewals = (): number => hub.writes.filter(({ error }) => error === undefined).length;

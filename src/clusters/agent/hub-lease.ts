@@ -1,4 +1,4 @@
-// The agent's Lease on the hub: renewed every ten seconds while this process leads, so that the hub knows that the cluster reports.
+// The agent's Lease on the hub: renewed every ten seconds while this process works, so that the hub knows that the cluster reports.
 
 import { hubNamespace, LISTENER_AGENT } from '../../kinds/listener-names.ts';
 import { AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION, LISTENER_LABEL } from '../../kinds/meta.ts';
@@ -18,7 +18,7 @@ export interface HubLeaseOptions {
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Ends the renewals. */
+  /** Ends the attempts to take it. */
   readonly signal: AbortSignal;
 }
 
@@ -27,8 +27,8 @@ export interface HubLease {
   readonly listenerId: string;
   /** Rises each time that an agent takes the Lease. */
   epoch(): number;
-  /** Resolves when `signal` has aborted. */
-  readonly done: Promise<void>;
+  /** Renews it until `signal` aborts. */
+  renew(signal: AbortSignal): Promise<void>;
 }
 
 const RENEW_MS = 10_000;
@@ -36,11 +36,11 @@ const RETRY_MS = 2000;
 
 /** Takes the Lease from any holder: one process of the cluster leads, and the hub tells clusters apart. Rejects only when aborted. */
 export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> {
-  const { clock, log, signal } = options;
+  const { clock, log } = options;
   let held = await retried(() => take(options), options);
   const listenerId = listenerOf(held) ?? '';
 
-  async function renewUntilAborted(): Promise<void> {
+  async function renewUntilAborted(signal: AbortSignal): Promise<void> {
     let waitMs = RENEW_MS;
     for (;;) {
       await sleep(clock, waitMs, signal);
@@ -56,7 +56,7 @@ export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> 
       }
     }
   }
-  return { listenerId, epoch: () => transitionsOf(held), done: renewUntilAborted() };
+  return { listenerId, epoch: () => transitionsOf(held), renew: renewUntilAborted };
 }
 
 async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: HubLeaseOptions): Promise<T> {

@@ -274,6 +274,8 @@ async function checkedStep(
     const seen = lookAt(copy);
     return { seen, step: agentStep(seen) };
   } catch (error) {
+    // The namespace is not listed, and nobody tells when it can be.
+    if (error instanceof Forbidden) return { seen: { ...cached }, step: { do: 'reject', rejection: refusal(error) } };
     // No name of an object.
     if (error instanceof Invalid) return { seen: cached, step: { do: 'reject', rejection: refusal(error) } };
     throw error;

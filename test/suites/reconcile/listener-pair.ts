@@ -70,6 +70,7 @@ export async function anAgent(
     log,
     signal: stopping.signal,
   });
+  void lease.renew(stopping.signal);
   const { listenerId, epoch } = lease;
   const served = ['shops', 'tools'];
   const caches = makeAgentCaches({
