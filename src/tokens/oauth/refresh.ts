@@ -37,11 +37,15 @@ export function makeRefresh({ store, server, clientOf, holder, now, note }: Refr
     const values = { accessToken: grant.accessToken, refreshToken: grant.refreshToken ?? refreshToken };
     const { provider } = client;
     const written = await patiently(() =>
-      store.change(claimed, (present) => store.sealed(renewed(present, grant, now()), provider, values)),
+      store.change(claimed, (present) =>
+        isClaimOf(claimed, present) ? store.sealed(renewed(present, grant, now()), provider, values) : undefined,
+      ),
     );
-    if (written !== undefined) await note('refreshed', written);
+    if (written !== undefined) return void (await note('refreshed', written));
+    // The person has consented again: at some providers, a revocation would end that consent too.
+    if ((await patiently(() => store.read(claimed.id))) !== undefined) return;
     // Somebody has deleted the token meanwhile.
-    else if (provider.spec.revocationUrl !== undefined) await server.revoke(client, values);
+    if (provider.spec.revocationUrl !== undefined) await server.revoke(client, values);
   }
 
   /** Undefined if another process has changed the token. */
@@ -70,11 +74,13 @@ export function makeRefresh({ store, server, clientOf, holder, now, note }: Refr
     } catch (error) {
       const isDenied = error instanceof GrantFailed && error.why === 'denied';
       // An empty token: the server is not asked again.
-      const given = (present: TokenEntry): TokenEntry | Promise<TokenEntry> =>
-        isDenied ? store.sealed(unclaimed(present), provider, { accessToken: '' }) : unclaimed(present);
-      await patiently(() => store.change(claimed, given));
+      const given = (present: TokenEntry): TokenEntry | undefined | Promise<TokenEntry> => {
+        if (!isClaimOf(claimed, present)) return undefined;
+        return isDenied ? store.sealed(unclaimed(present), provider, { accessToken: '' }) : unclaimed(present);
+      };
+      const written = await patiently(() => store.change(claimed, given));
       if (!isDenied) throw error;
-      await note('expired', claimed);
+      if (written !== undefined) await note('expired', claimed);
       return;
     }
     await keep(claimed, client, grant, refreshToken);
@@ -90,6 +96,11 @@ async function patiently<T>(write: () => Promise<T>): Promise<T> {
       await sleep(WRITE_AGAIN_MS);
     }
   }
+}
+
+/** A new consent has no claim: neither the answer nor the error of this refresh concerns it. */
+function isClaimOf(claimed: TokenEntry, present: TokenEntry): boolean {
+  return present.about.claim?.holder === claimed.about.claim?.holder;
 }
 
 function unclaimed({ about: { claim: _over, ...about }, ...entry }: TokenEntry): TokenEntry {

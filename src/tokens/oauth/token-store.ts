@@ -18,10 +18,10 @@ export interface TokenStore {
   sealed(entry: TokenEntry, provider: OAuthProvider, values: TokenValues): Promise<TokenEntry>;
   /** Writes exactly this version. Undefined if the token has changed meanwhile, or is gone. */
   replace(entry: TokenEntry): Promise<TokenEntry | undefined>;
-  /** Changes the present version, however often others do meanwhile. Undefined if the token is gone. */
+  /** Changes the present version, however often others do meanwhile. Undefined if the token is gone, or `changed` returns nothing. */
   change(
     entry: TokenEntry,
-    changed: (present: TokenEntry) => TokenEntry | Promise<TokenEntry>,
+    changed: (present: TokenEntry) => TokenEntry | undefined | Promise<TokenEntry>,
   ): Promise<TokenEntry | undefined>;
   /** Writes the entry over what is there. */
   put(entry: TokenEntry): Promise<TokenEntry>;
@@ -49,7 +49,9 @@ export function makeTokenStore(vault: Vault): TokenStore {
     },
     async change(entry, changed) {
       for (let present: TokenEntry | undefined = entry; present !== undefined; ) {
-        const written: TokenEntry | undefined = await replace(await changed(present));
+        const next = await changed(present);
+        if (next === undefined) return undefined;
+        const written: TokenEntry | undefined = await replace(next);
         if (written !== undefined) return written;
         present = await read(entry.id);
       }

@@ -11,7 +11,7 @@ import { FLOW_MS, type Flows, makeFlows } from '../../../src/tokens/oauth/flow.t
 import { ROTATED_AFTER_MS } from '../../../src/tokens/oauth/key-ring.ts';
 import { makeKeys } from '../../../src/tokens/oauth/keys.ts';
 import { idOf, type Subject } from '../../../src/tokens/oauth/names.ts';
-import type { Grant, OAuthServer } from '../../../src/tokens/oauth/server.ts';
+import { type Grant, GrantFailed, type OAuthServer } from '../../../src/tokens/oauth/server.ts';
 import { CLAIM_MS } from '../../../src/tokens/oauth/token.ts';
 import { makeTokenStore, type TokenEntry } from '../../../src/tokens/oauth/token-store.ts';
 import { makeTokens, type Tokens } from '../../../src/tokens/oauth/tokens.ts';
@@ -139,6 +139,20 @@ describe('a refresh', () => {
     meanwhile = async () => void (await tokens.describe(entry.id, { account: 'b' }));
     expect(await obtained()).toBe('access-1');
     expect((await tokens.read(entry.id))?.about).toMatchObject({ metadata: { account: 'b' }, scopes: ['a'] });
+  });
+
+  it.each([
+    ['replaces nothing', undefined],
+    ['ends nothing where it is refused', new GrantFailed('denied', 'no')],
+  ])('of a token to which the person consents again meanwhile %s', async (_what, failure) => {
+    meanwhile = async () => {
+      const about = { ...entry.about, scopes: ['a', 'b'] };
+      await tokens.keep({ ...entry, about }, PROVIDER, grant('new'));
+      if (failure) throw failure;
+    };
+    expect(await obtained()).toBe('access-new');
+    expect((await tokens.read(entry.id))?.about.scopes).toEqual(['a', 'b']);
+    expect([asked, noted]).toEqual([['refresh-0'], []]);
   });
 
   it('of a token that is deleted meanwhile is revoked', async () => {
