@@ -62,6 +62,7 @@ const About = z.object({
   providerUid: z.string().optional(),
   expiresAt: z.string().optional(),
   tokenId: z.string().optional(),
+  createdAt: z.string().optional(),
 });
 
 type Kept = Entry<z.output<typeof About>> & Judged;
@@ -152,8 +153,9 @@ function makeEnding(
   async function end(entry: Kept): Promise<void> {
     if (entry.kind === 'token') {
       const present = await tokens.read(entry.id);
-      // The person may have consented again meanwhile.
-      if (present?.version?.uid === entry.version?.uid && present) await tokens.end(present, ...providersOf(entry));
+      // The person may have consented again meanwhile, which keeps the uid.
+      const isSame = present?.version?.uid === entry.version?.uid && present?.about.createdAt === entry.about.createdAt;
+      if (present && isSame) await tokens.end(present, ...providersOf(entry));
     } else if (entry.kind === 'client') await clients.end(entry, providersOf(entry));
     else await vault.take(entry);
   }

@@ -30,6 +30,7 @@ let warnings: string[];
 let clock: number;
 let timers: FakeClock;
 let failure: Error | undefined;
+let meanwhile: () => Promise<unknown>;
 let keep: (subject: Partial<Subject>, providerUid?: string) => Promise<TokenEntry>;
 let connect: (token: TokenEntry) => Promise<unknown>;
 
@@ -38,6 +39,7 @@ const server: Pick<OAuthServer, 'revoke' | 'unregister' | 'refresh' | 'exchange'
   refresh: () => Promise.reject(new Error('not asked here')),
   async revoke({ provider }, { refreshToken }) {
     asked.push(`revoke ${refreshToken} at ${provider.spec.revocationUrl}`);
+    await meanwhile();
     if (failure) throw failure;
   },
   async unregister(uri, token) {
@@ -74,6 +76,7 @@ beforeEach(async () => {
   asked = [];
   warnings = [];
   failure = undefined;
+  meanwhile = async () => undefined;
   clock = Date.parse('2026-01-01T00:00:00Z');
   timers = makeFakeClock();
   const { kube, providers, tenants, records } = facade;
@@ -163,6 +166,20 @@ describe('a provider that is deleted', () => {
     aProvider('https://evil.example/revoke');
     await collector.sweep();
     expect([asked, left()]).toEqual([[], []]);
+  });
+
+  it('and made again keeps the token to which a person consents during the sweep', async () => {
+    await keep({});
+    await keep({ user: 'bob' });
+    removeProvider();
+    const { uid } = aProvider().metadata;
+    clock += 1000;
+    // Whichever is ended first, the other person consents.
+    meanwhile = async () => {
+      if (asked.length === 1) await keep({ user: asked[0]?.includes('ada') === true ? 'bob' : 'ada' }, uid);
+    };
+    await collector.sweep();
+    expect([asked.length, left()]).toEqual([1, ['token']]);
   });
 
   it('is confirmed by the API server: a cache that is behind ends nothing', async () => {
