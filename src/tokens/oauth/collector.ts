@@ -9,13 +9,14 @@ import { type Clock, systemClock, untilAborted } from '../../runtime/controller/
 import { type Result, startController } from '../../runtime/controller/controller.ts';
 import { endAll, type WatchedStore } from '../../runtime/controller/store.ts';
 import { makeWorkQueue } from '../../runtime/controller/work-queue.ts';
-import { CodeHostFailed, NotFound } from '../../runtime/errors.ts';
+import { NotFound } from '../../runtime/errors.ts';
 import { NAMESPACES } from '../../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../runtime/kube/client.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Clients } from './clients.ts';
 import { deploymentOf, type End, endOf, type Judged, type World } from './ends.ts';
 import { ENTRY_KINDS } from './names.ts';
+import { GrantFailed } from './server.ts';
 import type { Tokens } from './tokens.ts';
 import type { Entry, Vault } from './vault.ts';
 
@@ -140,7 +141,7 @@ export function makeCollector(options: CollectorOptions): Collector {
 }
 
 /**
- * Ends one entry. The function returns the error that keeps it for another attempt: the provider does not answer, and that may pass.
+ * Ends one entry. The function returns the error that keeps it for another attempt: any but a refusal of the provider may pass.
  * `providersOf`: the providers with which it may have been sealed.
  */
 function makeEnding(
@@ -166,7 +167,7 @@ function makeEnding(
       await end(entry);
     } catch (err) {
       const since = tried.get(name) ?? now().getTime();
-      if (err instanceof CodeHostFailed && now().getTime() - since < PATIENCE_MS) {
+      if (err instanceof Error && !(err instanceof GrantFailed) && now().getTime() - since < PATIENCE_MS) {
         tried.set(name, since);
         return err;
       }

@@ -5,7 +5,7 @@ import type { OAuthProvider } from '../../kinds/oauth-provider.ts';
 import { Unavailable } from '../../runtime/errors.ts';
 import { quirksOf } from './quirks.ts';
 import { makeRefresh, type RefreshOptions, withExpiry } from './refresh.ts';
-import type { Grant } from './server.ts';
+import type { Client, Grant } from './server.ts';
 import { grantedScopes, standingOf, type TokenAbout } from './token.ts';
 import type { TokenEntry } from './token-store.ts';
 
@@ -35,6 +35,18 @@ const PATIENCE_MS = 4200;
 export function makeTokens(options: RefreshOptions): Tokens {
   const { store, server, clientOf, now } = options;
   const refresh = makeRefresh(options);
+  /** Clients of providers, as last read to end a token. */
+  const clients = new WeakMap<OAuthProvider, Client>();
+
+  /** The Secret of a deleted provider is deleted soon, but an end is retried for an hour. */
+  async function clientAtEnd(provider: OAuthProvider): Promise<Client> {
+    try {
+      clients.set(provider, await clientOf(provider));
+    } catch (error) {
+      if (!clients.has(provider)) throw error;
+    }
+    return clients.get(provider) as Client;
+  }
 
   async function obtain(first: TokenEntry, provider: OAuthProvider, scopes: readonly string[]): Promise<Obtained> {
     const end = performance.now() + PATIENCE_MS;
@@ -77,7 +89,7 @@ export function makeTokens(options: RefreshOptions): Tokens {
     async end(entry, ...providers) {
       for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
         const opened = await store.valuesOf(entry, provider);
-        if (opened && opened.values.accessToken !== '') await server.revoke(await clientOf(provider), opened.values);
+        if (opened && opened.values.accessToken !== '') await server.revoke(await clientAtEnd(provider), opened.values);
       }
       await store.take(entry);
     },

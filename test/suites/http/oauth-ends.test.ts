@@ -4,7 +4,8 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/kinds/oauth-provider.ts';
-import { CodeHostFailed } from '../../../src/runtime/errors.ts';
+import { CodeHostFailed, Unavailable } from '../../../src/runtime/errors.ts';
+import { HttpError } from '../../../src/runtime/http/http-error.ts';
 import { NAMESPACES, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import { type Clients, makeClients } from '../../../src/tokens/oauth/clients.ts';
 import { type Collector, makeCollector } from '../../../src/tokens/oauth/collector.ts';
@@ -30,6 +31,7 @@ let warnings: string[];
 let clock: number;
 let timers: FakeClock;
 let failure: Error | undefined;
+let clientFailure: Error | undefined;
 let meanwhile: () => Promise<unknown>;
 let keep: (subject: Partial<Subject>, providerUid?: string) => Promise<TokenEntry>;
 let connect: (token: TokenEntry) => Promise<unknown>;
@@ -76,6 +78,7 @@ beforeEach(async () => {
   asked = [];
   warnings = [];
   failure = undefined;
+  clientFailure = undefined;
   meanwhile = async () => undefined;
   clock = Date.parse('2026-01-01T00:00:00Z');
   timers = makeFakeClock();
@@ -86,10 +89,10 @@ beforeEach(async () => {
   const keys = makeKeys({ kube, namespace: 'davit-system', now, log });
   const vault = makeVault({ kube, namespace: 'davit-oauth', keys });
   const store = makeTokenStore(vault);
-  const clientOf = async (one: OAuthProvider): Promise<{ provider: OAuthProvider; secret: undefined }> => ({
-    provider: one,
-    secret: undefined,
-  });
+  const clientOf = async (one: OAuthProvider): Promise<{ provider: OAuthProvider; secret: undefined }> => {
+    if (clientFailure) throw clientFailure;
+    return { provider: one, secret: undefined };
+  };
   tokens = makeTokens({ store, server, clientOf, holder: 'here', now, note: async () => undefined });
   clients = makeClients({ vault, keys, server });
   collector = makeCollector({
@@ -234,6 +237,22 @@ describe('a provider that does not let it end', () => {
     clock += 3_600_000;
     expect(await collector.sweep()).toBe(false);
     expect([asked.length, left()]).toEqual([2, []]);
+  });
+
+  it.each([
+    ['whose client secret cannot be read for a moment', new Unavailable('down'), undefined, 1],
+    ['whose client secret is deleted before it answers', undefined, new HttpError(424, 'no Secret'), 2],
+  ])('is asked again: one %s', async (_what, first, second, requests) => {
+    await keep({});
+    removeProvider();
+    failure = new CodeHostFailed('timeout', 'too slow');
+    clientFailure = first;
+    expect(await collector.sweep()).toBe(true);
+    expect(left()).toEqual(['token']);
+    failure = undefined;
+    clientFailure = second;
+    expect(await collector.sweep()).toBe(false);
+    expect([asked.length, left()]).toEqual([requests, []]);
   });
 
   it('is not asked again if it refuses', async () => {
