@@ -21,6 +21,7 @@ import { makePodReview } from './pod-tokens.ts';
 import { isProbe, type RateLimit, registerRateLimit } from './rate-limit.ts';
 import { type AnswerReport, registerRequestLog } from './request-log.ts';
 import { refuseFindings } from './validation.ts';
+import { whenOver } from './when-over.ts';
 
 export interface HookOptions {
   /** The facade's own credentials, for the readiness of the API server and the organization's Secrets. */
@@ -121,8 +122,7 @@ function registerUnreadLimit(app: FastifyInstance, limits: UnreadLimits, { calle
     if (bytes > SMALL && request.method === 'GET' && isFull(request)) return done(readFirst(limits));
     if (bytes > 0) {
       const read = unread.add(callerOf(request), bytes, request.raw.socket);
-      // It is emitted also for an answer that is not sent completely, unlike onResponse.
-      reply.raw.once('close', read);
+      whenOver(reply, read);
     }
     done(null, payload);
   });

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { CreateDeploymentBody, PatchDeploymentBody } from '../../../src/deploy/http/payloads.ts';
+import { MOST_WAITING } from '../../../src/deploy/http/waiting.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { type Serving, serve } from '../../../src/main/server.ts';
 import { Unavailable } from '../../../src/runtime/errors.ts';
@@ -440,6 +441,27 @@ describe('serving', () => {
       expect(await status('reader')).toBe(200);
       expect((await fetch(`${serving?.url}/livez`)).status).toBe(200);
       for (const socket of idle) socket.destroy();
+      await vi.waitFor(async () => expect(await status('idle')).toBe(200), 60_000);
+    });
+
+    it('do not count once their caller has left, whenever that was', async () => {
+      const { records, answers } = await serveLargePages(1000 * mebibyte);
+      const waiting = `/v2/deployments/${records.list()[0]?.metadata.uid}?wait=READY`;
+      const waits = async (): Promise<number> =>
+        (
+          await fetch(`${serving?.url}${waiting}&timeout=1`, {
+            headers: { 'x-api-key': 'reader', 'x-tenant-id': 'team-a' },
+          })
+        ).status;
+      const before = Array.from({ length: MOST_WAITING + 1 }, () => ask(asUser('idle', `${waiting}&timeout=60`)));
+      await vi.waitFor(() => expect(answers.at(-1)?.code).toBe(429), 60_000);
+      for (const socket of before) socket.destroy();
+      await vi.waitFor(async () => expect(await waits()).toBe(200), 60_000);
+      expect(await status('idle')).toBe(200);
+
+      const behind = ask(asUser('idle', `${waiting}&timeout=60`) + asUser('idle').repeat(8));
+      await vi.waitFor(async () => expect(await status('idle')).toBe(429), 60_000);
+      behind.destroy();
       await vi.waitFor(async () => expect(await status('idle')).toBe(200), 60_000);
     });
 
