@@ -1,12 +1,16 @@
 // Webhooks of code hosts: what is believed of one, by whom, and what the controller is told.
 
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
 import { Conflict, Unavailable } from '../../../src/runtime/errors.ts';
 import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
-import { anIntegration, type Facade, makeFacade, ORGANIZATION } from './facade.ts';
+import { anIntegration, type Facade, listen, makeFacade, ORGANIZATION } from './facade.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const SECRET = 'webhook-secret-canary';
@@ -231,6 +235,26 @@ describe('a large webhook', () => {
   it('of more is rejected', async () => {
     const [status, detail] = await deliver(push('team/shop', { commits: 'x'.repeat(10 * MEBIBYTE) }));
     expect([status, detail]).toEqual([413, expect.stringContaining('larger than 10 MiB')]);
+  });
+
+  it('of a sender that leaves while it sends, or while it waits for others, keeps nobody out', async () => {
+    await deliver(push());
+    const { port } = new URL(await listen(facade));
+    const head = `POST /v1/integrations/forge/codehost/${INTEGRATION}/webhook HTTP/1.1\r\nHost: x\r\nX-Gitea-Signature: ${'0'.repeat(64)}\r\nContent-Length: 100000\r\n\r\n`;
+    const senders: Socket[] = [];
+    const gone: Promise<unknown>[] = [];
+    for (let sender = 0; sender < 3; sender += 1) {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write(`${head}some`);
+      const [request] = (await once(facade.app.server, 'request')) as [IncomingMessage];
+      await setImmediate();
+      gone.push(new Promise((closed) => request.socket.once('close', closed)));
+      senders.push(socket);
+    }
+    for (const socket of senders) socket.destroy();
+    await Promise.all(gone);
+    const body = push('team/shop', { commits: 'x'.repeat(100_000) });
+    expect((await deliver(body))[0]).toBe(202);
   });
 
   it('that is unsigned is not read', async () => {

@@ -3,9 +3,10 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FacadeContext } from '../../../api/collection.ts';
 import { textOf } from '../../../api/organization-secrets.ts';
+import { whenOver } from '../../../api/when-over.ts';
 import { repositoryOfUrl } from '../../../deploy/record/code-host.ts';
 import {
   CODE_HOST_INTEGRATIONS,
@@ -33,7 +34,6 @@ const FAILED_MS = 1000;
 const MOST_PUSHES = 100;
 const WEBHOOK_FIELD_MANAGER = 'davit-webhook';
 
-const SLOT: unique symbol = Symbol('slot');
 const SENDER: unique symbol = Symbol('webhook sender');
 
 interface Sender {
@@ -44,7 +44,6 @@ interface Sender {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [SLOT]: (() => void) | undefined;
     [SENDER]: Sender | undefined;
   }
 }
@@ -58,7 +57,6 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
   const { integrations, records } = caches;
   const remembered = makeRemembered<string | undefined>({ now, forMs: REMEMBERED_MS, failedMs: FAILED_MS });
   const slots = makeFairLimiter(SLOTS);
-  app.decorateRequest(SLOT, undefined);
   app.decorateRequest(SENDER, undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => body);
@@ -88,19 +86,22 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
     throw unsigned();
   }
 
-  app.addHook('onResponse', (request, _reply, done) => {
-    request[SLOT]?.();
-    done();
-  });
+  /** Waits for a slot, which is given back when the answer is over. Throws if the sender leaves before. */
+  async function takeSlot({ ip }: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const left = new AbortController();
+    whenOver(reply, () => left.abort(new HttpError(503, 'The request was aborted.')));
+    const giveBack = await (slots.take(ip, left.signal) ?? tooManyWebhooks());
+    whenOver(reply, giveBack);
+  }
 
   app.post('/v1/integrations/forge/codehost/:integration_id/webhook', {
     schema: { hide: true },
     bodyLimit: LARGEST_BODY,
     config: { countsLater: true },
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       // Before the body is read.
       request[SENDER] = await senderOf(request);
-      if (!isSmall(request)) request[SLOT] = await (slots.take(request.ip) ?? tooManyWebhooks());
+      if (!isSmall(request)) await takeSlot(request, reply);
     },
     handler: async (request, reply) => {
       const sender = request[SENDER];
