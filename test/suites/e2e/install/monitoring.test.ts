@@ -210,6 +210,12 @@ it('deployments that run nothing do not hide that most others are not ready', as
   expect(await outcomeAtEnd(series, [firing(['DavitManyNotReady'])])).toBe(AS_EXPECTED);
 });
 
+it('a cluster in which only the agent of a listener leads has no leader', async () => {
+  const agent = { series: 'davit_leader{lease="davit-listener"}', values: '1x120' };
+  const api = { series: 'davit_build_info{command="api"}', values: '1x120' };
+  expect(await outcomeAtEnd([agent, api], [firing(['DavitNoLeader'])])).toBe(AS_EXPECTED);
+});
+
 it('a registry that answers nobody is told of, but while it collects garbage, for two hours', async () => {
   const state = (name: string, values: string): Series => ({
     series: `davit_registry_garbage_collection{state="${name}"}`,
