@@ -139,15 +139,15 @@ function loadDocument<T extends z.ZodType>(what: string, schema: T, path: string
 const IN_CLUSTER = ['localhost', '127.0.0.1', '::1', '.svc', '.cluster.local'];
 
 /**
- * Completes setting `proxy.noProxy` by what is always reached directly: the cluster's own, and code hosts and webhooks whose addresses
- * are listed, which are checked before a connection.
+ * Completes setting `proxy.noProxy` by what is always reached directly: the cluster's own, Prometheus, and code hosts, webhooks and OAuth
+ * servers whose addresses are listed, which are checked before a connection.
  */
 function withWholeNoProxy(settings: Readonly<Settings>, apiServer: string | undefined): Readonly<Settings> {
-  const { proxy, codeHosts, webhooks } = settings;
+  const { proxy, codeHosts, webhooks, oauth, http } = settings;
   if (proxy.httpProxy === undefined && proxy.httpsProxy === undefined) return settings;
-  const direct = [...codeHosts, ...webhooks.hosts]
-    .filter(({ addresses }) => addresses.length > 0)
-    .flatMap(({ host }) => URL.parse(`https://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? []);
+  const listed = [...codeHosts, ...webhooks.hosts, ...oauth.hosts].filter(({ addresses }) => addresses.length > 0);
+  const urls = [...listed.map(({ host }) => `https://${host}`), ...(http.prometheus ? [http.prometheus] : [])];
+  const direct = urls.flatMap((url) => URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? []);
   const noProxy = [...new Set([...proxy.noProxy, ...IN_CLUSTER, ...(apiServer ? [apiServer] : []), ...direct])];
   return Object.freeze({ ...settings, proxy: { ...proxy, noProxy } });
 }

@@ -734,6 +734,15 @@ describe('for companies', () => {
       const hosts =
         'settings.codeHosts[0].host=api.github.com,settings.codeHosts[1].host=git.corp:8443,settings.codeHosts[1].addresses={10.1.1.1}';
       expect(await noProxyOf(`${PROXY},${hosts}`)).toEqual(['.example.com', '10.0.0.0/8', ...CLUSTER, 'git.corp']);
+      const inside =
+        'settings.oauth.hosts[0].host=id.corp,settings.oauth.hosts[0].addresses={10.1.1.2},settings.http.prometheus=http://prometheus.monitoring:9090';
+      expect(await noProxyOf(`${PROXY},${inside}`)).toEqual([
+        '.example.com',
+        '10.0.0.0/8',
+        ...CLUSTER,
+        'id.corp',
+        'prometheus.monitoring',
+      ]);
       expect(await noProxyOf(OWN)).toEqual([]);
     });
 
