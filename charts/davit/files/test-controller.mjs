@@ -14,7 +14,8 @@ const record = {
   metadata: { name: NAME, annotations: { 'davit.dev/paused': 'true' } },
   spec: {
     source: SOURCE,
-    sourceConfig: {},
+    // A platform may have no databases.
+    sourceConfig: { runtime: { database: 'none', redis: 'none' } },
     sourceRevisionConfig: SOURCE === 'external_docker' ? { imageUri: 'davit.invalid/test:1' } : {},
   },
 };
