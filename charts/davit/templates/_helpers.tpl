@@ -402,7 +402,12 @@ that a new setting is not published. Everybody who is authenticated may read it:
 {{- if $settings.backups.store -}}
 {{- $_ := set $public "backups" (dict "store" (dict "endpoint" "https://not-published.invalid" "bucket" "not-published")) -}}
 {{- end -}}
-{{- $_ := set $public "http" (pick $settings.http "requestsPerMinute") -}}
+{{- $_ := set $public "http" (pick $settings.http "requestsPerMinute" "publicUrl" "podUrl") -}}
+{{- $issuers := list -}}
+{{- range $settings.oauth.hosts -}}
+{{- $issuers = append $issuers (pick . "host") -}}
+{{- end -}}
+{{- $_ := set $public "oauth" (dict "hosts" $issuers) -}}
 {{- toJson $public -}}
 {{- end }}
 

@@ -1141,6 +1141,17 @@ describe('the controller', () => {
       await door.call('POST', at(namespace, 'secrets'), { metadata: { name: 'theirs' } });
       expect((await remove(namespace, 'secrets/theirs')).message).toContain("only objects with Davit's labels");
     }
+    const kept = {
+      metadata: { name: 'kept', labels: { 'davit.dev/deployment-uid': 'a' } },
+      data: { password: 'YQ==' },
+    };
+    await door.call('POST', at('no-tenant', 'secrets'), kept);
+    const patch = (body: object): Promise<Answer> =>
+      door.call('PATCH', at('no-tenant', 'secrets/kept'), body, CONTROLLER);
+    const mark = { metadata: { annotations: { 'davit.dev/used-last': 'a pod' } } };
+    expect(await patch(mark)).toMatchObject({ message: '', status: 200 });
+    for (const more of [{ data: { password: 'Yg==' } }, { data: null }, { metadata: { labels: { a: 'b' } } }])
+      expect((await patch(more)).message).toContain('may write only in tenants');
     expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
     expect(await remove('no-tenant', 'secrets/values')).toMatchObject({ message: '', status: 200 });
   });
