@@ -233,10 +233,10 @@ describe('mirroredStatus', () => {
 
   it('tells how to release a name when the cluster never returns', () => {
     const record = theRecord(BEFORE, { deletionTimestamp: '2026-01-01T11:30:00Z' });
-    const { conditions } = mirroredStatus(seen({ record, listener: aListener(false) }), NOW);
-    expect(conditionOf(conditions, 'Ready')?.message).toContain(
-      `kubectl annotate appd ${record.metadata.name} --overwrite davit.dev/abandon-remote=${record.metadata.uid}`,
-    );
+    for (const listener of [aListener(false), aListener(true, 'replacement')])
+      expect(conditionOf(mirroredStatus(seen({ record, listener }), NOW).conditions, 'Ready')?.message).toContain(
+        `kubectl annotate appd ${record.metadata.name} --overwrite davit.dev/abandon-remote=${record.metadata.uid}`,
+      );
   });
 });
 

@@ -147,6 +147,12 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
   if (isLeaving && paused === undefined && rejection?.reason === 'NamespaceNotAllowed')
     return no(rejection.reason, `Being deleted: ${rejection.message} ${releaseOf(record)}`);
+  const isReplaced = seen.work !== undefined && seen.work.spec.clusterId !== listener.status?.clusterId;
+  if (isLeaving && paused === undefined && isReplaced)
+    return no(
+      'Deleting',
+      `Being deleted: waiting for the cluster that listener ${name} had before it accepted another one. ${releaseOf(record)}`,
+    );
   if (isLeaving)
     return no(
       'Deleting',
