@@ -1,8 +1,10 @@
+import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type FakeKube, makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { Unavailable } from '../runtime/errors.ts';
 import { SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
-import { openHubAccess } from './hub-access.ts';
+import { openHubAccess, renewToken } from './hub-access.ts';
 
 const PLACE = { namespace: 'davit-system', name: 'davit-listener-hub' };
 
@@ -71,6 +73,21 @@ describe('a cluster that is enrolled again', () => {
     expect([await tokenOf(hub), stored()]).toEqual(['Bearer new', 'new']);
     await hub.keep('renewed again');
     expect(stored()).toBe('renewed again');
+  });
+
+  it('at another hub is noticed although the old one is dead', async () => {
+    enroll(HUB);
+    const hub = await open();
+    enroll({ ...HUB, server: 'https://other' });
+    const dead = makeFakeKube();
+    dead.failOn(() => new Unavailable('down'));
+    const stopping = new AbortController();
+    const renewing = renewToken(dead, hub, pino({ level: 'silent' }), stopping.signal);
+    await settled();
+    await settled();
+    stopping.abort();
+    await renewing;
+    expect(moved).toEqual(['https://other davit-lsn-1']);
   });
 
   it('at another hub sends it no token of this one, and says so', async () => {

@@ -115,6 +115,8 @@ export async function renewToken(client: KubeClient, hub: HubAccess, log: Logger
     } catch (err) {
       log.warn({ err }, 'The token for the hub was not renewed');
       delayMs = RETRY_TOKEN_MS;
+      // The cluster may have been enrolled at another address, because this one is dead.
+      hub.access.refresh();
     }
     await sleep(systemClock, delayMs, signal);
   }
