@@ -4,7 +4,7 @@ import { type FakeKube, makeFakeKube } from '../../test/support/fake-kube/fake-k
 import type { Lease } from '../clusters/hub/contact.ts';
 import { LISTENER_LABEL } from '../kinds/meta.ts';
 import { makeMetrics } from '../runtime/controller/metrics.ts';
-import { Forbidden } from '../runtime/errors.ts';
+import { Forbidden, Unavailable } from '../runtime/errors.ts';
 import { LEASES, NAMESPACES, SECRETS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 import { type RunningListener, runListener } from './agent.ts';
@@ -13,7 +13,9 @@ const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 const HUB = 'davit-lsn-4f1c1a52';
 
 /** The process over two API servers. `forbidden`: namespaces without the Role. */
-async function aListener(forbidden: readonly string[]): Promise<{ hub: FakeKube; listener: RunningListener }> {
+async function aListener(
+  forbidden: readonly string[],
+): Promise<{ hub: FakeKube; local: FakeKube; listener: RunningListener }> {
   const [hub, local] = [makeFakeKube(), makeFakeKube()];
   hub.seed(LEASES, {
     apiVersion: 'coordination.k8s.io/v1',
@@ -52,7 +54,7 @@ async function aListener(forbidden: readonly string[]): Promise<{ hub: FakeKube;
     stopping.abort();
     await listener.done;
   });
-  return { hub, listener };
+  return { hub, local, listener };
 }
 
 it('works although one of its namespaces was deleted, with its Role', async () => {
@@ -60,6 +62,16 @@ it('works although one of its namespaces was deleted, with its Role', async () =
   const holder = (): unknown => hub.objects<Lease>(LEASES)[0]?.spec?.holderIdentity;
   await expect.poll(holder).toContain('agent');
   await expect.poll(() => listener.ready['hub']?.()).toBeUndefined();
+});
+
+it('is ready when another replica leads', async () => {
+  const { listener, local, hub } = await aListener([]);
+  hub.failOn(() => new Unavailable('down'));
+  const why = (): unknown => listener.ready['hub']?.();
+  await expect.poll(why).toBe('hub https://hub has not answered yet');
+  const place = { namespace: 'davit-system', name: 'davit-listener' };
+  await local.mergePatch(LEASES, place, { spec: { holderIdentity: 'another', leaseTransitions: 9 } });
+  await expect.poll(why).toBeUndefined();
 });
 
 it('names what it cannot list as the cause', async () => {

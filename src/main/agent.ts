@@ -70,6 +70,10 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
     const working = work({ ...options, hub, clusterId, state }, leading, holds).catch((err: unknown) => {
       if (!leading.aborted) options.log.error({ err }, 'The agent has stopped');
     });
+    void working.finally(() => {
+      // Another replica leads.
+      if (leading.aborted) state.why = () => undefined;
+    });
     // `work` ends on its own, by `signal` or by `leading`.
     return { stop: () => working, abort: () => working };
   };
