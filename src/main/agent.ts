@@ -131,6 +131,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
       const works: ControllerDefinition<undefined> = {
         name: 'listener-works',
         workers: 4,
+        maxDelayMs: 60_000,
         begin: (_context, queue) => ({
           reconcile: makeAgentReconciler({ ...clusters, served, listenerId, epoch }),
           wake: () => wakeWorks(caches, queue),

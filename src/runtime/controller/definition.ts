@@ -1,5 +1,6 @@
 // A controller as a value, and all controllers of a process as one thing to start, wake and stop.
 
+import { present } from '../json-value.ts';
 import type { Logger } from '../logger.ts';
 import { type Controller, type Reconcile, startController } from './controller.ts';
 import type { RuntimeMetrics } from './metrics.ts';
@@ -19,6 +20,8 @@ export interface ControllerDefinition<Context> {
   readonly workers?: number | ((context: Context) => number);
   /** How many of its workers take only keys of namespaces that no other worker is busy with. */
   readonly workersForNewGroups?: (context: Context) => number;
+  /** Longest delay after failures of a key; five minutes if absent. */
+  readonly maxDelayMs?: number;
   /** Begins when this process leads. Returns undefined where the platform does not need the controller. */
   begin(context: Context, queue: WorkQueue): Begun | undefined;
 }
@@ -45,8 +48,9 @@ export function runControllers<Context>(
 ): RunningControllers {
   const queues = new Map<string, WorkQueue>();
   const context = contextOf((controller, key) => queues.get(controller)?.add(key));
-  const running = definitions.flatMap(({ name, workers = 1, workersForNewGroups, begin }) => {
-    const queue = makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, ...PACE, metrics });
+  const running = definitions.flatMap(({ name, workers = 1, workersForNewGroups, maxDelayMs, begin }) => {
+    const delays = { baseDelayMs: backoffMs, ...present({ maxDelayMs }) };
+    const queue = makeWorkQueue({ name, ...delays, groupOf: groupByNamespace, ...PACE, metrics });
     const begun = begin(context, queue);
     if (begun === undefined) return [];
     queues.set(name, queue);
