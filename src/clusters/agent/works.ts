@@ -19,7 +19,7 @@ import { placeOf } from '../../runtime/controller/cluster.ts';
 import type { Reconcile } from '../../runtime/controller/controller.ts';
 import type { WorkQueue } from '../../runtime/controller/work-queue.ts';
 import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../runtime/errors.ts';
-import { SECRETS } from '../../runtime/kube/api-resources.ts';
+import { NAMESPACES, SECRETS } from '../../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, SecretObject } from '../../runtime/kube/client.ts';
 import { applyOrReplace } from '../../runtime/kube/immutable-secret.ts';
 import type { AgentCaches } from './caches.ts';
@@ -109,7 +109,9 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       case 'remove': {
         const removed = await remove(seen, step, clusters);
         if (removed === 'gone') await report(work, reportFor(seen, { gone: true }), clusters);
-        if (removed === 'gone' || removed === 'asked for') return {};
+        if (removed === 'gone') return {};
+        // Nobody tells of the deletion of an object that the cache does not have.
+        if (removed === 'asked for') return seen === cached ? {} : { requeueAfterMs: LOOK_AGAIN_MS };
         if (removed === 'still there') return { requeueAfterMs: LOOK_AGAIN_MS };
         await report(work, reportFor(seen, { rejection: removed }), clusters);
         return { requeueAfterMs: RETRY_MS };
@@ -137,7 +139,7 @@ async function remove(
   const { local } = clusters;
   try {
     // The cache may lack a copy that was just created.
-    if (step.do === 'gone') return (await isGoneForSure(work, local)) ? 'gone' : 'still there';
+    if (step.do === 'gone') return (await isGoneForSure(seen, local)) ? 'gone' : 'still there';
     const isLeaving = step.copy?.metadata.deletionTimestamp !== undefined;
     if (step.copy === undefined) await removeSecrets(step.secrets, local);
     else if (!isLeaving) await removeCopy(step.copy, local);
@@ -267,9 +269,10 @@ async function checkedStep(
   lookAt: (copy: AppDeployment) => AgentSeen,
 ): Promise<{ readonly seen: AgentSeen; readonly step: AgentStep }> {
   const step = agentStep(cached);
-  if (step.do !== 'bring' || cached.copy !== undefined) return { seen: cached, step };
+  if ((step.do !== 'bring' && step.do !== 'gone') || cached.copy !== undefined) return { seen: cached, step };
+  const { namespace, name } = cached.work.spec;
   try {
-    const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(step.copy)).catch(undefinedIfNotFound);
+    const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }).catch(undefinedIfNotFound);
     if (copy === undefined) return { seen: cached, step };
     const seen = lookAt(copy);
     return { seen, step: agentStep(seen) };
@@ -289,6 +292,7 @@ async function isAbsent(
   local: KubeClient,
 ): Promise<boolean> {
   const { namespace: place, name } = work.spec;
+    if (step.do === 'gone' && error instanceof Forbidden) return { seen: cached, step };
   if (copy !== undefined || !served.includes(place)) return copy !== undefined && !isCopyOf(work, copy);
   if (namespace === undefined) return true;
   try {
@@ -307,7 +311,7 @@ function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeCl
   return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
 }
 
-async function isGoneForSure(work: ListenerWork, local: KubeClient): Promise<boolean> {
+async function isGoneForSure({ work, namespace }: AgentSeen, local: KubeClient): Promise<boolean> {
   const { metadata, spec } = work;
   const copy = await local
     .get<AppDeployment>(APP_DEPLOYMENTS, { namespace: spec.namespace, name: spec.name })
@@ -324,6 +328,11 @@ async function removeCopy(copy: AppDeployment, local: KubeClient): Promise<void>
 
 async function removeSecrets(secrets: readonly KubeObject[], local: KubeClient): Promise<void> {
   for (const secret of secrets) {
+  // With the namespace goes the Role of the agent.
+  const place =
+    namespace ??
+    (await local.get(NAMESPACES, { name: spec.namespace }, { metadataOnly: true }).catch(undefinedIfNotFound));
+  if (place === undefined) return true;
     const { uid = '', resourceVersion = '' } = secret.metadata;
     await local.remove(SECRETS, placeOf(secret), { uid, resourceVersion }).catch(undefinedIfNotFound);
   }

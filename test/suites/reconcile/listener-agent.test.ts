@@ -514,6 +514,28 @@ describe('nothing is deleted', () => {
     await hub.remove(LISTENER_WORKS, { namespace: HUB, name }, { uid });
     await pair.hubController.reconcile(EDGE, 'listeners');
     expect(work()).toBeUndefined();
+  it('any more where the namespace is gone with its Role: the record goes', async () => {
+    await run();
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    for (const { metadata } of remote.objects(SECRETS))
+      remote.erase(SECRETS, { namespace: metadata.namespace ?? '', name: metadata.name });
+    remote.erase(NAMESPACES, { name: 'shops' });
+    remote.failOn(({ ref }) => (ref.namespace === 'shops' ? new Forbidden('no Role') : undefined));
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await run();
+    expect([onHub(), work()]).toEqual([undefined, undefined]);
+  });
+
+  it('by its label alone: a copy without it goes too', async () => {
+    await run();
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
+    await pair.agent.settle();
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await pair.hubController.reconcile(KEY);
+    await untilGone();
+    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
+  });
+
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
     await pair.hubController.reconcile(KEY);
     await pair.agent.reconcile();
