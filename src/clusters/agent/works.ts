@@ -18,7 +18,15 @@ import { abortable } from '../../runtime/controller/clients/wrap-client.ts';
 import { placeOf } from '../../runtime/controller/cluster.ts';
 import type { Reconcile } from '../../runtime/controller/controller.ts';
 import type { WorkQueue } from '../../runtime/controller/work-queue.ts';
-import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../runtime/errors.ts';
+import {
+  AlreadyExists,
+  Conflict,
+  Forbidden,
+  Invalid,
+  NotFound,
+  ServerError,
+  undefinedIfNotFound,
+} from '../../runtime/errors.ts';
 import { NAMESPACES, SECRETS } from '../../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, SecretObject } from '../../runtime/kube/client.ts';
 import { applyOrReplace } from '../../runtime/kube/immutable-secret.ts';
@@ -117,7 +125,13 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
         return { requeueAfterMs: RETRY_MS };
       }
       case 'bring': {
-        const rejection = await bring(seen, step, clusters);
+        const rejection = await bring(seen, step, clusters).catch(async (error: unknown) => {
+          // Such as a webhook that is down. The other two are races.
+          const isRace = error instanceof Conflict || error instanceof AlreadyExists;
+          if (error instanceof ServerError && error.serverMessage !== undefined && !isRace)
+            await report(work, reportFor(look(work), { rejection: refusal(error) }), clusters);
+          throw error;
+        });
         const absent = !isCopyOf(work, seen.copy);
         await report(work, reportFor(look(work), { rejection, absent }), clusters);
         return rejection === undefined ? {} : { requeueAfterMs: RETRY_MS };
@@ -165,6 +179,7 @@ async function bring(
   try {
     for (const secret of step.secrets) {
       const copied = await copySecret(work, secret, clusters);
+      if (copied === undefined) return lostOnHub(secret.name, work);
       if (copied !== 'copied') return secretConflict(secret.name, copied.of, seen);
     }
     const wanted = withAppliedDigest(step.copy) as AppDeployment;
@@ -180,13 +195,14 @@ async function bring(
   }
 }
 
-/** Otherwise another Secret has the name: `of` is the id of the deployment for which that one was copied, if it is a copy. */
+/** Undefined if the hub has lost it. Otherwise another has the name: `of` is the id of the deployment for which that was copied, if it was. */
 async function copySecret(
   work: ListenerWork,
   { name, copy, version }: SecretToCopy,
   { hub, local, caches, namespace }: Clusters,
-): Promise<'copied' | { readonly of: string | undefined }> {
-  const original = await hub.get<SecretObject>(SECRETS, { namespace, name: copy });
+): Promise<'copied' | { readonly of: string | undefined } | undefined> {
+  const original = await hub.get<SecretObject>(SECRETS, { namespace, name: copy }).catch(undefinedIfNotFound);
+  if (original === undefined) return undefined;
   const place = { namespace: work.spec.namespace, name };
   const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
   const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
@@ -251,7 +267,14 @@ const LOOK_AGAIN_MS = 1000;
 /** Milliseconds until a refused request is retried: the cluster's policies may change without an event. */
 const RETRY_MS = 30_000;
 
-function refusal(error: Invalid | Forbidden): Rejection {
+function lostOnHub(name: string, { metadata }: ListenerWork): Rejection {
+  return {
+    reason: 'ApplyRefused',
+    message: `The hub has lost its copy of Secret ${name}. To have it copied again, on the hub: kubectl delete lsnw ${metadata.name} -n ${metadata.namespace}.`,
+  };
+}
+
+function refusal(error: ServerError): Rejection {
   const words = quoted(error.serverMessage ?? error.message);
   const isUnknownField = /unknown field|field not declared in schema/.test(error.serverMessage ?? error.message);
   return {
@@ -277,6 +300,7 @@ async function checkedStep(
     const seen = lookAt(copy);
     return { seen, step: agentStep(seen) };
   } catch (error) {
+    if (step.do === 'gone' && error instanceof Forbidden) return { seen: cached, step };
     // The namespace is not listed, and nobody tells when it can be.
     if (error instanceof Forbidden) return { seen: { ...cached }, step: { do: 'reject', rejection: refusal(error) } };
     // No name of an object.
@@ -292,7 +316,6 @@ async function isAbsent(
   local: KubeClient,
 ): Promise<boolean> {
   const { namespace: place, name } = work.spec;
-    if (step.do === 'gone' && error instanceof Forbidden) return { seen: cached, step };
   if (copy !== undefined || !served.includes(place)) return copy !== undefined && !isCopyOf(work, copy);
   if (namespace === undefined) return true;
   try {
@@ -313,6 +336,11 @@ function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeCl
 
 async function isGoneForSure({ work, namespace }: AgentSeen, local: KubeClient): Promise<boolean> {
   const { metadata, spec } = work;
+  // With the namespace goes the Role of the agent.
+  const place =
+    namespace ??
+    (await local.get(NAMESPACES, { name: spec.namespace }, { metadataOnly: true }).catch(undefinedIfNotFound));
+  if (place === undefined) return true;
   const copy = await local
     .get<AppDeployment>(APP_DEPLOYMENTS, { namespace: spec.namespace, name: spec.name })
     .catch(undefinedIfNotFound);
@@ -328,11 +356,6 @@ async function removeCopy(copy: AppDeployment, local: KubeClient): Promise<void>
 
 async function removeSecrets(secrets: readonly KubeObject[], local: KubeClient): Promise<void> {
   for (const secret of secrets) {
-  // With the namespace goes the Role of the agent.
-  const place =
-    namespace ??
-    (await local.get(NAMESPACES, { name: spec.namespace }, { metadataOnly: true }).catch(undefinedIfNotFound));
-  if (place === undefined) return true;
     const { uid = '', resourceVersion = '' } = secret.metadata;
     await local.remove(SECRETS, placeOf(secret), { uid, resourceVersion }).catch(undefinedIfNotFound);
   }

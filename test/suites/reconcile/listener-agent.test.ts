@@ -279,6 +279,58 @@ describe('is rejected, and nothing is done', () => {
     expect(work()?.status?.rejection?.message).toContain('request 3');
   });
 
+  it('where the cluster does not let the agent read, until it does', async () => {
+    await pair.hubController.reconcile(KEY);
+    remote.failOn(({ verb, ref }) =>
+      verb === 'get' && ref.namespace === 'shops' ? new Forbidden('no', { serverMessage: 'no Role' }) : undefined,
+    );
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    expect([told(), work()?.status?.rejection?.message]).toEqual([
+      'UNKNOWN ApplyRefused',
+      expect.stringContaining('no Role'),
+    ]);
+    remote.failOn(undefined);
+    await run();
+    expect(told()).toBe('READY Serving');
+  });
+
+  it('where a webhook of the cluster is down: the agent says so and tries again', async () => {
+    await pair.hubController.reconcile(KEY);
+    remote.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'AppDeployment'
+        ? new Unavailable('apply', { serverMessage: 'failed calling webhook' })
+        : undefined,
+    );
+    await expect(pair.agent.reconcile()).rejects.toThrow('apply');
+    await pair.agent.settle();
+    await pair.hubController.reconcile(KEY);
+    expect([told(), work()?.status?.rejection?.message]).toEqual([
+      'UNKNOWN ApplyRefused',
+      expect.stringContaining('failed calling webhook'),
+    ]);
+    remote.failOn(undefined);
+    await run();
+    expect(told()).toBe('READY Serving');
+  });
+
+  it("where the hub's copy of a Secret was deleted: the command in the message brings it back", async () => {
+    await pair.hubController.reconcile(KEY);
+    const lost = hub.objects(SECRETS).find(({ metadata }) => metadata.namespace === HUB);
+    hub.erase(SECRETS, { namespace: HUB, name: lost?.metadata.name ?? '' });
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    const { name = '', uid = '' } = work()?.metadata ?? {};
+    expect([told(), work()?.status?.rejection?.message]).toEqual([
+      'UNKNOWN ApplyRefused',
+      expect.stringContaining(`kubectl delete lsnw ${name} -n ${HUB}`),
+    ]);
+    await hub.remove(LISTENER_WORKS, { namespace: HUB, name }, { uid });
+    await pair.hubController.reconcile(EDGE, 'listeners');
+    await run();
+    expect(told()).toBe('READY Serving');
+  });
+
   it('where the hub itself refuses the work in other words each time, which are written once', async () => {
     let requests = 0;
     hub.failOn(({ verb, kind }) =>
@@ -462,6 +514,28 @@ describe('nothing is deleted', () => {
     expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
   });
 
+  it('any more where the namespace is gone with its Role: the record goes', async () => {
+    await run();
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    for (const { metadata } of remote.objects(SECRETS))
+      remote.erase(SECRETS, { namespace: metadata.namespace ?? '', name: metadata.name });
+    remote.erase(NAMESPACES, { name: 'shops' });
+    remote.failOn(({ ref }) => (ref.namespace === 'shops' ? new Forbidden('no Role') : undefined));
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await run();
+    expect([onHub(), work()]).toEqual([undefined, undefined]);
+  });
+
+  it('by its label alone: a copy without it goes too', async () => {
+    await run();
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
+    await pair.agent.settle();
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await pair.hubController.reconcile(KEY);
+    await untilGone();
+    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
+  });
+
   it('because the hub has no works', async () => {
     await run();
     hub.erase(LISTENER_WORKS, { namespace: HUB, name: work()?.metadata.name ?? '' });
@@ -514,28 +588,6 @@ describe('nothing is deleted', () => {
     await hub.remove(LISTENER_WORKS, { namespace: HUB, name }, { uid });
     await pair.hubController.reconcile(EDGE, 'listeners');
     expect(work()).toBeUndefined();
-  it('any more where the namespace is gone with its Role: the record goes', async () => {
-    await run();
-    remote.erase(APP_DEPLOYMENTS, THERE);
-    for (const { metadata } of remote.objects(SECRETS))
-      remote.erase(SECRETS, { namespace: metadata.namespace ?? '', name: metadata.name });
-    remote.erase(NAMESPACES, { name: 'shops' });
-    remote.failOn(({ ref }) => (ref.namespace === 'shops' ? new Forbidden('no Role') : undefined));
-    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
-    await run();
-    expect([onHub(), work()]).toEqual([undefined, undefined]);
-  });
-
-  it('by its label alone: a copy without it goes too', async () => {
-    await run();
-    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
-    await pair.agent.settle();
-    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
-    await pair.hubController.reconcile(KEY);
-    await untilGone();
-    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
-  });
-
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
     await pair.hubController.reconcile(KEY);
     await pair.agent.reconcile();
