@@ -58,12 +58,14 @@ function useFile({ api, deployment }: ConfigureProps): FileState {
     setOther((theirs) => (theirs?.etag === next.etag ? undefined : theirs));
   }
 
-  async function load(): Promise<void> {
+  /** Returns whether the file is the one that the draft began with. */
+  async function load(): Promise<boolean> {
     const { value, etag }: Versioned<object> = await api.read(`v2/deployments/${id}/file`);
     const [base, kept] = [textOf(value), draftOf(api, id)];
     if (kept === undefined || !isDirty(kept)) keep({ base, text: base, etag });
-    else if (kept.base === base) keepDraft(api, id, { ...kept, etag });
+    else if (kept.base === base) keep({ ...kept, etag });
     else setOther({ base, text: base, etag });
+    return kept?.base === base;
   }
 
   useEffect(() => {
@@ -71,17 +73,18 @@ function useFile({ api, deployment }: ConfigureProps): FileState {
   }, [versionOf(deployment)]);
 
   /** Sends the text, and shows what is wrong with it. */
-  async function send(query: string, more: object = {}): Promise<AppliedFile> {
+  async function send(query: string, more: object = {}, isAgain = false): Promise<AppliedFile> {
     const { text = '', etag = '' } = draftOf(api, id) ?? {};
     try {
       const body = { file: text, whole: true, name, ...more };
       return await api.ask('POST', `v2/deployments/file?secrets=names${query}`, body, { 'if-match': etag });
     } catch (error) {
       if (isRefusal(error) && error.status === 412) {
+        // A restart or a secret's value leaves the file as it is.
+        if ((await load()) && !isAgain) return send(query, more, true);
         // The page says that somebody else changed it, and offers what can be done.
         setReviewed(undefined);
         setFound({});
-        await load();
         throw error;
       }
       const findings = findingsOfText(error);

@@ -28,6 +28,15 @@ function changed(changes: Readonly<Record<string, Partial<Row>>>, more: readonly
 }
 
 describe('rows', () => {
+  it('of a name that is removed and added again are its new value', () => {
+    const again = (name: string, kind: Row['kind']): Row[] =>
+      changed({ [name]: { state: 'removed' } }, [{ name, kind, value: 'b', state: 'new' }]);
+    expect(patchOfRows(again('MODE', 'plain'), NOW)).toMatchObject({
+      source_config: { env: [NOW.source_config.env?.[0], { name: 'MODE', value: 'b' }] },
+    });
+    expect(patchOfRows(again('OLD', 'secret'), NOW)).toMatchObject({ secrets: [{ name: 'OLD', value: 'b' }] });
+  });
+
   it('are a change of all lists at once, which keeps what they do not touch', () => {
     const rows = changed(
       {

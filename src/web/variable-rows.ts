@@ -57,7 +57,9 @@ export interface PatchOfRows {
 
 /** What the rows change of `now`, which somebody may have changed since. Throws an Error where they change nothing. */
 export function patchOfRows(rows: readonly Row[], now: Deployment): PatchOfRows & PatchDeployment {
-  const touched = rows.filter(({ state }) => state !== 'kept');
+  // The last row of a name is what is wanted of it: it may have been removed and added again.
+  const byName = new Map(rows.filter(({ state }) => state !== 'kept').map((row) => [`${row.kind} ${row.name}`, row]));
+  const touched = [...byName.values()];
   const [env, references] = [now.source_config.env ?? [], now.secret_references ?? []];
   const there = new Set(now.secrets.map(({ name }) => name));
   /** In their places, or at the end. */

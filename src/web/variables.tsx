@@ -153,7 +153,7 @@ function RowFields({ row, at, kinds, onChange, onForget }: RowProps): VNode {
       <button
         type="button"
         aria-label={`${isRemoved ? 'Keep' : 'Remove'} ${called}`}
-        onClick={() => (state === 'new' ? onForget() : onChange({ state: isRemoved ? 'kept' : 'removed' }))}
+        onClick={() => (state === 'new' ? onForget() : onChange({ state: isRemoved ? 'changed' : 'removed' }))}
       >
         {isRemoved ? 'Keep' : 'Remove'}
       </button>

@@ -223,6 +223,18 @@ describe.skipIf(missing !== undefined).concurrent(`configuring${why}`, () => {
       },
     );
 
+    it('that somebody else has restarted meanwhile is changed as it was reviewed', LONG, async ({ world, enter }) => {
+      const page = await enter();
+      await configure(world, page);
+      await page.getByLabel('Port').fill('8080');
+      await button(page, 'Review and apply').click();
+      await page.getByRole('dialog').getByText('3000 → 8080').waitFor();
+      await meddle(world, { revisionSerial: 7 });
+      await page.getByRole('button', { name: 'Apply', exact: true }).click();
+      await said(page, 'A new revision of shop is created.');
+      expect(now(world)?.spec.sourceConfig.runtime?.port).toBe(8080);
+    });
+
     it(
       'keeps what is typed while another tab is shown, the token ends and the API is away',
       LONG,
