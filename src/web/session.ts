@@ -1,6 +1,6 @@
 // The person's session: how it begins, is renewed and ends.
 
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SignInSetup } from '../kinds/sign-in.ts';
 import { API_URL, type Api, makeApi, type Session } from './api.ts';
 import { type Credentials, type Issuer, loadIssuer, type Start } from './credentials.ts';
@@ -67,11 +67,14 @@ export function useSession(root: HTMLElement): Using {
     setRefused(undefined);
     document.dispatchEvent(new Event(RENEWED));
   }
+  const present = useRef(session);
+  present.current = session;
   async function change(wanted: string): Promise<void> {
-    if (session === undefined) return;
+    if (session === undefined || wanted === session.tenant) return;
     const other = { ...session, tenant: wanted };
     await makeApi(other, setRefused).check();
-    enter(other);
+    // Somebody has signed out, or chosen another one, while this one was asked.
+    if (present.current === session) enter(other);
   }
   const api = useMemo(() => session && makeApi(session, setRefused), [session]);
   return { begun, issuer, elsewhere, session, refused, tenant, api, leave, enter, renew, change };

@@ -66,6 +66,7 @@ PostgreSQL needs a verified backup from the last 24 hours, or --accept NoBackup.
   PROGRAM datastores patch --all --accept NoBackup --accept QueueLost`,
   changes: {
     nothing: 'Nothing was patched.',
+    by: ['create'],
     sent: () => 'The operations that were created continue. To see them: kubectl get dsop',
   },
   async run(context) {
