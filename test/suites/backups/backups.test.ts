@@ -261,7 +261,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await apply(begins('late', { from: 'nowhere' }));
       const message = await says('Ready', 'False', 'RestoreFailed', 'late');
       expect(message).toMatch(
-        /No backup of nowhere was loaded\. The fetch of the backup failed .*There is no complete backup/,
+        /No backup of nowhere was loaded\. The fetch of the backup failed .*The store has no complete backup/,
       );
       expect(await serversOf('late')).toBe('');
       await stage.putCredentials('wrong');
@@ -275,7 +275,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       );
       await eventually(
         async () =>
-          expect((await stage.conditionOf('late', 'DatabaseRestored'))?.message).toMatch(/is tried again\..*403/),
+          expect((await stage.conditionOf('late', 'DatabaseRestored'))?.message).toMatch(/Davit is trying again\..*403/),
         READY_MS,
       );
       expect(await serversOf('late')).toBe('');
@@ -421,7 +421,9 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await putKeys();
       // Neither its own backups of before, nor the consent that it had.
       await asking('again', { from: 'first' });
-      expect(await began('again', 'RestoreFailed')).toContain(`of another namespace staging, with uid ${earlier}`);
+      expect(await began('again', 'RestoreFailed')).toContain(
+        `earlier namespace staging or to another cluster (uid ${earlier})`,
+      );
       await asking('lent', { from: 'shop', namespace: 'team' });
       await began('lent', 'RestoreNotPossible');
       await kubectl('annotate', 'namespace', 'staging', `davit.dev/backups-of=staging/${earlier}`);

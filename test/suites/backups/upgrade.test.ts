@@ -47,7 +47,7 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
     await backUpAndGoOn(stage, first);
     const rows = await inPod(first, SUM);
 
-    await expect(plugin('database', 'upgrade', 'shop', '--yes')).rejects.toThrow(`is PostgreSQL ${before} already`);
+    await expect(plugin('database', 'upgrade', 'shop', '--yes')).rejects.toThrow(`already is PostgreSQL ${before}`);
     await expect(plugin('database', 'move', 'shop', '--yes')).rejects.toThrow('This platform has no CloudNativePG');
     await serves();
     expect(await inPod(first, SUM)).toBe(rows);
