@@ -10,6 +10,18 @@ function stalledSince(lastTransitionTime: string, status: 'True' | 'False' = 'Tr
   return aRecord({}, { status: { conditions: [condition] } });
 }
 
+function whileHeld(since: string) {
+  const [stalled] = stalledSince('2026-02-02T01:00:00Z', 'False').status?.conditions ?? [];
+  const ready = {
+    type: 'Ready',
+    status: 'False' as const,
+    reason: 'Operating',
+    message: '',
+    lastTransitionTime: since,
+  };
+  return aRecord({}, { status: { conditions: stalled ? [stalled, ready] : [] } });
+}
+
 function refused(reason: ActionFailure['reason']): ActionFailure[] {
   return [{ reason, ref: { kind: 'Service', name: 'shop' }, message: '' }];
 }
@@ -29,6 +41,12 @@ describe('retryAfterMs', () => {
       record: stalledSince('2026-02-02T01:00:00Z', 'False'),
       refusals: refused('ApplyRefused'),
       want: 1_000,
+    },
+    {
+      name: 'while an operation holds the record, which is not Stalled then',
+      record: whileHeld('2026-02-02T02:01:54Z'),
+      refusals: refused('ApplyRefused'),
+      want: 8_000,
     },
     {
       name: 'for eight seconds',

@@ -25,11 +25,13 @@ export function judgedAgainWithinMs(reason: string): number {
 
 /**
  * Milliseconds until the next attempt: the time for which the record has been Stalled, between a second and a minute, so that
- * the delays double. Undefined if no failure can resolve without a change by a person.
+ * the delays double. While an operation holds the record it is not Stalled, and the time for which it is not Ready counts. Undefined if no failure can resolve without a change by a person.
  */
 export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
   if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;
-  const stalled = conditionOf(record.status?.conditions, 'Stalled');
-  const since = stalled?.status === 'True' ? Date.parse(stalled.lastTransitionTime) : now.getTime();
+  const { conditions } = record.status ?? {};
+  const [stalled, ready] = [conditionOf(conditions, 'Stalled'), conditionOf(conditions, 'Ready')];
+  const failing = stalled?.status === 'True' ? stalled : ready?.status === 'False' && ready;
+  const since = failing ? Date.parse(failing.lastTransitionTime) : now.getTime();
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, now.getTime() - since));
 }
