@@ -4,7 +4,7 @@ import { VARIABLES_LABEL } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import type { Pod } from '../assess/observed.ts';
 import { withOverdue } from '../assess/terminating-pods.ts';
-import { nextTeardownStep, orphanedChildren } from './teardown.ts';
+import { nextTeardownStep, orphanedChildren, untilHinderedMs } from './teardown.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const OWN_VALUES = { secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }] };
@@ -145,6 +145,22 @@ describe('nextTeardownStep', () => {
   ])('a pod $name is named', ({ pods, waitsFor, hindrance }) => {
     const step = nextTeardownStep(anObserved(record, { pods, children: [claim] }), NOW);
     expect(step).toEqual({ waitsFor, remove: [], ...(hindrance !== undefined && { hindrance }) });
+  });
+
+  it.each([
+    ['for an hour', '2026-02-02T01:02:02Z', 'example.com/lb', true],
+    ['for a moment', '2026-02-02T02:02:00Z', 'example.com/lb', false],
+    ['only while its pods end', '2026-02-02T01:02:02Z', 'foregroundDeletion', false],
+  ])('an object that a finalizer holds %s', (_what, deletionTimestamp, finalizer, isNamed) => {
+    const ingress = child('Ingress', 'shop', 'server');
+    const held = { ...ingress, metadata: { ...ingress.metadata, deletionTimestamp, finalizers: [finalizer] } };
+    const observed = anObserved(record, { children: [held] });
+    expect(nextTeardownStep(observed, NOW)?.hindrance).toBe(
+      isNamed
+        ? 'Ingress shop is held by its finalizers (example.com/lb). Check the controllers that own them.'
+        : undefined,
+    );
+    expect(untilHinderedMs(observed, NOW)).toBe(_what === 'for a moment' ? 58_001 : undefined);
   });
 
   it('a pod that no workload controls is not waited for', () => {

@@ -28,8 +28,8 @@ export interface TeardownStep {
   readonly hindrance?: string;
 }
 
-/** Time in which an unused claim should be deleted. */
-const CLAIM_GOES_WITHIN_MS = 60_000;
+/** Time in which an unused claim, or an object with finalizers of other controllers, should be deleted. */
+const GOES_WITHIN_MS = 60_000;
 
 /** The first step with remaining objects, or undefined if none remain and the finalizer can be removed. */
 export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | undefined {
@@ -70,30 +70,39 @@ function hindranceIn(
   const overdue = pods.find((pod) => pod.overdue);
   if (overdue) return howToRelease(overdue);
   const claim = objects.find(({ kind }) => kind === 'PersistentVolumeClaim');
-  if (claim?.metadata.deletionTimestamp === undefined) return undefined;
-  const { name, namespace, deletionTimestamp } = claim.metadata;
   const user = all.find((pod) =>
-    pod.spec?.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === name),
+    pod.spec?.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === claim?.metadata.name),
   );
-  if (user)
+  if (claim?.metadata.deletionTimestamp !== undefined && user)
     return user.overdue
       ? howToRelease(user)
-      : `PersistentVolumeClaim ${name} is used by ${podText(user)}. Delete that pod.`;
-  const isLate = now.getTime() - Date.parse(deletionTimestamp) > CLAIM_GOES_WITHIN_MS;
-  return isLate
+      : `PersistentVolumeClaim ${claim.metadata.name} is used by ${podText(user)}. Delete that pod.`;
+  const late = objects.find((object) => untilLateMs(object, now) <= 0);
+  if (!late) return undefined;
+  const { name, namespace } = late.metadata;
+  return late.kind === 'PersistentVolumeClaim'
     ? `PersistentVolumeClaim ${name} is held by its finalizers. kubectl describe pvc ${name} -n ${namespace} shows the pods that use it.`
-    : undefined;
+    : `${late.kind} ${name} is held by its finalizers (${foreignFinalizers(late).slice(0, 5).join(', ')}). Check the controllers that own them.`;
+}
+
+/** Finalizers that neither the garbage collector nor Davit removes. */
+function foreignFinalizers({ metadata: { finalizers = [] } }: KubeObject): readonly string[] {
+  return finalizers.filter((one) => one !== 'foregroundDeletion' && !one.startsWith('davit.dev/'));
+}
+
+/** Not positive for an object that is late. Infinity if it is not held by other controllers. */
+function untilLateMs(object: KubeObject, now: Date): number {
+  const { kind, metadata } = object;
+  const isHeld = kind === 'PersistentVolumeClaim' || (kind !== 'Pod' && foreignFinalizers(object).length > 0);
+  if (!isHeld || metadata.deletionTimestamp === undefined) return Infinity;
+  return Date.parse(metadata.deletionTimestamp) + GOES_WITHIN_MS + 1 - now.getTime();
 }
 
 /** Milliseconds until the cause of a slow step is reported, for which there is no watch event. */
 export function untilHinderedMs(observed: ObservedChildren, now: Date): number | undefined {
-  const claims = observed.children.filter((child) => child.kind === 'PersistentVolumeClaim' && isOurs(child, observed));
-  const waits = claims.flatMap(({ metadata: { deletionTimestamp } }) => {
-    const wait = Date.parse(deletionTimestamp ?? '') + CLAIM_GOES_WITHIN_MS - now.getTime();
-    return wait >= 0 ? [wait + 1] : [];
-  });
-  const pods = untilOverdueMs(observed.pods, now);
-  return Math.min(...waits, pods ?? Infinity) === Infinity ? undefined : Math.min(...waits, pods ?? Infinity);
+  const waits = observed.children.map((child) => untilLateMs(child, now)).filter((wait) => wait > 0);
+  const soonest = Math.min(...waits, untilOverdueMs(observed.pods, now) ?? Infinity);
+  return soonest === Infinity ? undefined : soonest;
 }
 
 /**
