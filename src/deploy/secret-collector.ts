@@ -4,7 +4,7 @@
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../kinds/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../kinds/app-revision.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../kinds/meta.ts';
+import { PROVIDER_LABEL, VARIABLES_LABEL } from '../kinds/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../kinds/oauth-provider.ts';
 import { abortable } from '../runtime/controller/clients/wrap-client.ts';
 import type { Reconcile } from '../runtime/controller/controller.ts';
@@ -170,19 +170,21 @@ export function wakeCollector(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata }: KubeObject): void => {
     if (metadata.labels?.[VARIABLES_LABEL] !== undefined) queue.add(keyOf(metadata.namespace, metadata.name));
   };
-  const wakeThoseOf = (namespace: string | undefined, deployment: string | undefined): void => {
-    if (namespace === undefined || deployment === undefined) return;
-    for (const secret of caches.secrets.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) wake(secret);
+  const wakeNamed = (namespace: string | undefined, named: ReadonlySet<string>): void => {
+    for (const name of named) {
+      const secret = caches.secrets.get({ namespace: namespace ?? '', name });
+      if (secret) wake(secret);
+    }
   };
   const subscriptions = [
     caches.secrets.onChange(({ object }) => wake(object)),
-    // A reference ends when its object is deleted or names another Secret.
-    caches.records.onChange(({ type, object: { metadata }, previous }) => {
-      const changed = previous !== undefined && previous.metadata.generation !== metadata.generation;
-      if (type === 'deleted' || changed) wakeThoseOf(metadata.namespace, metadata.name);
+    // A reference ends when its object is deleted or names another Secret, which may be one of another deployment.
+    caches.records.onChange(({ type, object, previous = object }) => {
+      const changed = previous.metadata.generation !== object.metadata.generation;
+      if (type === 'deleted' || changed) wakeNamed(object.metadata.namespace, valuesNamed([previous, object], []));
     }),
     caches.revisions.onChange(({ type, object }) => {
-      if (type === 'deleted') wakeThoseOf(object.metadata.namespace, object.spec.deploymentName);
+      if (type === 'deleted') wakeNamed(object.metadata.namespace, valuesNamed([], [object]));
     }),
   ];
   for (const secret of caches.secrets.list()) wake(secret);

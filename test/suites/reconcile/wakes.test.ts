@@ -2,12 +2,13 @@
 
 import { expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import { LISTENERS } from '../../../src/kinds/listener.ts';
 import { OAUTH_PROVIDERS } from '../../../src/kinds/oauth-provider.ts';
 import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
-import { aServer, putRecord } from '../../kit/memory/record.ts';
+import { aServer, edit, putRecord } from '../../kit/memory/record.ts';
 
 const LISTENER = '33333333-3333-4333-8333-333333333333';
 
@@ -85,6 +86,22 @@ it.each([{ orphans: 2 }, { orphans: 100 }])(
     expect(kube.objects(SECRETS)).toEqual([]);
   },
 );
+
+it('a Secret of values is looked at when a record or revision of another name names it no more', async () => {
+  const kube = aServer();
+  kube.seed(SECRETS, aSecret('gone--vars-1'));
+  const secrets = [{ name: 'A', secretName: 'gone--vars-1', secretKey: 'A' }];
+  putRecord(kube, { secrets });
+  const controller = await aController(kube);
+  await controller.reconcile();
+  const woken = controller.wake('secrets');
+  await woken.take();
+  await edit(kube, { spec: { secrets: [] } });
+  expect(await woken.take()).toEqual(['team/gone--vars-1']);
+  const [revision] = kube.objects(APP_REVISIONS);
+  kube.erase(APP_REVISIONS, { namespace: 'team', name: revision?.metadata.name ?? '' });
+  expect(await woken.take()).toEqual(['team/gone--vars-1']);
+});
 
 it("those that become nobody's one after the other wait for the next look, ten seconds later", async () => {
   const controller = await withRecords(1);
