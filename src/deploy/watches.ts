@@ -1,5 +1,6 @@
 // What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { BACKUPS_FOR_ANNOTATION, BACKUPS_OF_ANNOTATION, DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../kinds/meta.ts';
 import type { BackupSettings } from '../kinds/settings.ts';
@@ -69,12 +70,12 @@ export function enqueueOnChange(
     caches.listeners.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),
-    // A namespace that becomes a tenant, or begins to go, concerns all of its records.
+    // A namespace that becomes a tenant, or begins to go, concerns all of its records, and those that begin with a backup of one.
     caches.namespaces.onChange((change) => {
-      if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
+      if (concernsRecords(change)) wakeThose(undefined, (record) => isIn(change.object.metadata.name, record));
     }),
   ];
-  return endAll([...subscriptions, onConsent(caches, queue)]);
+  return endAll([...subscriptions, onOrigin(caches, queue)]);
 
   // Whose it was concerns it as well: of Secrets, which are watched whatever their labels, a person may have taken those off.
   function wakeOwner({ object, previous }: Change<KubeObject>): void {
@@ -97,26 +98,34 @@ function asksForArchive({ spec }: AppDeployment): boolean {
   return spec.sourceConfig.database?.archive !== undefined || begunWith(spec) !== undefined;
 }
 
-/** Wakes those that begin with a backup of a deployment of another namespace, when that gives its consent or takes it back. */
-function onConsent({ records }: Caches, queue: WorkQueue): () => void {
-  return records.onChange((change) => {
-    const { type, object } = change;
-    const isGone = type === 'deleted' && object.metadata.annotations?.[BACKUPS_FOR_ANNOTATION] !== undefined;
-    if (!isGone && !isAnnotated(change, BACKUPS_FOR_ANNOTATION)) return;
-    for (const { metadata, spec } of records.list())
-      if (isBackupOf(spec, object.metadata)) queue.add(keyOf(metadata.namespace, metadata.name));
+/** Wakes those that begin with a backup of a deployment when its consent or its driver changes, and when it goes. */
+function onOrigin({ records }: Caches, queue: WorkQueue): () => void {
+  const judged = (one?: AppDeployment): readonly (string | undefined)[] => [
+    one?.metadata.annotations?.[BACKUPS_FOR_ANNOTATION],
+    one?.status?.databaseDriver,
+    one?.metadata.deletionTimestamp,
+  ];
+  return records.onChange(({ type, object, previous }) => {
+    if (type !== 'deleted' && isDeepStrictEqual(judged(object), judged(previous))) return;
+    const { namespace, name } = object.metadata;
+    // Without its consent no other namespace loads its backups.
+    const isShared = (judged(object)[0] ?? judged(previous)[0]) !== undefined;
+    for (const { metadata, spec } of records.list(isShared ? undefined : namespace)) {
+      const { restore } = spec.sourceConfig.database ?? {};
+      const isOrigin = restore?.from === name && (restore.namespace ?? metadata.namespace) === namespace;
+      if (isOrigin) queue.add(keyOf(metadata.namespace, metadata.name));
+    }
   });
+}
+
+/** Whether the record, or the backup with which its database begins, is in this namespace. */
+function isIn(namespace: string, { metadata, spec }: AppDeployment): boolean {
+  return [metadata.namespace, spec.sourceConfig.database?.restore?.namespace].includes(namespace);
 }
 
 /** Whether the annotation has another value now. */
 function isAnnotated({ object, previous }: Change<KubeObject>, name: string): boolean {
   return object.metadata.annotations?.[name] !== previous?.metadata.annotations?.[name];
-}
-
-/** Whether the database begins with a backup of a deployment of another namespace, which is this one. */
-function isBackupOf({ sourceConfig }: AppDeployment['spec'], { namespace, name }: KubeObject['metadata']): boolean {
-  const { restore } = sourceConfig.database ?? {};
-  return restore?.namespace === namespace && restore?.from === name;
 }
 
 /** Name of the deployment with whose archive the database begins. */

@@ -165,6 +165,40 @@ describe('a backup of another namespace', () => {
     expect(jobs(kube)).toHaveLength(1);
   });
 
+  const asDriver = (kube: FakeKube, namespace: string): Promise<unknown> =>
+    kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace, name: 'old' },
+      { status: { databaseDriver: 'cloudnative-pg' } },
+      { fieldManager: 'controller', subresource: 'status' },
+    );
+  it.each<[string, 'prod' | 'team', (kube: FakeKube) => unknown]>([
+    ['has another driver', 'prod', (kube) => asDriver(kube, 'prod')],
+    ['of its own namespace has another driver', 'team', (kube) => asDriver(kube, 'team')],
+    ['is deleted', 'prod', (kube) => kube.remove(APP_DEPLOYMENTS, OLD, { uid: 'old-uid' })],
+    [
+      'is no longer of a tenant',
+      'prod',
+      (kube) =>
+        kube.mergePatch(NAMESPACES, { name: 'prod' }, { metadata: { labels: null } } as object, { fieldManager: 'a' }),
+    ],
+  ])('is judged again when its deployment %s', async (_what, namespace, change) => {
+    const { kube, wake, reconcile } = await foreign(consent);
+    putRecord(kube, {}, { namespace: 'team', name: 'old', finalizers: ['davit.dev/teardown'] });
+    putRecord(
+      kube,
+      {},
+      { namespace: 'prod', name: 'old', uid: 'old-uid', annotations: consent, finalizers: ['davit.dev/teardown'] },
+    );
+    if (namespace === 'team')
+      await edit(kube, { spec: { sourceConfig: { database: { restore: { namespace: null } } } } });
+    await reconcile('team/none');
+    const woken = wake();
+    await woken.take();
+    await change(kube);
+    expect(await woken.take()).toContain('team/shop');
+  });
+
   it('is not loaded into a database of another driver', async () => {
     const { kube, ...controller } = await foreign(consent);
     await removeJob(kube);
