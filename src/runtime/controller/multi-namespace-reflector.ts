@@ -77,7 +77,9 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
     isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,
     overlay: (object) => of(object.metadata.namespace)?.overlay(object),
     overlayDeleted(uid, resourceVersion) {
-      for (const one of all) one.overlayDeleted(uid, resourceVersion);
+      const having = all.find((one) => one.byUid(uid) !== undefined);
+      // An object that no cache shows may still come to any of them.
+      for (const one of having ? [having] : all) one.overlayDeleted(uid, resourceVersion);
     },
     observedResourceVersion: furthestBehind,
     status() {
