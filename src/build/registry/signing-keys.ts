@@ -31,8 +31,7 @@ const HOUR_MS = 3_600_000;
 /** Maximum validity of a token. */
 export const LONGEST_TOKEN_MS = HOUR_MS;
 /**
- * A key signs once it has this age. The registry must restart within this time, which its garbage collection
- * ensures.
+ * A key signs once it has this age. The registry must restart within this time, which its upkeep ensures.
  */
 export const PUBLISHED_AHEAD_MS = 8 * 24 * HOUR_MS;
 /** A key gets a successor once it has this age. */

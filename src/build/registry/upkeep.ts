@@ -22,6 +22,7 @@ import {
 } from './collection.ts';
 import { makeKeeper } from './keep.ts';
 import type { OwnRegistry } from './metrics.ts';
+import { PUBLISHED_AHEAD_MS } from './signing-keys.ts';
 import { makeSweeper, type SweeperOptions } from './sweep.ts';
 
 /** Pod of the chart's StatefulSet. */
@@ -36,6 +37,13 @@ const IDLE_MS = 60_000;
  * tags an image and then names it: a tag that a sweep deletes in between is put back.
  */
 const QUIET_MS = 120_000;
+
+/**
+ * Age at which a pod is replaced without a collection, because the registry reads its keys when it starts: in the hour of collections
+ * unless builds run, and in any hour before a key signs.
+ */
+const KEYS_READ_MS = 6.75 * 24 * 3_600_000;
+const LAST_KEYS_READ_MS = PUBLISHED_AHEAD_MS - 2 * 3_600_000;
 
 const FAILED = 'Garbage collection failed. The registry starts without it and will try again';
 
@@ -69,31 +77,29 @@ export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
     return before.state?.phase === 'armed' && ended === undefined;
   }
 
-  async function tend(kube: KubeClient, pod: Pod | undefined, signal: AbortSignal): Promise<void> {
+  const isBuilding = (): boolean => shell.caches.revisions.list().some(({ status }) => isBegun(status?.build));
+
+  /** Sweeps, or replaces the pod by one that collects. Returns whether it did. */
+  async function tend(kube: KubeClient, pod: Pod | undefined, signal: AbortSignal): Promise<boolean> {
     if (upkeep.enabled && (await sweeper.sweep(signal))) {
       quietUntil = elapsed() + QUIET_MS;
-      return;
+      return true;
     }
-    const { startTime } = pod?.status ?? {};
-    if (pod === undefined || startTime === undefined || pod.metadata.deletionTimestamp !== undefined) return;
-    // Where nothing is collected the pod is replaced all the same, so that it reads its keys again.
-    const due = dueAt(stored ?? { state: undefined, createdAt: new Date(startTime) }, upkeep.everyDays);
-    const isRequested = stored?.isRequested === true;
-    const isDue = (isAtRisk: boolean): boolean => {
-      const isBuilding = shell.caches.revisions.list().some(({ status }) => isBegun(status?.build));
-      return isCollectionDue(due, upkeep.hour, { isRequested, isBuilding, isAtRisk }, now());
-    };
-    if (!isDue(false)) return;
-    if (stored) {
-      const isSafe = await keeper.keepAll(signal);
-      if (!isDue(!isSafe)) {
-        quietUntil = elapsed() + QUIET_MS;
-        return;
-      }
-      await kube.mergePatch(CONFIG_MAPS, configMap, arming(stored.state, pod.metadata.uid ?? '', now()));
+    if (!stored || !pod || !isRunning(pod)) return false;
+    const due = dueAt(stored, upkeep.everyDays);
+    const { isRequested } = stored;
+    const isDue = (isAtRisk: boolean): boolean =>
+      isCollectionDue(due, upkeep.hour, { isRequested, isBuilding: isBuilding(), isAtRisk }, now());
+    if (!isDue(false)) return false;
+    const isSafe = await keeper.keepAll(signal);
+    if (!isDue(!isSafe)) {
+      quietUntil = elapsed() + QUIET_MS;
+      return false;
     }
+    await kube.mergePatch(CONFIG_MAPS, configMap, arming(stored.state, pod.metadata.uid ?? '', now()));
     await replace(kube, pod);
     log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
+    return true;
   }
 
   return {
@@ -112,16 +118,29 @@ export function makeRegistryUpkeep(options: SweeperOptions): RegistryUpkeep {
       if (stored && (await guard(kube, stored, pod))) return ARMED_MS;
       if (settings.paused || stored?.state?.phase === 'armed' || elapsed() < quietUntil) return IDLE_MS;
       try {
-        await tend(kube, pod, signal);
+        if (await tend(kube, pod, signal)) return IDLE_MS;
       } catch (error) {
         // The registry starts later than the controller, and is replaced now and then: that it does not answer is no error.
         if (!(error instanceof RegistryFailed)) throw error;
         quietUntil = elapsed() + QUIET_MS;
         log.warn({ reason: error.message }, 'The registry failed, upkeep will try again');
       }
+      const isHour = now().getUTCHours() === upkeep.hour && !isBuilding();
+      if (pod && isRunning(pod) && ageOf(pod, now()) >= (isHour ? KEYS_READ_MS : LAST_KEYS_READ_MS)) {
+        await replace(kube, pod);
+        log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod so that it reads its signing keys again");
+      }
       return IDLE_MS;
     },
   };
+}
+
+function isRunning({ metadata, status }: Pod): boolean {
+  return status?.startTime !== undefined && metadata.deletionTimestamp === undefined;
+}
+
+function ageOf({ status }: Pod, now: Date): number {
+  return now.getTime() - Date.parse(status?.startTime ?? '');
 }
 
 /** Looks until `signal` aborts, as soon as the caches are listed. Never rejects. */

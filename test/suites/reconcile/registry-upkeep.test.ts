@@ -130,7 +130,7 @@ function begin(): void {
   passed = 0;
   repository = `team-${kube.objects(NAMESPACES)[0]?.metadata.uid?.slice(0, 8)}/shop`;
   putRecord(kube);
-  putPod({}, LONG_AGO);
+  putPod({}, '2026-02-01T03:10:00Z');
   putConfigMap(UPKEEP);
   putConfigMap(COLLECTION, { creationTimestamp: LONG_AGO });
 }
@@ -165,7 +165,11 @@ const request = (): void => putConfigMap(COLLECTION, { annotations: { 'davit.dev
 /** If the pod was replaced by one that collects, it collects. Returns whether it was. */
 async function collected({ look }: Running): Promise<boolean> {
   if (isPodThere()) return false;
-  expect(dataOf(COLLECTION)[ARGUMENT]).toBe(COLLECT);
+  if (dataOf(COLLECTION)[ARGUMENT] !== COLLECT) {
+    // It reads its keys again.
+    putPod({}, new Date(Date.parse('2026-02-02T02:02:02Z') + passed).toISOString(), `pod-${passed}`);
+    return false;
+  }
   registry.collectGarbage();
   putPod({ state: { terminated: { exitCode: 0 } } }, '2026-02-02T03:02:00Z', `pod-${passed}`);
   await look();
@@ -235,6 +239,38 @@ async function lookTwice({ look }: Running): Promise<void> {
   await look();
   await look();
 }
+
+describe("the registry's pod, which reads its keys when it starts,", () => {
+  /** Whether it is replaced in the hour of collections so many days after its start, or so many hours later. */
+  async function isReplaced(running: Running, days: number, hours = 0): Promise<boolean> {
+    passed = days * DAY + TO_ITS_HOUR + hours * HOUR;
+    await lookTwice(running);
+    return !isPodThere();
+  }
+  beforeEach(() => {
+    putPod({});
+    putConfigMap(COLLECTION, { creationTimestamp: '2026-02-02T02:02:00Z' });
+  });
+
+  it('is replaced before a key signs that it has not read, however seldom garbage is collected', async () => {
+    const running = await start(withUpkeep({ everyDays: 30 }));
+    expect([await isReplaced(running, 6), await isReplaced(running, 7)]).toEqual([false, true]);
+    expect(dataOf(COLLECTION)[ARGUMENT]).not.toBe(COLLECT);
+    expect(running.lines).not.toContain("Replaced the registry's pod to collect garbage");
+  });
+
+  it('is replaced also where the registry does not answer', async () => {
+    const running = await start();
+    registry.left = 0;
+    expect(await isReplaced(running, 7)).toBe(true);
+  });
+
+  it('is replaced a little before that while builds run all the time', async () => {
+    addRevision(1, { build: { phase: 'Building' } } as never);
+    const running = await start(withUpkeep({ everyDays: 30 }));
+    expect([await isReplaced(running, 7), await isReplaced(running, 7, 23)]).toEqual([false, true]);
+  });
+});
 
 describe('an image that is named', () => {
   async function outlives(n: number, of = repository): Promise<void> {
