@@ -53,11 +53,13 @@ interface Waiting extends Failure {
 }
 const CONDITIONS = { webhook: 'WebhookSent', commit: 'CommitStatusesSent' } as const;
 type Way = Notice['to'];
+/** What fails together: every event for the webhook, but only the commit statuses of one deployment. The name follows. */
+type Target = Way | `commit ${string}`;
 
 /** Returns a reconciler whose keys are those of Notifiers. */
 export function makeNotifierReconciler(options: NotifierReconcilerOptions): Reconcile {
   const { home, notifiers, now } = options;
-  const waiting = new Map<string, ReadonlyMap<Way, Waiting>>();
+  const waiting = new Map<string, ReadonlyMap<Target, Waiting>>();
 
   return async function reconcile(key, signal) {
     const notifier = notifiers.get(refOf(key));
@@ -70,8 +72,8 @@ export function makeNotifierReconciler(options: NotifierReconcilerOptions): Reco
     const before = new Map([...(waiting.get(key) ?? [])].filter(([, one]) => one.of === of));
     const paused = new Map([...before].filter(([, one]) => one.dueAt > now().getTime()));
     const { told, failures, lookAgainMs } = await tell(notifier, paused, { ...options, home: within }, signal);
-    const next = new Map<Way, Waiting>();
-    for (const [way, failure] of failures) next.set(way, paused.get(way) ?? again(failure, before.get(way), of));
+    const next = new Map<Target, Waiting>();
+    for (const [to, failure] of failures) next.set(to, paused.get(to) ?? again(failure, before.get(to), of));
     waiting.set(key, next);
     const generation = notifier.metadata.generation ?? 1;
     const status = {
@@ -99,20 +101,20 @@ export function makeNotifierReconciler(options: NotifierReconcilerOptions): Reco
 
 interface Outcome {
   readonly told: Readonly<Record<string, Told>>;
-  readonly failures: ReadonlyMap<Way, Failure>;
+  readonly failures: ReadonlyMap<Target, Failure>;
   readonly lookAgainMs?: number | undefined;
 }
 
-/** A way that is paused, or fails now, is not tried in this pass. */
+/** A target that is paused, or fails now, is not tried in this pass. */
 async function tell(
   notifier: Notifier,
-  paused: ReadonlyMap<Way, Failure>,
+  paused: ReadonlyMap<Target, Failure>,
   options: NotifierReconcilerOptions,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { home, now } = options;
   const { namespace = '' } = notifier.metadata;
-  const failures = new Map<Way, Failure>(paused);
+  const failures = new Map<Target, Failure>(paused);
   const told: Record<string, Told> = {};
   const waits: number[] = [];
   let sent = 0;
@@ -127,9 +129,10 @@ async function tell(
     const remembers: Record<string, string> = { ...keeps };
     if (lookAgainMs !== undefined) waits.push(lookAgainMs);
     for (const notice of notices) {
-      if (sent >= AT_ONCE || failures.has(notice.to)) continue;
+      const to: Target = notice.to === 'commit' ? `commit ${name}` : notice.to;
+      if (sent >= AT_ONCE || failures.has(to)) continue;
       const failure = await send(notice, { notifier, record }, options, signal);
-      if (failure) failures.set(notice.to, failure);
+      if (failure) failures.set(to, failure);
       else remembers[notice.subject] = notice.value;
       sent += 1;
     }
@@ -209,16 +212,16 @@ async function sendStatus(
   const answer = await sources.status(record, { commit, state, description, context: `davit/${namespace}/${name}` });
   if (!isHindrance(answer)) return undefined;
   const { reason, message } = answer;
-  return { reason, message: reason === 'CodeHostRefused' ? NOT_PERMITTED : message };
+  return { reason, message: `Deployment ${name}: ${reason === 'CodeHostRefused' ? NOT_PERMITTED : message}` };
 }
 
-function conditionsOf({ spec }: Notifier, failures: ReadonlyMap<Way, Failure>): ConditionInput[] {
+function conditionsOf({ spec }: Notifier, failures: ReadonlyMap<Target, Failure>): ConditionInput[] {
   const ways: Way[] = [
     ...(spec.webhook ? (['webhook'] as const) : []),
     ...(spec.commitStatuses ? (['commit'] as const) : []),
   ];
   return ways.map((way) => {
-    const failure = failures.get(way);
+    const [, failure] = [...failures].find(([to]) => to.startsWith(way)) ?? [];
     return failure
       ? { type: CONDITIONS[way], status: 'False', reason: failure.reason, message: failure.message }
       : { type: CONDITIONS[way], status: 'True', reason: 'Sent', message: 'There is nothing to send.' };

@@ -947,8 +947,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'an event that its webhook refuses counts as sent': bug(
     'src/main/notices/reconciler.ts',
-    'if (failure) failures.set(notice.to, failure);',
-    'if (failure) { failures.set(notice.to, failure); remembers[notice.subject] = notice.value; }',
+    'if (failure) failures.set(to, failure);',
+    'if (failure) { failures.set(to, failure); remembers[notice.subject] = notice.value; }',
     'builds-notices',
   ),
   'what a Notifier has told is known in memory alone': {

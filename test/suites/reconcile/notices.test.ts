@@ -2,7 +2,10 @@
 
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
 import { conditionOf } from '../../../src/kinds/conditions.ts';
+import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
 import { NOTIFIERS, type Notifier } from '../../../src/kinds/notifier.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { Unavailable } from '../../../src/runtime/errors.ts';
@@ -10,9 +13,11 @@ import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController, type Result, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
+import { aRevision } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 const KEY = 'team/us';
+const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 interface Sent {
   readonly type: string;
   readonly name: string;
@@ -167,6 +172,41 @@ it('a Secret that is missing or no signing secret, and a host that the platform 
   report(other.kube, 'Ready', 'Serving');
   await (await aController(other.kube)).reconcile(KEY, 'notices');
   expect(saysSent(other.kube)).toBe('False HostNotAllowed');
+});
+
+it('the commit status of one deployment that fails keeps none of the others back', async () => {
+  const { kube } = aWorld();
+  const [notifier] = kube.objects<Notifier>(NOTIFIERS);
+  kube.seed(NOTIFIERS, { ...notifier, spec: { commitStatuses: true } } as Notifier);
+  const commit = 'a'.repeat(40);
+  for (const name of ['a', 'b']) {
+    const sourceConfig = { integrationId: name === 'b' ? INTEGRATION : 'gone', repoUrl: 'https://git.example/team/b' };
+    putRecord(kube, { source: 'codehost', sourceConfig }, { name });
+    const made = kube.objects<AppDeployment>(APP_DEPLOYMENTS).find(({ metadata }) => metadata.name === name);
+    if (!made) throw new Error('there is no record');
+    const revision = aRevision(made);
+    const metadata = { namespace: 'team', name, uid: name, labels: { [DEPLOYMENT_LABEL]: name } };
+    kube.seed(APP_REVISIONS, { ...revision, metadata, spec: { ...revision.spec, commit } });
+    kube.seed(APP_DEPLOYMENTS, { ...made, status: { latestRevisionId: revision.spec.id } });
+  }
+  kube.seed<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name: 'git', namespace: 'davit-org', uid: INTEGRATION },
+    spec: { kind: 'gitea', apiUrl: 'https://git.example/api/v1', credentialsRef: { name: 'git' }, tenants: ['team'] },
+  });
+  const put: string[] = [];
+  const never = (): Promise<never> => Promise.reject(new Error('not asked'));
+  const status = (_account: unknown, url: string, { state }: { state: string }): Promise<void> =>
+    Promise.resolve(void put.push(`${url} ${state}`));
+  const controller = await aController(kube, defaultSettings(), {
+    codeHosts: { commit: never, file: never, token: never, status },
+  });
+  await controller.reconcile(KEY, 'notices');
+  expect(put).toEqual(['https://git.example/team/b pending']);
+  expect(told(kube)?.told).toEqual({ b: { commit: `${commit} pending` } });
+  const { reason, message } = conditionOf(told(kube)?.conditions, 'CommitStatusesSent') ?? {};
+  expect([reason, message]).toEqual(['IntegrationNotFound', expect.stringMatching(/^Deployment a: /)]);
 });
 
 it('is woken by the records of its namespace, by its Secret, and by a change of its own', async () => {
