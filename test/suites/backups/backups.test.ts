@@ -275,7 +275,9 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       );
       await eventually(
         async () =>
-          expect((await stage.conditionOf('late', 'DatabaseRestored'))?.message).toMatch(/Davit is trying again\..*403/),
+          expect((await stage.conditionOf('late', 'DatabaseRestored'))?.message).toMatch(
+            /Davit is trying again\..*403/,
+          ),
         READY_MS,
       );
       expect(await serversOf('late')).toBe('');
