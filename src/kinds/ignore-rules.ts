@@ -17,7 +17,11 @@ const LEFT_OUT = /^(?:\.git|\.env|\.env\..*|node_modules|__pycache__|\.venv|venv
 
 /** The rules of an ignore file, in its order. A rule without a slash applies in every folder. */
 export function ignoreRules(text: string): IgnoreRule[] {
-  return text.split(/\r?\n/).flatMap((line) => ruleOf(line) ?? []);
+  // As git, without the mark of its encoding.
+  return text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .flatMap((line) => ruleOf(line) ?? []);
 }
 
 function ruleOf(line: string): IgnoreRule | undefined {

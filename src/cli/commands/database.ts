@@ -80,6 +80,7 @@ export const databaseCommand: Command = {
       name: 'number',
       value: 'N',
       help: `delete-previous, adopt, discard: the number of the database (${PROGRAM} status NAME, ${PROGRAM} database retained)`,
+      isNumber: true,
     },
     { name: 'store', help: 'backups: the backups of all tenants in the store, including deleted tenants' },
     YES,

@@ -188,7 +188,7 @@ async function patch(context: Context, names: readonly string[], found: Found): 
       made === 0
         ? `No operation was created. To see the versions: ${PROGRAM} datastores`
         : `${made} ${made === 1 ? 'operation was' : 'operations were'} created. To see the progress: kubectl get dsop`,
-    result: { operations, leftOut: left },
+    result: { operations, leftOut: left, ...(made < operations.length && { exitCode: 1 }) },
   });
   return made === operations.length ? 0 : 1;
 }

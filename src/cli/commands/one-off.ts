@@ -54,7 +54,7 @@ code is the command's, or 124 after a timeout. Its output is printed as lines of
       ? api.call<TaskRunResponse>('POST', `${path}/runs`, { command: rest, ...timeout })
       : api.call<TaskRunResponse>('POST', `${path}/tasks/${encodeURIComponent(task)}/runs`, timeout));
     warn(`Job ${job} runs the command.`);
-    onInterrupt(() => `Job ${job} continues. To stop it: kubectl delete job ${job}${context.suggested}`);
+    onInterrupt(() => `Job ${job} continues. To stop it: ${['kubectl delete job', job, ...context.cluster].join(' ')}`);
     try {
       return await follow(context, api, { path, job });
     } finally {

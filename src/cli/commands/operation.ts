@@ -18,7 +18,9 @@ export async function carryOut(context: Context, name: string, request: CreateOp
   let operation = await api.call<OperationResponse>('POST', path, request);
   const { name: own } = operation;
   warn(`Operation ${own} was created.`);
-  context.onInterrupt(() => `Operation ${own} continues. To cancel it: kubectl delete dsop ${own}${context.suggested}`);
+  context.onInterrupt(
+    () => `Operation ${own} continues. To cancel it: ${['kubectl delete dsop', own, ...context.cluster].join(' ')}`,
+  );
   const hint = `${PROGRAM} status ${name}`;
   const seconds = flags.number('timeout') ?? Infinity;
   const end = clock.now() + seconds * 1000;

@@ -65,6 +65,7 @@ describe('an ignore file', () => {
     ['*\n!keep', 'keep/deep/x', false],
     ['!keep\n*', 'keep', true],
     ['x\r\ny', 'x', true],
+    ['\uFEFFx', 'x', true],
     ['', 'x', false],
     ['/', 'x', false],
   ])('with %j ignores %s: %s', (rules, path, isIgnored) => {

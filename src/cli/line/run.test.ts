@@ -148,6 +148,12 @@ describe('a command line', () => {
       ['secrets', 'shop', 'set', 'A', '--from-file', '/nonexist'],
       /^\/nonexist cannot be read: /,
     ],
+    [
+      'a number that is none',
+      ['database', 'delete-previous', 'shop', '--number', 'abc'],
+      /^--number must be a whole number, not "abc"/,
+    ],
+    ['a token without an address', ['delete', 'shop', '--token', 't'], /^--token needs an address: set --server/],
     ['a secret without a value', ['secrets', 'shop', 'set', 'A'], /^The value of A is empty: nothing was changed\.$/],
     [
       'a backup that is none',

@@ -38,7 +38,7 @@ export interface World extends Pick<Context, 'say' | 'write' | 'warn' | 'onInter
 }
 
 /** Repeated in commands that are suggested. */
-const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-namespace'];
+const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'server', 'davit-namespace'];
 
 /** Resolves to the exit code. Throws Failure and Misuse. */
 export async function run(commands: readonly Command[], args: readonly string[], world: World): Promise<number> {
@@ -159,7 +159,13 @@ function contextOf(
     say: report ? world.warn : world.say,
     report: report ?? (() => undefined),
     server: connection.server,
-    api: (namespace = connection.namespace) => world.api(cluster, { ...connection, namespace }),
+    async api(namespace = connection.namespace) {
+      if (connection.server === undefined && flags.has('token'))
+        throw new Misuse(
+          '--token needs an address: set --server or DAVIT_SERVER, or leave out --token to use the kubeconfig.',
+        );
+      return world.api(cluster, { ...connection, namespace });
+    },
     facade: () => world.facade(cluster, connection),
   };
 }
