@@ -40,8 +40,8 @@ export function pushedCommit(known: KnownCommits, record: AppDeployment): Commit
 }
 
 /**
- * `sources`, which writes what it learns to `known`, whoever asks: the commit of a build is often newer than that of the last poll,
- * which otherwise would look like a push after it. `onPush` is called with the key of a record whose branch has a new commit.
+ * The same sources. They also write each commit that they return to `known`: the last poll may have an older one than a build, which would
+ * then look like a push after it. `onPush` is called with the key of a record whose branch has a new commit.
  */
 export function notingCommits(
   sources: SourceAccess,

@@ -160,9 +160,10 @@ function whoseLimit({ revision, others, contenderOf, settings }: ObservedBuild):
   const { perTenant } = settings.concurrency;
   const { namespace = '' } = revision.metadata;
   const own = withTurn(others, contenderOf).filter(({ metadata }) => metadata.namespace === namespace).length;
-  return own >= perTenant
-    ? `The build waits for its turn: ${own} ${own === 1 ? 'build' : 'builds'} of this namespace ${own === 1 ? 'runs' : 'run'}, the limit of a tenant (settings.builds.concurrency.perTenant). To see them: kubectl get appr -n ${namespace}`
-    : 'The build waits for its turn: All turns of the platform are taken, also by other tenants (settings.builds.concurrency.total). The platform team sees them: kubectl get appr -A';
+  if (own < perTenant)
+    return 'The build waits for its turn. All turns of the platform are taken, also by other tenants (settings.builds.concurrency.total). The platform team sees them: kubectl get appr -A';
+  const running = own === 1 ? '1 build of this namespace runs' : `${own} builds of this namespace run`;
+  return `The build waits for its turn: ${running}, the limit of a tenant (settings.builds.concurrency.perTenant). To see them: kubectl get appr -n ${namespace}`;
 }
 
 /** The time that a build waits without a hindrance counts against no limit. */

@@ -7,7 +7,11 @@ import { type Caches, DEPLOYMENT_NAMED } from '../deploy/cluster/caches.ts';
 import type { Cluster } from '../deploy/cluster/cluster.ts';
 import type { BackupKind } from '../deploy/record/backup-request.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../kinds/app-deployment.ts';
-import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../kinds/datastore-operation.ts';
+import {
+  DATASTORE_OPERATIONS,
+  type DatastoreOperation,
+  type DatastoreOperationStatus,
+} from '../kinds/datastore-operation.ts';
 import {
   API_VERSION,
   BACKUP,
@@ -25,14 +29,14 @@ import { keyOf, refOf } from '../runtime/controller/keys.ts';
 import { reportStatus } from '../runtime/controller/report-status.ts';
 import { endAll } from '../runtime/controller/store.ts';
 import type { WorkQueue } from '../runtime/controller/work-queue.ts';
-import { AlreadyExists, Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../runtime/errors.ts';
+import { AlreadyExists, isRefusal, NotFound, undefinedIfNotFound } from '../runtime/errors.ts';
 import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject, Read } from '../runtime/kube/client.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { nextOperationStep } from './step.ts';
-import { refusedStep, withLeft } from './steps.ts';
+import { type OperationStep, refusedStep, withLeft } from './steps.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
 import { patchesIn, type Window, windowAt } from './window.ts';
 
@@ -75,12 +79,8 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     if (status && isBegun({ status }) && !isEnded({ status })) begun.add(operation.metadata.uid ?? '');
     else begun.delete(operation.metadata.uid ?? '');
     try {
-      if (step.deletes !== undefined) {
-        const refused = await deleteDatabase(observed, step.deletes, within).catch(refusalIn);
-        // The deployment does not wait for a next database that nothing uses. Without a status, the deletion is the operation.
-        if (refused && !status && act === undefined) throw refused;
-        if (refused && status) status = withLeft(status, step.deletes, refused);
-      }
+      if (step.deletes !== undefined)
+        status = await deleteDatabase(observed, { ...step, deletes: step.deletes }, within);
       if (status) await reportStatus(operation, status, within, { fieldManager: FIELD_MANAGER });
       if (act === 'hold') await hold(observed, within);
       if (act === 'start' && kind) await start(observed, kind, within);
@@ -96,16 +96,6 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     }
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   };
-}
-
-/** What the API server will refuse again: an admission policy, a quota or a missing right. */
-function isRefusal(error: unknown): error is Forbidden | Invalid {
-  return error instanceof Forbidden || error instanceof Invalid;
-}
-
-function refusalIn(error: unknown): Forbidden | Invalid {
-  if (!isRefusal(error)) throw error;
-  return error;
 }
 
 /** Returns a reconciler that has one key: while the maintenance window is open, it creates the patches of datastores that are behind. */
@@ -256,10 +246,25 @@ function baseBackup(operation: DatastoreOperation, record: AppDeployment, { cach
   } as KubeObject;
 }
 
-/** Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. */
-async function deleteDatabase({ databases }: ObservedOperation, number: number, home: Cluster): Promise<void> {
-  for (const { object, number: of } of databases)
-    if (of === number && object.metadata.deletionTimestamp === undefined) await removeObject(object, home);
+/**
+ * Deletes exactly what was observed, by uid. What it uses now has another number, and another operation cannot change that meanwhile. Returns
+ * the status of the step: with the refusal, because the deployment does not wait for a database that nothing uses.
+ */
+async function deleteDatabase(
+  { databases, operation }: ObservedOperation,
+  { deletes, status, act }: OperationStep & { readonly deletes: number },
+  home: Cluster,
+): Promise<DatastoreOperationStatus | undefined> {
+  try {
+    for (const { object, number } of databases)
+      if (number === deletes && object.metadata.deletionTimestamp === undefined) await removeObject(object, home);
+    return status;
+  } catch (error) {
+    // Without these, the deletion is the operation.
+    const isLast = status !== undefined || act !== undefined;
+    if (!isLast || !isRefusal(error)) throw error;
+    return status && withLeft(status, operation.spec.deployment, deletes, error);
+  }
 }
 
 async function removeObject(object: KubeObject, { client, caches, registry }: Cluster): Promise<void> {

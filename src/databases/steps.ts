@@ -104,7 +104,7 @@ export function inPhase(
 /** What the API server says against what the step does. The operation stays where it is, and the step is tried again. */
 export function refusedStep(observed: ObservedOperation, refusal: ServerError): DatastoreOperationStatus {
   const { phase = 'Pending' } = observed.operation.status ?? {};
-  const message = `The API server refuses what the operation needs: ${quoted(refusal.serverMessage ?? refusal.message)}. Davit tries again.`;
+  const message = `The API server refuses what the operation needs: ${quoted(refusal.words)}. Davit tries again.`;
   const { status = {} } = inPhase(observed, phase, { reason: 'RequestRefused', message });
   return status;
 }
@@ -112,14 +112,13 @@ export function refusedStep(observed: ObservedOperation, refusal: ServerError): 
 /** The end of an operation whose next database the API server does not delete: it stays as one that is kept. */
 export function withLeft(
   status: DatastoreOperationStatus,
+  deployment: string,
   number: number,
-  { serverMessage, message }: ServerError,
+  { words }: ServerError,
 ): DatastoreOperationStatus {
-  const left = ` Database ${number} was not deleted: ${quoted(serverMessage ?? message)}. To delete it: kubectl davit database delete-previous NAME --number ${number}`;
-  return {
-    ...status,
-    conditions: (status.conditions ?? []).map((one) => ({ ...one, message: shortened(`${one.message}${left}`) })),
-  };
+  const left = ` Database ${number} was not deleted: ${quoted(words)}. To delete it: kubectl davit database delete-previous ${deployment} --number ${number}`;
+  const conditions = (status.conditions ?? []).map((one) => ({ ...one, message: shortened(`${one.message}${left}`) }));
+  return { ...status, conditions };
 }
 
 /** Complete and Failed are as those of a Job, so that `kubectl wait --for=condition=Complete` works. */

@@ -2,7 +2,7 @@
 
 import { quoted } from '../kinds/text.ts';
 import { overlayWrite, placeOf } from '../runtime/controller/cluster.ts';
-import { Forbidden, Invalid, NotFound } from '../runtime/errors.ts';
+import { type Forbidden, type Invalid, isRefusal, NotFound } from '../runtime/errors.ts';
 import { PODS } from '../runtime/kube/api-resources.ts';
 import { type ActionFailure, type ObservedChildren, type Pod, refText, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -44,13 +44,13 @@ async function performResize(step: ResizeStep, home: Cluster): Promise<ActionFai
 
 /** Another class of service, more than the node has, or no right to resize. */
 function isRefused(error: unknown): error is Invalid | Forbidden | NotFound {
-  return error instanceof Invalid || error instanceof Forbidden || error instanceof NotFound;
+  return isRefusal(error) || error instanceof NotFound;
 }
 
 /** With a full quota no other pod would be created, and other nodes may be as small: the pod that runs is kept. */
 function keptAsIs({ set, pod }: ResizeStep, error: Invalid | Forbidden | NotFound): ActionFailure[] | undefined {
   const { name, namespace } = pod.metadata;
-  const words = error.serverMessage ?? error.message;
+  const words = error.words;
   const isTooLarge = words.includes('enough allocatable resources');
   if (!isTooLarge && !words.includes('exceeded quota')) return undefined;
   const elsewhere = isTooLarge

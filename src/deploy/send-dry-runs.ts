@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../kinds/meta.ts';
-import { AlreadyExists, Forbidden, Invalid } from '../runtime/errors.ts';
+import { AlreadyExists, isRefusal } from '../runtime/errors.ts';
 import { PODS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../runtime/kube/client.ts';
 import { type ActionFailure, refText, refTo } from './assess/observed.ts';
@@ -55,7 +55,7 @@ async function ask(pod: KubeObject, { client }: Cluster): Promise<DryRunResult['
   } catch (error) {
     // Names are checked last, so AlreadyExists means that the pod is otherwise accepted.
     if (error instanceof AlreadyExists) return undefined;
-    if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
-    return error.serverMessage ?? error.message;
+    if (!isRefusal(error)) throw error;
+    return error.words;
   }
 }

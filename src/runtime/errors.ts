@@ -14,6 +14,11 @@ export abstract class ServerError extends Error {
     super(message, options);
     this.serverMessage = options.serverMessage;
   }
+
+  /** The API server's own words, or the message where there are none. */
+  get words(): string {
+    return this.serverMessage ?? this.message;
+  }
 }
 
 /** The object asked for is not there (HTTP 404 from the API server). */
@@ -62,6 +67,11 @@ export class Invalid extends ServerError {
     super(message, options);
     this.causes = causes;
   }
+}
+
+/** What the API server will refuse again until something else changes: a policy, a quota, a right or the object itself. */
+export function isRefusal(error: unknown): error is Forbidden | Invalid {
+  return error instanceof Forbidden || error instanceof Invalid;
 }
 
 /** A list or watch position that the API server no longer keeps (HTTP 410). */

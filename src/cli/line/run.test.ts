@@ -67,7 +67,7 @@ describe('a command line', () => {
     ['an unknown short flag', ['status', '-x'], /has no flag -x\./],
     ['no value', ['wait', 'shop', '--timeout'], /--timeout/],
     [
-      'a number that is none',
+      'a value that is not a number',
       ['wait', 'shop', '--timeout', 'soon'],
       /^--timeout must be a whole number of seconds, not "soon"\.$/,
     ],
@@ -149,7 +149,7 @@ describe('a command line', () => {
       /^\/nonexist cannot be read: /,
     ],
     [
-      'a number that is none',
+      'a value that is not a number',
       ['database', 'delete-previous', 'shop', '--number', 'abc'],
       /^--number must be a whole number, not "abc"/,
     ],

@@ -54,7 +54,7 @@ async function readSettings(kube: KubeClient, davitNamespace: string): Promise<S
       throw new Failure(
         `Davit is not installed in namespace ${davitNamespace}: ConfigMap ${PUBLISHED}, which its chart creates for kubectl davit, cannot be read there. If Davit is in another namespace, name it with --davit-namespace.`,
       );
-    if (error instanceof ServerError) throw new Failure(error.serverMessage ?? error.message);
+    if (error instanceof ServerError) throw new Failure(error.words);
     throw error;
   }
 }

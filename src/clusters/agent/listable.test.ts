@@ -31,7 +31,7 @@ it('works with the namespaces that can be listed, and begins again only when oth
   expect(began).toEqual(['shops', 'shops,tools']);
   fail((namespace) => (namespace === 'shops' ? new Forbidden('no Role') : undefined));
   await clock.advance(60_000);
-  // Where there is none, the caches say why.
+  // If none can be listed, the caches report why.
   fail(() => new Forbidden('no Role'));
   await clock.advance(60_000);
   expect([began.slice(2), running]).toEqual([['tools', 'shops,tools'], 1]);

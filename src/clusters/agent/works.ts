@@ -23,6 +23,7 @@ import {
   Conflict,
   Forbidden,
   Invalid,
+  isRefusal,
   NotFound,
   ServerError,
   undefinedIfNotFound,
@@ -164,7 +165,7 @@ async function remove(
     if (!(error instanceof Forbidden)) throw error;
     return {
       reason: 'NamespaceNotAllowed',
-      message: `The API server of the cluster does not allow the agent to delete objects in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). In that cluster, add the namespace to listener.namespaces, and check which policies deny the deletion.`,
+      message: `The API server of the cluster does not allow the agent to delete objects in namespace ${work.spec.namespace} of the cluster (${quoted(error.words)}). In that cluster, add the namespace to listener.namespaces, and check which policies deny the deletion.`,
     };
   }
 }
@@ -190,7 +191,7 @@ async function bring(
     await removeSecrets(step.stale, local);
     return undefined;
   } catch (error) {
-    if (error instanceof Invalid || error instanceof Forbidden) return refusal(error);
+    if (isRefusal(error)) return refusal(error);
     throw error;
   }
 }
@@ -275,8 +276,8 @@ function lostOnHub(name: string, { metadata }: ListenerWork): Rejection {
 }
 
 function refusal(error: ServerError): Rejection {
-  const words = quoted(error.serverMessage ?? error.message);
-  const isUnknownField = /unknown field|field not declared in schema/.test(error.serverMessage ?? error.message);
+  const words = quoted(error.words);
+  const isUnknownField = /unknown field|field not declared in schema/.test(error.words);
   return {
     reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
     message: isUnknownField

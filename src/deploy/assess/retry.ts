@@ -25,7 +25,8 @@ export function judgedAgainWithinMs(reason: string): number {
 
 /**
  * Milliseconds until the next attempt: the time for which the record has been Stalled, between a second and a minute, so that
- * the delays double. While an operation holds the record it is not Stalled, and the time for which it is not Ready counts. Undefined if no failure can resolve without a change by a person.
+ * the delays double. While an operation holds the record it is not Stalled, and the time for which it is not Ready counts. Undefined if no
+ * failure can resolve without a change by a person.
  */
 export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
   if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;

@@ -1,7 +1,7 @@
 // Converts failed requests to failures that a status reports, and selects the error that determines the requeue delay.
 
 import { quoted } from '../../kinds/text.ts';
-import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../runtime/errors.ts';
+import { Conflict, isRefusal, ServerError, Terminal, Unavailable } from '../../runtime/errors.ts';
 import { type ActionFailure, type ChildRef, refText } from '../assess/observed.ts';
 
 /** A refusal is tried again after a minute at the latest (src/deploy/assess/retry.ts). */
@@ -13,9 +13,9 @@ const CORRECT = 'Correct the cause; the deployment then continues automatically.
  * report so that the record is requeued. `object` is the object's name in the message, by default that of `ref`.
  */
 export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = refText(ref)): ActionFailure {
-  if (error instanceof Invalid || error instanceof Forbidden) {
+  if (isRefusal(error)) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
-    const words = quoted(error.serverMessage ?? error.message);
+    const words = quoted(error.words);
     return { reason: 'ApplyRefused', ref, message: `The API server refused ${what}: ${words}. ${CORRECT}` };
   }
   return { reason: 'RequestFailed', ref, message: messageOf(error, object, verb), cause: error };
@@ -25,7 +25,7 @@ function messageOf(error: unknown, object: string, verb: string): string {
   if (error instanceof Terminal) return `Davit cannot ${verb} ${object}: ${quoted(error.message)}.`;
   if (!(error instanceof ServerError))
     return `Davit failed to ${verb} ${object} and retries automatically. See the log of the controller for the cause.`;
-  const words = quoted(error.serverMessage ?? error.message);
+  const words = quoted(error.words);
   return `The request to ${verb} ${object} failed: ${words}. Davit retries automatically. If the failure persists, check the API server, or the webhook that the message names.`;
 }
 
