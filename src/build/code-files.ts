@@ -27,7 +27,7 @@ const MOST_ANSWERS = 1000;
 const RETRY_MS = 15_000;
 
 interface Wanted {
-  /** The need with what the record says of its repository, as JSON. */
+  /** The need with the record's uid and what it says of its repository, as JSON. */
   readonly what: string;
   readonly need: FileNeed;
   /** Time of the first attempt, on the clock of the reader. */
@@ -40,13 +40,13 @@ interface Answered {
   readonly found: BuildHindrance | { readonly commit: Commit; readonly content: FileContent };
 }
 
-/** What records ask for, and what was read. */
+/** What records ask for, and what was read. Keys are those of records. */
 export interface CodeFiles {
   /** `ask` is called with the key of a record whose file is to be read. */
   lookup(record: AppDeployment, need: FileNeed, ask: (key: string) => void): ReturnType<ReadCodeFile>;
-  wantedBy(uid: string): Wanted | undefined;
-  answer(uid: string, wanted: Wanted, found: Answered['found']): void;
-  forget(uid: string): void;
+  wantedBy(key: string): Wanted | undefined;
+  answer(key: string, wanted: Wanted, found: Answered['found']): void;
+  forget(key: string): void;
 }
 
 /** What the process before this one has reported stays until there is an answer, so that a restart writes nothing. */
@@ -56,36 +56,43 @@ function reportedBefore({ metadata, status }: AppDeployment): string | undefined
 }
 
 export function makeCodeFiles(settings: Pick<Settings, 'limits' | 'placement'>): CodeFiles {
-  const wanted = new LruMap<Wanted>(MOST_ANSWERS);
+  // The reader takes each out: a record whose need was forgotten would wait until it changes.
+  const wanted = new Map<string, Wanted>();
   const answers = new LruMap<Answered>(MOST_ANSWERS);
   return {
     lookup(record, need, ask) {
-      const { uid = '', namespace, name } = record.metadata;
+      const key = keyOf(record.metadata.namespace, record.metadata.name);
       const what = whatOf(record, need);
-      const answered = answers.get(uid);
+      const answered = answers.get(key);
       if (answered?.what === what) return judgedFile(record, need, answered.found, settings);
-      if (wanted.get(uid)?.what !== what) {
-        wanted.set(uid, { what, need });
-        ask(keyOf(namespace, name));
+      if (wanted.get(key)?.what !== what) {
+        wanted.set(key, { what, need });
+        ask(key);
       }
       return {
-        waits: wanted.get(uid)?.waits ?? reportedBefore(record) ?? `${need.path} is being read from the code host.`,
+        waits: wanted.get(key)?.waits ?? reportedBefore(record) ?? `${need.path} is being read from the code host.`,
       };
     },
-    wantedBy: (uid) => wanted.get(uid),
-    answer(uid, one, found) {
+    wantedBy: (key) => wanted.get(key),
+    answer(key, one, found) {
       // The record may ask for something else by now.
-      if (wanted.get(uid) === one) wanted.delete(uid);
-      answers.set(uid, { what: one.what, found });
+      if (wanted.get(key) === one) wanted.delete(key);
+      answers.set(key, { what: one.what, found });
     },
-    forget(uid) {
-      wanted.delete(uid);
+    forget(key) {
+      wanted.delete(key);
     },
   };
 }
 
-function whatOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment, need: FileNeed): string {
-  return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef, need]);
+function whatOf({ metadata, spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment, need: FileNeed): string {
+  return JSON.stringify([
+    metadata.uid,
+    sourceConfig.integrationId,
+    sourceConfig.repoUrl,
+    sourceRevisionConfig.repoRef,
+    need,
+  ]);
 }
 
 function judgedFile(
@@ -129,12 +136,11 @@ export function makeCodeFileReader(options: CodeFileReaderOptions): Reconcile {
 
   return async function reconcile(key) {
     const record = caches.records.get(refOf(key));
-    const { uid = '' } = record?.metadata ?? {};
-    const wanted = files.wantedBy(uid);
-    if (!record || !wanted) return {};
+    const wanted = files.wantedBy(key);
+    if (!wanted) return {};
     // Its own pass asks again when it may go on.
-    if (record.metadata.deletionTimestamp !== undefined || pausedBy(record, settings) !== undefined) {
-      files.forget(uid);
+    if (!record || record.metadata.deletionTimestamp !== undefined || pausedBy(record, settings) !== undefined) {
+      files.forget(key);
       return {};
     }
     wanted.since ??= elapsed();
@@ -147,9 +153,9 @@ export function makeCodeFileReader(options: CodeFileReaderOptions): Reconcile {
       if (isNews) onChange(key);
       return { requeueAfterMs: found.retryAfterMs ?? RETRY_MS };
     }
-    files.answer(uid, wanted, found);
+    files.answer(key, wanted, found);
     onChange(key);
     // Another need may have come meanwhile.
-    return files.wantedBy(uid) === undefined ? {} : { requeueAfterMs: 1 };
+    return files.wantedBy(key) === undefined ? {} : { requeueAfterMs: 1 };
   };
 }
