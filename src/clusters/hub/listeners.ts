@@ -3,10 +3,11 @@
 import { withAppliedDigest } from '../../deploy/cluster/apply.ts';
 import { type Caches, LISTENER_NAMED } from '../../deploy/cluster/caches.ts';
 import type { Cluster } from '../../deploy/cluster/cluster.ts';
+import { hasDrifted } from '../../deploy/plan/drift.ts';
 import { LISTENERS, type Listener } from '../../kinds/listener.ts';
 import { hubNamespace, LISTENER_AGENT } from '../../kinds/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../kinds/listener-work.ts';
-import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../kinds/meta.ts';
+import { FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../kinds/meta.ts';
 import type { Settings } from '../../kinds/settings.ts';
 import { overlayWrite, placeOf, until } from '../../runtime/controller/cluster.ts';
 import type { Reconcile } from '../../runtime/controller/controller.ts';
@@ -195,12 +196,11 @@ async function ensureObjects(
     await home.client.apply(LEASES, lease, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
 }
 
-/** Applies the object unless it is there as it was applied last. */
+/** Applies the object unless it is there as it was applied last, and nobody has changed it. */
 async function ensureObject(wanted: KubeObject, home: Cluster): Promise<void> {
   const resource = home.registry.resourceOf(wanted);
-  const there = await home.client.get(resource, placeOf(wanted), { metadataOnly: true }).catch(undefinedIfNotFound);
-  const digest = wanted.metadata.annotations?.[APPLIED_ANNOTATION];
-  if (there !== undefined && there.metadata.annotations?.[APPLIED_ANNOTATION] === digest) return;
+  const there = await home.client.get(resource, placeOf(wanted)).catch(undefinedIfNotFound);
+  if (there !== undefined && !hasDrifted(wanted, there)) return;
   const { uid } = there?.metadata ?? {};
   const object = uid === undefined ? wanted : { ...wanted, metadata: { ...wanted.metadata, uid } };
   await home.client.apply(resource, object, {

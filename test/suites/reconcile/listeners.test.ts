@@ -187,6 +187,17 @@ describe('where settings enable listeners', () => {
     controller.clock.ms += 3_600_000;
     await controller.reconcile(EDGE, 'listeners');
     expect(controller.writes()).toEqual([]);
+
+    const subjects = [{ kind: 'User', name: 'mallory' }];
+    await kube.mergePatch(ROLE_BINDINGS, LEASE, { subjects });
+    controller.writes();
+    controller.clock.ms += 3_600_000;
+    await controller.reconcile(EDGE, 'listeners');
+    expect(controller.writes()).toEqual(['apply RoleBinding davit-listener']);
+    expect(kube.objects(ROLE_BINDINGS).map((binding) => Object(binding).subjects[0].name)).toEqual([
+      'davit-controller',
+      'davit-listener',
+    ]);
   });
 
   it('no crash at any write of that leaves anything undone', async () => {
