@@ -239,7 +239,7 @@ export async function untilReady(api: HttpApi, of: Followed, options: FollowOpti
   }
 }
 
-/** Throws Failure where a newer revision has taken the place of this one before it was deployed. */
+/** Throws Failure where this revision has failed, or was not deployed, and a newer one has taken its place. */
 async function needNotReplaced(
   api: HttpApi,
   { id, name, latest_revision_id: latest }: Deployment,
@@ -247,9 +247,11 @@ async function needNotReplaced(
 ): Promise<void> {
   if (latest === revision) return;
   const { name: called, status, status_message: message } = await readRevision(api, id, revision);
-  if (status !== 'SKIPPED' && status !== 'INTERRUPTED') return;
+  const isFailed = status.endsWith('_FAILED');
+  if (!isFailed && status !== 'SKIPPED' && status !== 'INTERRUPTED') return;
+  const what = isFailed ? 'failed, and a newer one has taken its place' : 'was replaced by a newer one';
   throw new Failure(
-    `Revision ${called} of ${name} was replaced by a newer one. ${message ?? ''}`.trim(),
+    `Revision ${called} of ${name} ${what}. ${message ?? ''}`.trim(),
     failed(name, { reason: status, message }),
   );
 }

@@ -594,19 +594,24 @@ describe('deploy', () => {
     ]);
   });
 
-  it('ends where a newer revision took its place before it was deployed', async () => {
-    const { error } = await run((line) => {
+  it.each([
+    ['SKIPPED', 'was replaced by a newer one'],
+    ['BUILD_FAILED', 'failed, and a newer one has taken its place'],
+  ] as const)('ends at %s where a newer revision, which is ready, took its place', async (state, what) => {
+    const { error, code } = await run((line) => {
       if (!line.startsWith('Revision')) return;
       made({ state: 'QUEUED', message: 'It waits.' });
       const { metadata, spec } = record();
       const revisionSerial = (spec.revisionSerial ?? 0) + 1;
       facade.records.put({ ...record(), metadata: { ...metadata, generation: 9 }, spec: { ...spec, revisionSerial } });
-      revision = { ...revision, status: { state: 'SKIPPED', message: 'Somebody was faster.' } };
+      put('READY', [condition('Ready', 'True', 'Serving')]);
+      revision = { ...revision, status: { state, message: 'Somebody was faster.' } };
       facade.revisions.put(revision);
     });
-    expect(error).toBe(
-      `Revision shop--${revision.spec.id.slice(0, 8)} of shop was replaced by a newer one. Somebody was faster.`,
-    );
+    expect([error, code]).toEqual([
+      `Revision shop--${revision.spec.id.slice(0, 8)} of shop ${what}. Somebody was faster.`,
+      1,
+    ]);
   });
 
   it('prints the last lines of the pods of a revision that could not be deployed', async () => {
