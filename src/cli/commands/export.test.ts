@@ -17,7 +17,14 @@ it.each([
   'two\nlines\u200e',
 ])('keeps a value with characters that no terminal should get: %j', async (value) => {
   const env = [{ name: 'WORD', value }];
-  const { out, code } = await makeOwnCli({ record: aRecord({ sourceConfig: { env } }) }).run(['export', 'shop']);
-  expect([code, printable(out)]).toEqual([0, out]);
-  expect(parse(out)).toMatchObject({ env });
+  const cli = makeOwnCli({ record: aRecord({ sourceConfig: { env } }) });
+  const readers: [args: string[], read: (text: string) => unknown][] = [
+    [[], (text) => parse(text) as unknown],
+    [['-o', 'json'], (text) => JSON.parse(text) as unknown],
+  ];
+  for (const [args, read] of readers) {
+    const { out, code } = await cli.run(['export', 'shop', ...args]);
+    expect([code, printable(out)]).toEqual([0, out]);
+    expect(read(out)).toMatchObject({ env });
+  }
 });

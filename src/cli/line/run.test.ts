@@ -10,8 +10,10 @@ import { COMMANDS } from '../commands/commands.ts';
 import { complete } from '../commands/completion.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
-import { withFlags } from './command.ts';
+import { Failure } from '../transport/kubectl.ts';
+import { type Command, OUTPUT, withFlags } from './command.ts';
 import { programName } from './program.ts';
+import { run, type World } from './run.ts';
 
 const SHOWN = COMMANDS.filter(({ isHidden }) => !isHidden);
 
@@ -310,4 +312,23 @@ describe('completion', () => {
   it.each(['bash', 'zsh', 'kubectl'])('has a script for %s that asks the program', async (shell) => {
     expect((await runCli(['completion', shell])).out).toMatch(/__complete -- /);
   });
+});
+
+it('prints one document for programs, also where it fails after that', async () => {
+  const out: string[] = [];
+  const command: Command = {
+    name: 'open',
+    purpose: '',
+    words: [],
+    flags: [OUTPUT],
+    async run({ report }) {
+      report({ url: 'http://127.0.0.1:1' });
+      throw new Failure('No pod is left.');
+    },
+  };
+  const world = { environment: {}, kubectl: () => async () => '', onInterrupt: () => undefined };
+  const say = (line: string): void => void out.push(line);
+  const running = run([command], ['open', '-o', 'json'], { ...world, say, warn: () => undefined } as unknown as World);
+  await expect(running).rejects.toThrow('No pod is left.');
+  expect(out.map((line) => JSON.parse(line) as unknown)).toEqual([{ url: 'http://127.0.0.1:1' }]);
 });

@@ -1,5 +1,6 @@
 // Finds the command of a command line and runs it.
 
+import { printable } from '../../kinds/text.ts';
 import { EXIT_CODES } from '../transport/exit-codes.ts';
 import type { HttpApi } from '../transport/http-api.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';
@@ -53,7 +54,12 @@ export async function run(commands: readonly Command[], args: readonly string[],
   }
   const { word, others } = found;
   if (word === 'help') return help(commands, others, world);
-  const report = (result: unknown): void => world.say(JSON.stringify(result, null, 2));
+  let isReported = false;
+  // What fails after the result is told on standard error alone.
+  const report = (result: unknown): void => {
+    if (!isReported) world.say(jsonText(result));
+    isReported = true;
+  };
   const { command, invocation } = understood(commands, { word, others }, report);
   if (invocation.flags.has(HELP.name)) {
     world.say(helpOf(command));
@@ -70,6 +76,14 @@ export async function run(commands: readonly Command[], args: readonly string[],
     context.report(failureOf(error, withOwn));
     throw error;
   }
+}
+
+/** JSON in which a character that no terminal should get stands as its escape, so that no value changes on its way there. */
+function jsonText(value: unknown): string {
+  const text = JSON.stringify(value, null, 2);
+  if (printable(text) === text) return text;
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return Array.from(text, (one) => (printable(one) === one ? one : one.split('').map(escaped).join(''))).join('');
 }
 
 /** In which an interruption says what was done. */
