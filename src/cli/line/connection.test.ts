@@ -98,7 +98,10 @@ describe('the token', () => {
 
   it('and the namespace are of the context, or of the one that is chosen', async () => {
     expect((await reach(SERVER)).connection).toMatchObject({ token: 'my-token', namespace: 'team' });
-    expect((await reach({ ...SERVER, context: 'there' })).connection).toEqual({ ...SERVER, token: 'ci-token' });
+    // As kubectl and the plugin's own API take it. With an address and a token, the API chooses the token's only tenant.
+    const there = { ...SERVER, context: 'there' };
+    expect((await reach(there)).connection).toEqual({ ...SERVER, token: 'ci-token', namespace: 'default' });
+    expect((await reach({ ...there, token: 'given' })).connection).toEqual({ ...SERVER, token: 'given' });
     expect((await reach({ ...SERVER, user: 'ci', namespace: 'other' })).connection).toMatchObject({
       token: 'ci-token',
       namespace: 'other',

@@ -132,7 +132,8 @@ async function readKubeconfig(kubectl: Kubectl, { server, token, ...options }: C
   const userName = options.user ?? context?.user;
   return {
     user: raw.users?.find(({ name }) => name === userName)?.user,
-    namespace: context?.namespace,
+    // As kubectl takes it. Where an address and a token are given, the context may be of another cluster: the API chooses the only tenant.
+    namespace: context?.namespace ?? (context && !(server && token) ? 'default' : undefined),
     cluster: raw.clusters?.find(({ name }) => name === context?.cluster)?.cluster,
   };
 }
