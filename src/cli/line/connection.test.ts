@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Connection } from '../transport/http-api.ts';
 import { Failure, forward } from '../transport/kubectl.ts';
 import { type ConnectionOptions, connect } from './connection.ts';
 
@@ -23,6 +24,7 @@ const context = (more: object): object => ({
 
 interface Reached {
   readonly connection?: object;
+  readonly again?: Connection['again'];
   readonly error?: string;
   readonly asked: readonly string[];
 }
@@ -47,11 +49,13 @@ async function reach(
     },
     forward: async (...args: [string, string, number]) => {
       asked.push(`forward ${args.join(' ')}`);
-      return { port: 4321, ended: new Promise<never>(() => undefined), close: () => undefined };
+      const { promise: ended, resolve } = Promise.withResolvers<{ code: number; message: string }>();
+      return { port: 4321, ended, close: () => resolve({ code: 130, message: '' }) };
     },
   };
   try {
-    return { connection: await connect(cluster, { ...OPTIONS, ...options }), asked };
+    const { again, ...connection } = await connect(cluster, { ...OPTIONS, ...options });
+    return { connection, ...(again && { again }), asked };
   } catch (error) {
     return { error: (error as Error).message, asked };
   }
@@ -78,6 +82,17 @@ describe('the address', () => {
       'get service davit-api --namespace=davit -o json',
       `forward davit davit-api ${port}`,
     ]);
+  });
+
+  it('is made again, with another token and port, and the port before is closed', async () => {
+    const { again, asked } = await reach({});
+    expect(again?.isOver()).toBe(false);
+    expect(await again?.connect()).toMatchObject({ token: 'my-token' });
+    expect(again?.isOver()).toBe(true);
+    expect(asked.filter((one) => /^(?:forward|config)/.test(one))).toHaveLength(4);
+    const SERVER = { server: 'https://davit.example.com' };
+    expect((await reach(SERVER)).again?.isOver()).toBe(false);
+    expect((await reach({ ...SERVER, token: 'given' })).again).toBeUndefined();
   });
 
   it('is asked for where the Service cannot be seen', async () => {

@@ -35,7 +35,7 @@ const SERVICE = 'davit-api';
 /** A program of the kubeconfig that gives a token may ask a person to log in. */
 const CREDENTIALS_MS = 120_000;
 
-/** The port that is forwarded lasts as long as the program. */
+/** The port that is forwarded lasts until its pod ends, or as long as the program. */
 export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connection> {
   if (options.impersonated !== undefined) {
     const other =
@@ -48,14 +48,26 @@ export async function connect(cluster: Cluster, options: ConnectionOptions): Pro
   const namespace = options.namespace ?? kubeconfig.namespace;
   const token = options.token ?? (await tokenOf(kubeconfig, options));
   const own = { token, ...(namespace !== undefined && { namespace }) };
-  if (options.server !== undefined) return { server: serverOf(options.server), ...own };
+  if (options.server !== undefined) {
+    const again = { isOver: () => false, connect: () => connect(cluster, options) };
+    return { server: serverOf(options.server), ...own, ...(options.token === undefined && { again }) };
+  }
   const { scheme, port } = await serviceOf(cluster.kubectl, options.davitNamespace);
   const forwarded = await cluster.forward(options.davitNamespace, SERVICE, port).catch((error: unknown) => {
     throw unreached(options.davitNamespace, error);
   });
+  let isOver = false;
+  void forwarded.ended.then(() => (isOver = true));
   return {
     server: `${scheme}://127.0.0.1:${forwarded.port}`,
     ...own,
+    again: {
+      isOver: () => isOver,
+      connect() {
+        forwarded.close();
+        return connect(cluster, options);
+      },
+    },
     // The certificate is for another name. The API server has chosen the pod, and the way there is its own.
     ...(scheme === 'https' && { tls: { rejectUnauthorized: false } }),
   };

@@ -9,11 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../../test/cluster/certificates.ts';
 import { startConnectProxy } from '../../../test/support/connect-proxy.ts';
 import { close, listen } from '../../../test/support/http-servers.ts';
-import { makeHttpApi } from './http-api.ts';
+import { type Connection, makeHttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
 
 let server: Server;
 let origin: string;
@@ -63,6 +64,44 @@ it('sends token, tenant and body, and takes the answer', async () => {
     'application/json',
     '{"a":"ä"}',
   ]);
+});
+
+describe('a connection that is of no more use', () => {
+  const tokens: unknown[] = [];
+  const connection = (token: string, next?: () => Promise<Connection>, isOver = false): Connection => ({
+    server: origin,
+    token,
+    ...(next && { again: { isOver: () => isOver, connect: next } }),
+  });
+  beforeEach(() => {
+    tokens.length = 0;
+    answer = ({ headers }, response) => {
+      tokens.push(headers['x-api-key']);
+      response.writeHead(headers['x-api-key'] === 'new' ? 200 : 401).end('{"detail": "The token has expired."}');
+    };
+  });
+
+  it('is made again once where the token is refused, for this request and the next ones', async () => {
+    const renewing = makeHttpApi(connection('old', async () => connection('new')));
+    await renewing.call('POST', '/x', {});
+    await renewing.call('GET', '/y');
+    expect(tokens).toEqual(['old', 'new', 'new']);
+    const refused = makeHttpApi(connection('old', async () => connection('older', () => Promise.reject(new Error()))));
+    await expect(refused.call('GET', '/')).rejects.toThrow('The token has expired.');
+    expect(tokens.slice(3)).toEqual(['old', 'older']);
+  });
+
+  it('is made again before a request where its port has ended, also after an outage', async () => {
+    let failures = 2;
+    const next = async (): Promise<Connection> => {
+      failures -= 1;
+      if (failures >= 0) throw new Failure('no pod is ready');
+      return connection('new');
+    };
+    const options = { patienceMs: 50, everyMs: 1, clock: aClock() };
+    await makeHttpApi(connection('old', next, true), options).patiently('GET', '/');
+    expect(tokens).toEqual(['new']);
+  });
 });
 
 describe('a refusal', () => {

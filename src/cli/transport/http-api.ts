@@ -18,6 +18,13 @@ export interface Connection {
   readonly namespace?: string;
   /** Options of TLS for this server. */
   readonly tls?: Pick<RequestOptions, 'rejectUnauthorized'>;
+  /** Absent where address and token were given. */
+  readonly again?: {
+    /** Whether the port that was forwarded has ended. */
+    isOver(): boolean;
+    /** Another one in its place, with a new token. Throws Failure. */
+    connect(): Promise<Connection>;
+  };
 }
 
 /** An answer other than 2xx. */
@@ -90,26 +97,35 @@ interface Sent {
   readonly body?: string | UploadFile;
 }
 export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
-  const { server, token, namespace } = connection;
-  const own = {
-    'x-api-key': token,
-    [OWN_CLIENT_HEADER]: 'plugin',
-    ...(namespace !== undefined && { 'x-tenant-id': namespace }),
+  let now = connection;
+  const ask = ({ method, path, headers, body }: OwnRequest): Promise<Answer> =>
+    send(now, `${now.server}${path}`, {
+      method,
+      headers: {
+        'x-api-key': now.token,
+        [OWN_CLIENT_HEADER]: 'plugin',
+        ...(now.namespace !== undefined && { 'x-tenant-id': now.namespace }),
+        ...headers,
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+      },
+      ...(body !== undefined && { body }),
+    });
+  const exchange = async (request: OwnRequest): Promise<Answer> => {
+    const { again } = now;
+    if (again?.isOver())
+      now = await again.connect().catch((error: unknown) => {
+        throw error instanceof Failure ? new Unreachable(error.message) : error;
+      });
+    const answer = await ask(request);
+    if (answer.status !== 401 || now.again === undefined) return answer;
+    // A token of the kubeconfig may have expired meanwhile.
+    now = await now.again.connect();
+    return ask(request);
   };
-  const api = apiOver(
-    ({ method, path, headers, body }) =>
-      send(connection, `${server}${path}`, {
-        method,
-        headers: { ...own, ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }) },
-        ...(body !== undefined && { body }),
-      }),
-    connection,
-    options,
-  );
   return {
-    ...api,
+    ...apiOver(exchange, connection, options),
     async upload(url, headers, file) {
-      const answer = await send(connection, reachable(url, server), {
+      const answer = await send(now, reachable(url, now.server), {
         method: 'PUT',
         headers: { ...headers, 'content-length': file.size },
         body: file,
