@@ -13,7 +13,7 @@ import { makeTerminal } from './line/prompt.ts';
 import { adviceOn, exitCodeOf, run, type World } from './line/run.ts';
 import { EXIT_CODES } from './transport/exit-codes.ts';
 import { makeHttpApi } from './transport/http-api.ts';
-import { endChildren, Failure, forward, makeKubectl, onTerminal } from './transport/kubectl.ts';
+import { Failure, forward, makeKubectl, onTerminal, tidyUp } from './transport/kubectl.ts';
 
 // What containers and servers wrote must not control the terminal of the person who reads it.
 function say(line: string): void {
@@ -24,7 +24,7 @@ function warn(line: string): void {
   process.stderr.write(`${printable(line)}\n`);
 }
 
-process.once('exit', endChildren);
+process.once('exit', tidyUp);
 
 /** What is said where a signal ends the program. */
 const sentences: (() => string | undefined)[] = [];
@@ -45,7 +45,7 @@ process.on('SIGINT', () => {
 for (const signal of ['SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => {
     sayLastWords();
-    endChildren();
+    tidyUp();
     // Nobody listens to it any more: whoever has started the program sees which signal has ended it.
     process.kill(process.pid, signal);
   });
@@ -98,7 +98,7 @@ async function main(): Promise<void> {
     for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
     process.exitCode = exitCodeOf(error);
   } finally {
-    endChildren();
+    tidyUp();
   }
 }
 

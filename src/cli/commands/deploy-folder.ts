@@ -207,7 +207,7 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
     say(`Uploading ${source.entries.length} files of ${source.folder}, ${bytesText(packed.size)} packed.`);
     await api.upload(target.upload_url, target.upload_headers, packed);
   } finally {
-    await packed.remove();
+    packed.remove();
   }
   return target.object_path;
 }

@@ -2,13 +2,14 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ignoreRules, verdictOn } from '../../kinds/ignore-rules.ts';
 import { bytesText } from '../../kinds/text.ts';
+import { Failure, tidyUp } from '../transport/kubectl.ts';
 import { builtFrom, listSource, pack } from './pack.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -235,6 +236,21 @@ describe('what is refused', () => {
     await rm(join(folder, 'app.py'));
     await expect(pack(source, MEBIBYTE)).rejects.toThrow(/app\.py cannot be read: ENOENT/);
   });
+
+  it('a file that can be opened and not be read, and a folder for the archive that is not there', async () => {
+    const unreadable = {
+      folder: '/proc/self',
+      config: 'mem',
+      entries: [{ path: 'mem', isExecutable: false, size: 8 }],
+    };
+    await expect(pack(unreadable, MEBIBYTE)).rejects.toThrow(/^\/proc\/self\/mem cannot be read: E/);
+    vi.stubEnv('TMPDIR', join(folder, 'nowhere'));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await write({ 'langgraph.json': '{}' });
+    const failing = pack(await listSource(folder, 'langgraph.json'), MEBIBYTE);
+    await expect(failing).rejects.toThrow(/^The archive cannot be written to .*nowhere: ENOENT/);
+    await expect(failing).rejects.toBeInstanceOf(Failure);
+  });
 });
 
 describe('the archive', () => {
@@ -262,15 +278,22 @@ describe('the archive', () => {
       expect(names).toMatch(/^-rw-r--r-- .* even$/m);
     } finally {
       await rm(unpacked, { recursive: true });
-      await remove();
+      remove();
     }
+  });
+
+  it('goes with the program, whatever ends it', async () => {
+    await write({ 'langgraph.json': '{}' });
+    const { path } = await pack(await listSource(folder, 'langgraph.json'), MEBIBYTE);
+    tidyUp();
+    expect(existsSync(dirname(path))).toBe(false);
   });
 
   it('depends on nothing but paths, contents and the right to execute', async () => {
     const digest = async (): Promise<string> => {
       const { path, remove } = await pack(await listSource(folder, 'langgraph.json'), MEBIBYTE);
       const found = createHash('sha256').update(readFileSync(path)).digest('hex');
-      await remove();
+      remove();
       return found;
     };
     await write({ 'langgraph.json': '{}', 'b.py': 'b', 'a.py': 'a' });

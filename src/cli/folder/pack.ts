@@ -1,8 +1,7 @@
 // Packs a folder for an upload: the files that its ignore files leave, as a .tar.gz in a temporary file.
 
-import { once } from 'node:events';
-import { createReadStream, createWriteStream, type Dirent } from 'node:fs';
-import { lstat, mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { createReadStream, createWriteStream, type Dirent, rmSync } from 'node:fs';
+import { lstat, mkdtemp, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -13,7 +12,7 @@ import { BUILT_FROM, DEFAULT_CONFIGURATION } from '../../kinds/source-files.ts';
 import { END, header, padding, type TarEntry } from '../../kinds/tar.ts';
 import { bytesText } from '../../kinds/text.ts';
 import { Misuse } from '../line/command.ts';
-import { Failure } from '../transport/kubectl.ts';
+import { atEnd, Failure } from '../transport/kubectl.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** Files that are named when there is too much. */
@@ -32,7 +31,7 @@ export interface Packed {
   readonly path: string;
   /** Bytes. */
   readonly size: number;
-  remove(): Promise<void>;
+  readonly remove: () => void;
 }
 
 /** Lists what would be packed of an absolute path. `config` is the configuration file, relative to the folder: it is packed in any case. */
@@ -135,9 +134,11 @@ function needInside(path: string, link: string): void {
 
 /** Throws Failure if more than `mostBytes` come out, and if a file changes meanwhile. */
 export async function pack(source: Source, mostBytes: number): Promise<Packed> {
-  const temporary = await mkdtemp(join(tmpdir(), 'davit-deploy-'));
+  const temporary = await mkdtemp(join(tmpdir(), 'davit-deploy-')).catch((error: unknown) => {
+    throw unwritable(error);
+  });
   const path = join(temporary, 'source.tar.gz');
-  const remove = (): Promise<void> => rm(temporary, { recursive: true, force: true });
+  const remove = atEnd(() => rmSync(temporary, { recursive: true, force: true }));
   let size = 0;
   const counted = new Transform({
     transform(piece: Buffer, _encoding, done) {
@@ -149,8 +150,8 @@ export async function pack(source: Source, mostBytes: number): Promise<Packed> {
     await pipeline(Readable.from(archive(source)), createGzip(), counted, createWriteStream(path, { mode: 0o600 }));
     return { path, size, remove };
   } catch (error) {
-    await remove();
-    throw error;
+    remove();
+    throw error instanceof Failure ? error : unwritable(error);
   }
 }
 
@@ -165,14 +166,14 @@ async function* archive({ folder, entries }: Source): AsyncGenerator<Uint8Array>
 
 async function* contentOf(at: string, { path, size }: TarEntry): AsyncGenerator<Buffer> {
   let left = size;
-  const content = createReadStream(at, { highWaterMark: MEBIBYTE });
-  await once(content, 'open').catch((error: unknown) => {
+  try {
+    for await (const piece of createReadStream(at, { highWaterMark: MEBIBYTE }) as AsyncIterable<Buffer>) {
+      left -= piece.length;
+      if (left < 0) break;
+      yield piece;
+    }
+  } catch (error) {
     throw unreadable(at, error);
-  });
-  for await (const piece of content as AsyncIterable<Buffer>) {
-    left -= piece.length;
-    if (left < 0) break;
-    yield piece;
   }
   if (left !== 0) throw new Failure(`${path} changed while it was packed. Deploy again.`);
 }
@@ -191,4 +192,9 @@ function codeOf(error: unknown): string | undefined {
 
 function unreadable(path: string, error: unknown): Failure {
   return new Failure(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+function unwritable(error: unknown): Failure {
+  const why = error instanceof Error ? error.message : String(error);
+  return new Failure(`The archive cannot be written to ${tmpdir()}: ${why}. Name another folder in TMPDIR.`);
 }

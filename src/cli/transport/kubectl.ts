@@ -77,24 +77,32 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
     });
 }
 
-/** Processes of kubectl that forward, follow or copy, and must not outlive this program. */
-const lasting = new Map<ChildProcess, () => void>();
+const atTheEnd = new Set<() => void>();
 
-/** `after`: called when the child has been ended or has ended. */
+/** `work` is called once: when this program ends, for whatever reason, or when what is returned is called. */
+export function atEnd(work: () => void): () => void {
+  atTheEnd.add(work);
+  return () => {
+    if (atTheEnd.delete(work)) work();
+  };
+}
+
+/**
+ * A kubectl that forwards, follows or copies, and must not outlive this program. `after`: called when the child has been ended or has
+ * ended.
+ */
 export function endsWithThis(child: ChildProcess, after: () => void = () => undefined): void {
-  lasting.set(child, after);
-  child.once('close', () => {
-    if (lasting.delete(child)) after();
+  const end = atEnd(() => {
+    child.kill();
+    after();
   });
+  child.once('close', end);
 }
 
 /** Called when this program ends, for whatever reason. What is asked of kubectl at the very end may outlive it. */
-export function endChildren(): void {
-  for (const [child, after] of lasting) {
-    child.kill();
-    after();
-  }
-  lasting.clear();
+export function tidyUp(): void {
+  for (const work of atTheEnd) work();
+  atTheEnd.clear();
 }
 
 const onThisTerminal = new Set<ChildProcess>();
