@@ -92,7 +92,11 @@ export const PACE_OF_BACKUPS: Pace = {
     'would run more often than every 5 minutes: choose at most 12 minutes of an hour, such as */5 * * * *, or @every 5m',
 };
 
-/** Seconds between two runs of an `@every`; undefined for another schedule. */
+/**
+ * Seconds between two runs of an `@every`; undefined for another schedule. A CronJob counts them from its last run or from now minus
+ * `startingDeadlineSeconds`, whichever is later, so a shorter deadline leaves no run due (mostRecentScheduleTime in Kubernetes'
+ * pkg/controller/cronjob/utils.go).
+ */
 export function everySecondsOf(schedule: string): number | undefined {
   return new RegExp(EVERY_PATTERN).test(schedule) ? secondsOf(schedule) : undefined;
 }

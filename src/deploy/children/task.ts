@@ -4,7 +4,7 @@ import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../kinds/meta.ts';
 import { type Migrate, timeoutOf } from '../../kinds/migrate.ts';
-import { type Task, taskSecondsOf } from '../../kinds/tasks.ts';
+import { everySecondsOf, type Task, taskSecondsOf } from '../../kinds/tasks.ts';
 import type { Manifest } from '../../runtime/kube/client.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
@@ -45,7 +45,7 @@ export function makeTask(
       ...(task.timeZone !== undefined && { timeZone: task.timeZone }),
       concurrencyPolicy: POLICIES[task.concurrency ?? 'forbid'],
       suspend: revision.spec.resolved.server.maxScale === 0,
-      startingDeadlineSeconds: LATEST_START_SECONDS,
+      startingDeadlineSeconds: LATEST_START_SECONDS + (everySecondsOf(schedule) ?? 0),
       successfulJobsHistoryLimit: KEPT_RUNS,
       failedJobsHistoryLimit: KEPT_RUNS,
       jobTemplate: {

@@ -176,6 +176,10 @@ describe('a record that asks for backups', () => {
     await converge(controller);
     expect(cronJobs(kube)[0]?.spec).toMatchObject({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin' });
     expect(JSON.stringify(cronJobs(kube))).toContain('"--keep=3","--keep-days=30"');
+    await edit(kube, { spec: withBackup({ schedule: '@every 6h' }) });
+    await converge(controller);
+    // An hour alone would leave no run due.
+    expect(cronJobs(kube)[0]?.spec).toMatchObject({ startingDeadlineSeconds: 25_200 });
     expect(kube.objects(APP_REVISIONS)).toHaveLength(1);
     for (const backup of [{ enabled: false }, { enabled: true }, null]) {
       await edit(kube, { spec: { sourceConfig: { database: { backup } } } });

@@ -131,6 +131,11 @@ describe('a task', () => {
     expect(spec?.jobTemplate.spec).toMatchObject({ activeDeadlineSeconds: 60 });
   });
 
+  it('whose schedule counts from the last run may be late by a whole period, or none would be due', async () => {
+    const { kube } = await aConverged(withTasks({ ...CLEAN, schedule: '@every 2h' }));
+    expect(cronJobs(kube)[0]?.spec).toMatchObject({ startingDeadlineSeconds: 7290 });
+  });
+
   it('that changes makes a revision and replaces no pod; a rollback brings it back, and a removal removes it', async () => {
     const controller = await aConverged(withTasks(CLEAN));
     const { kube } = controller;

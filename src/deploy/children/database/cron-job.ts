@@ -2,6 +2,7 @@
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import { everySecondsOf } from '../../../kinds/tasks.ts';
 import type { Manifest } from '../../../runtime/kube/client.ts';
 import { commonLabels } from '../../record/labels.ts';
 import type { Inputs } from '../inputs.ts';
@@ -34,7 +35,7 @@ export function makeDatabaseCronJob(
       ...(plan.timeZone !== undefined && { timeZone: plan.timeZone }),
       concurrencyPolicy: 'Forbid',
       suspend: isHeld,
-      startingDeadlineSeconds: LATEST_START_SECONDS,
+      startingDeadlineSeconds: LATEST_START_SECONDS + (everySecondsOf(plan.schedule) ?? 0),
       successfulJobsHistoryLimit: 1,
       failedJobsHistoryLimit: 1,
       jobTemplate: {
