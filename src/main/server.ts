@@ -95,9 +95,11 @@ export async function serve(
   };
 }
 
-/** Whether the client waits for an answer that has not begun, and has read everything else. */
+/** Whether the client waits for an answer that has not begun, or for its body to be read, and has read everything else. */
 function isAwaited(newest: ServerResponse | undefined, socket: Socket): boolean {
-  return newest !== undefined && newest.req.complete && !newest.headersSent && socket.writableLength === 0;
+  if (newest === undefined || newest.headersSent || socket.writableLength > 0) return false;
+  const { complete, readableFlowing, readableLength } = newest.req;
+  return complete || (readableFlowing !== true && readableLength > 0);
 }
 
 function secureContext({ cert, key }: CertificatePair): { cert: Buffer; key: Buffer; minVersion: 'TLSv1.2' } {

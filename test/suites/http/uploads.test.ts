@@ -269,6 +269,34 @@ describe('what is sent', () => {
     await slow.close();
   });
 
+  it('waits for its turn for longer than a connection may be idle', async () => {
+    const strict = await serve(facade.app, { host: '127.0.0.1', port: 0, limits: { idleTimeout: 200 } });
+    const address = async (): Promise<URL> => new URL((await ask()).body.upload_url);
+    const slow = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const { pathname, search } = await address();
+        const socket = connect(strict.port, '127.0.0.1');
+        socket.on('error', () => undefined);
+        socket.write(`PUT ${pathname}${search} HTTP/1.1\r\nHost: x\r\nContent-Type: application/gzip\r\n`);
+        socket.write('Content-Length: 30000\r\n\r\n');
+        socket.write(SOURCE.subarray(0, 10));
+        const dribble = setInterval(() => socket.write('.'), 50);
+        return () => {
+          clearInterval(dribble);
+          socket.destroy();
+        };
+      }),
+    );
+    await until(() => registry.seen.filter((one) => one.startsWith('POST')).length === 3);
+    const { pathname, search } = await address();
+    const much = Buffer.alloc(MEBIBYTE);
+    SOURCE.copy(much, 0, 0, 10);
+    const waiting = put(`http://127.0.0.1:${strict.port}${pathname}${search}`, much);
+    setTimeout(() => slow.forEach((end) => end()), 800);
+    expect(await waiting).toEqual([201, undefined]);
+    await strict.close();
+  });
+
   it('that is cut off leaves nothing', async () => {
     const path = new URL((await ask()).body.upload_url);
     const head = `PUT ${path.pathname}${path.search} HTTP/1.1\r\nHost: x\r\nContent-Type: application/gzip\r\n`;
