@@ -23,6 +23,7 @@ async function serving(limitMs: number): Promise<{ url: string; done: string[]; 
       return { ok: true };
     },
   });
+  app.get('/slow', { config: { timeLimitMs: 300 } }, () => sleep(2000));
   return { url: await app.listen({ port: 0, host: '127.0.0.1' }), done, said };
 }
 
@@ -43,6 +44,11 @@ describe('the time limit', () => {
     await expect.poll(() => done).toHaveLength(1);
     expect((await fetch(`${url}/?ms=0`, request)).status).toBe(200);
     expect(said.join('')).not.toContain('"level":50');
+  });
+
+  it('of a route of its own is the one that is told', async () => {
+    const { url } = await serving(100);
+    expect(await (await fetch(`${url}/slow`)).json()).toEqual({ detail: detail.replace('0.1 s', '0.3 s') });
   });
 
   it('leaves alone who is in time, and who has gone', async () => {

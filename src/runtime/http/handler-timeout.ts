@@ -18,10 +18,11 @@ declare module 'fastify' {
  * Answers 503 if a handler has not answered after `limitMs`. The handler continues: the API server may be processing its request.
  */
 export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
+  const limitOf = ({ request }: FastifyReply): number => request.routeOptions.config.timeLimitMs ?? limitMs;
   /** Requests without an answer, and when their time is over. */
   const underWay = new Map<FastifyReply, number>();
-  app.addHook('onRequest', (request, reply, done) => {
-    underWay.set(reply, performance.now() + (request.routeOptions.config.timeLimitMs ?? limitMs));
+  app.addHook('onRequest', (_request, reply, done) => {
+    underWay.set(reply, performance.now() + limitOf(reply));
     done();
   });
   // Fastify calls it also if the sender aborted the request.
@@ -38,7 +39,7 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
       if (end > now) continue;
       underWay.delete(reply);
       if (reply.raw.headersSent) reply.raw.destroy();
-      else void reply.send(tooLong(limitMs));
+      else void reply.send(tooLong(limitOf(reply)));
     }
   }
   const looking = setInterval(look, Math.min(LOOKS_EVERY_MS, limitMs)).unref();
