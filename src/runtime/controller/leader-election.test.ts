@@ -195,6 +195,15 @@ describe('leader election', () => {
     expect(lease(kube)['holderIdentity']).toBe('thief');
   });
 
+  it('stops at once when the lease was deleted, which any candidate may create', async () => {
+    const [kube, clock] = [makeFakeKube(), makeFakeClock()];
+    const a = aCandidate(kube, clock, 'a');
+    await clock.advance(0);
+    kube.erase(LEASES, ref);
+    await clock.advance(2000);
+    expect(a.outcome).toBe('lost');
+  });
+
   it('does not release a lease that ran out while it was stopping', async () => {
     const [kube, clock] = [makeFakeKube(), makeFakeClock()];
     let finish = (): void => {};

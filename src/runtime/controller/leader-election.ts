@@ -217,6 +217,8 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
         see(await client.replace<Lease>(LEASES, { ...lease, spec }, { signal: leading }));
         return 'renewed';
       } catch (error) {
+        // Somebody deleted it, and any candidate creates it and leads.
+        if (error instanceof NotFound) return 'taken';
         if (!(error instanceof Conflict)) throw error;
         // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
         const current = await client.get<Lease>(LEASES, { namespace, name }, { signal: leading });
