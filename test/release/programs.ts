@@ -66,3 +66,14 @@ export async function digestAt(crane: Program, name: string): Promise<string | u
     throw error;
   }
 }
+
+/** SHA-256, in hexadecimal, of the chart archive that a registry has under this name; undefined where it has none. Throws where it cannot be asked. */
+export async function chartAt(crane: Program, name: string): Promise<string | undefined> {
+  if ((await digestAt(crane, name)) === undefined) return undefined;
+  const { layers } = JSON.parse(await crane('manifest', name)) as {
+    readonly layers: readonly { readonly mediaType: string; readonly digest: string }[];
+  };
+  // https://helm.sh/docs/topics/registries/#oci-artifact-structure
+  const content = layers.find(({ mediaType }) => mediaType === 'application/vnd.cncf.helm.chart.content.v1.tar+gzip');
+  return content?.digest.replace('sha256:', '') ?? '';
+}

@@ -23,7 +23,7 @@ import {
   releaseNotes,
   versionTrouble,
 } from './plan.ts';
-import { digestAt, type Programs, programAt, releasePrograms } from './programs.ts';
+import { chartAt, digestAt, type Programs, programAt, releasePrograms } from './programs.ts';
 
 const USAGE = `npm run release -- --version 0.1.0 --to registry.example.com/platform [options]
 
@@ -227,6 +227,12 @@ async function release(): Promise<void> {
     const files = { source, scratch, out, version, epoch: origin.epoch };
     const image = { name: names.image, digest };
     const chart = await writeChart(files, image, others);
+    // An interrupted release leaves the chart without the image's name; nobody has to see it change.
+    const chartBefore = await chartAt(programs.crane, `${names.chart}:${version}`);
+    if (chartBefore !== undefined && chartBefore !== (await sha256Of(chart)))
+      throw new Refused(
+        `${names.chart}:${version} exists and is another chart. A release never changes: choose the next version, or release from the commit that the chart was made of.`,
+      );
     const archive = await writePlugin(files, root, origin.source);
     const downloads =
       origin.source === undefined ? 'https://example.com' : `${origin.source}/releases/download/v${version}`;

@@ -217,6 +217,15 @@ describe.skipIf(noPods !== undefined)('a release', () => {
       1,
       expect.stringContaining('A release never changes: choose the next version.'),
     ]);
+    // What an interrupted release leaves: its chart, and no name of the image yet.
+    await programs.crane(
+      'copy',
+      `${registryHost}/one/charts/davit:${version}`,
+      `${registryHost}/three/charts/davit:${version}`,
+    );
+    const replaced = await clone.release(...argumentsFor(`${registryHost}/three`, ...PLATFORMS));
+    expect([replaced.code, replaced.text]).toEqual([1, expect.stringContaining('exists and is another chart')]);
+    expect(await catalogue()).not.toContain('three/davit');
   });
 
   it('can be verified, and not with another key', async () => {
