@@ -33,6 +33,8 @@ export interface NotifierReconcilerOptions {
 
 /** Notices of one pass. Between two passes it is remembered which were sent. */
 const AT_ONCE = 20;
+/** A pass sends nothing after this time, so that it remembers what it sent before its time limit aborts it. */
+const SENDING_MS = 60_000;
 const ANSWER_MS = 10_000;
 const FIRST_RETRY_MS = 10_000;
 const LAST_RETRY_MS = 3_600_000;
@@ -118,6 +120,8 @@ async function tell(
   const told: Record<string, Told> = {};
   const waits: number[] = [];
   let sent = 0;
+  const end = now().getTime() + SENDING_MS;
+  const isEnough = (): boolean => sent >= AT_ONCE || now().getTime() >= end;
   const records = home.caches.records.list(namespace).filter((one) => one.metadata.deletionTimestamp === undefined);
   for (const record of records.toSorted(byName).slice(0, MOST_TOLD)) {
     const { name } = record.metadata;
@@ -130,7 +134,7 @@ async function tell(
     if (lookAgainMs !== undefined) waits.push(lookAgainMs);
     for (const notice of notices) {
       const to: Target = notice.to === 'commit' ? `commit ${name}` : notice.to;
-      if (sent >= AT_ONCE || failures.has(to)) continue;
+      if (isEnough() || failures.has(to)) continue;
       const failure = await send(notice, { notifier, record }, options, signal);
       if (failure) failures.set(to, failure);
       else remembers[notice.subject] = notice.value;
@@ -138,7 +142,7 @@ async function tell(
     }
     if (Object.keys(remembers).length > 0) told[name] = remembers;
   }
-  if (sent >= AT_ONCE) waits.push(1);
+  if (isEnough()) waits.push(1);
   return { told, failures, lookAgainMs: waits.length > 0 ? Math.min(...waits) : undefined };
 }
 

@@ -1,5 +1,6 @@
 // What a Notifier tells, over the in-memory API server: each event once, again after a failure and after a crash, and nothing at rest.
 
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
@@ -26,8 +27,9 @@ interface Sent {
 interface World {
   readonly kube: FakeKube;
   readonly sent: Sent[];
-  /** Status that the webhook answers. */
+  /** Status that the webhook answers, and how long that takes. */
   answers: number;
+  onAnswer(): void;
   controller(): Promise<MemoryController>;
   pass(controller: MemoryController): Promise<Result>;
 }
@@ -52,11 +54,13 @@ function aWorld(): World {
     kube,
     sent,
     answers: 204,
+    onAnswer: () => undefined,
     controller: () =>
       aController(kube, defaultSettings(), {
         post: (url, { headers = {}, body = '' }) => {
           const { type, data } = JSON.parse(body) as { type: string; data: { name: string } };
           if (world.answers < 300) sent.push({ type, name: data.name, id: headers['webhook-id'] ?? '' });
+          world.onAnswer();
           return Promise.resolve({ status: world.answers, url, headers: new Headers(), body: '' });
         },
       }),
@@ -65,14 +69,14 @@ function aWorld(): World {
   return world;
 }
 
-/** As the controller of records reports. */
+/** As the controller of records reports, of every record. */
 function report(kube: FakeKube, type: 'Ready' | 'Stalled', reason: string, at = '2026-02-02T01:00:00Z'): void {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('there is no record');
   const conditions = [{ type, status: 'True' as const, reason, message: `${reason}.`, lastTransitionTime: at }];
   const latestRevisionId = '11111111-0000-4000-8000-000000000000';
-  const observedGeneration = found.metadata.generation ?? 1;
-  kube.seed(APP_DEPLOYMENTS, { ...found, status: { observedGeneration, latestRevisionId, conditions } });
+  for (const found of kube.objects<AppDeployment>(APP_DEPLOYMENTS)) {
+    const observedGeneration = found.metadata.generation ?? 1;
+    kube.seed(APP_DEPLOYMENTS, { ...found, status: { observedGeneration, latestRevisionId, conditions } });
+  }
 }
 const told = (kube: FakeKube): Notifier['status'] => kube.objects<Notifier>(NOTIFIERS)[0]?.status;
 const saysSent = (kube: FakeKube): string => {
@@ -152,6 +156,25 @@ it.each(['failOn', 'failAfter'] as const)(
     expect(saysSent(kube)).toBe('True Sent');
   },
 );
+
+it('slow answers: a pass remembers what it sent before its time limit, so each event is sent once', async () => {
+  const world = aWorld();
+  const { kube, sent } = world;
+  for (let at = 10; at < 30; at += 1) putRecord(kube, {}, { name: `shop-${at}` });
+  report(kube, 'Ready', 'Serving');
+  const controller = await world.controller();
+  for (let pass = 0; pass < 4; pass += 1) {
+    const [limit, begin] = [new AbortController(), controller.clock.ms];
+    world.onAnswer = () => {
+      controller.clock.ms += 7000;
+      if (controller.clock.ms - begin > 120_000) limit.abort(new Unavailable('took more than 120000 ms'));
+    };
+    await controller
+      .reconciler('notices')(KEY, limit.signal, pino({ level: 'silent' }))
+      .catch(() => undefined);
+  }
+  expect([sent.length, new Set(sent.map(({ id }) => id)).size, saysSent(kube)]).toEqual([20, 20, 'True Sent']);
+});
 
 it('a Secret that is missing or no signing secret, and a host that the platform does not list', async () => {
   const world = aWorld();
