@@ -72,8 +72,8 @@ export function followStatuses(
     for (const { of, ...fields } of transitionsOf(previous, object)) tell(object, fields, MESSAGES[of]);
   }
 
-  /** The deployments that have a series of restarts. */
-  const named = new Set<string>();
+  /** The deployments that have a series of restarts, by key. */
+  const named = new Map<string, { readonly namespace: string; readonly name: string }>();
   function countRestarts({ type, object, previous }: Change<Pod>): void {
     const [count, part] = [restartsBetween(previous, object), partLabel(object)];
     if (type === 'deleted' || count === 0 || part === undefined) return;
@@ -81,7 +81,7 @@ export function followStatuses(
     const name = labels?.[DEPLOYMENT_LABEL] ?? '';
     const key = `${namespace}/${name}`;
     const isNamed = records.get({ namespace, name }) !== undefined && (named.has(key) || named.size < (mostNamed ?? 0));
-    if (isNamed) named.add(key);
+    if (isNamed) named.set(key, { namespace, name });
     metrics.restarted(part, count, isNamed ? { namespace, name } : undefined);
   }
 
@@ -108,6 +108,10 @@ export function followStatuses(
       return censusOf(records.list(), revisions.list(), mostNamed, holders);
     }),
     () => limit.stop(),
+    // Those that are deleted while another process leads would stay.
+    () => {
+      for (const of of named.values()) metrics.forget(of);
+    },
   ];
   return endAll(subscriptions);
 }

@@ -153,7 +153,9 @@ it('counts restarts of containers, and names deployments up to a number, as long
   const { kube } = controller;
   const metrics = makeAllMetrics();
   const log = pino({ level: 'silent' });
-  onTestFinished(followStatuses(controller.caches, { log, metrics, clock: makeFakeClock(), mostNamed: 1 }));
+  const lead = (): (() => void) =>
+    followStatuses(controller.caches, { log, metrics, clock: makeFakeClock(), mostNamed: 1 });
+  const stop = lead();
   await converge(controller);
   const { id } = newestRevision(kube).spec;
   const restarts = async (): Promise<string[]> =>
@@ -175,7 +177,12 @@ it('counts restarts of containers, and names deployments up to a number, as long
     'davit_container_restarts_total{part="server"} 3',
     'davit_deployment_restarts_total{namespace="team",name="shop"} 3',
   ]);
+  stop();
+  expect(await restarts()).toEqual(['davit_container_restarts_total{part="server"} 3']);
+  onTestFinished(lead());
+  await see(8);
+  expect((await restarts()).at(-1)).toBe('davit_deployment_restarts_total{namespace="team",name="shop"} 1');
   kube.erase(APP_DEPLOYMENTS, SHOP);
   await controller.reconcile();
-  expect(await restarts()).toEqual(['davit_container_restarts_total{part="server"} 3']);
+  expect(await restarts()).toEqual(['davit_container_restarts_total{part="server"} 4']);
 });
