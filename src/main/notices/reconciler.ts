@@ -73,7 +73,8 @@ export function makeNotifierReconciler(options: NotifierReconcilerOptions): Reco
     const of = `${notifier.metadata.uid} ${notifier.metadata.generation} ${secretVersion(notifier, home.caches)}`;
     const before = new Map([...(waiting.get(key) ?? [])].filter(([, one]) => one.of === of));
     const paused = new Map([...before].filter(([, one]) => one.dueAt > now().getTime()));
-    const { told, failures, lookAgainMs } = await tell(notifier, paused, { ...options, home: within }, signal);
+    const outcome = await tell(notifier, paused, { ...options, home: within }, signal);
+    const { told, failures, lookAgainMs } = outcome;
     const next = new Map<Target, Waiting>();
     for (const [to, failure] of failures) next.set(to, paused.get(to) ?? again(failure, before.get(to), of));
     waiting.set(key, next);
@@ -81,7 +82,7 @@ export function makeNotifierReconciler(options: NotifierReconcilerOptions): Reco
     const status = {
       observedGeneration: generation,
       ...(Object.keys(told).length > 0 && { told }),
-      conditions: mergeConditions(notifier.status?.conditions, conditionsOf(notifier, failures), generation, now()),
+      conditions: mergeConditions(notifier.status?.conditions, conditionsOf(notifier, outcome), generation, now()),
     };
     try {
       await reportStatus(notifier, status, within, { fieldManager: FIELD_MANAGER });
@@ -105,6 +106,8 @@ interface Outcome {
   readonly told: Readonly<Record<string, Told>>;
   readonly failures: ReadonlyMap<Target, Failure>;
   readonly lookAgainMs?: number | undefined;
+  /** How many there are; of those after MOST_TOLD nothing is told. */
+  readonly deployments: number;
 }
 
 /** A target that is paused, or fails now, is not tried in this pass. */
@@ -143,7 +146,8 @@ async function tell(
     if (Object.keys(remembers).length > 0) told[name] = remembers;
   }
   if (isEnough()) waits.push(1);
-  return { told, failures, lookAgainMs: waits.length > 0 ? Math.min(...waits) : undefined };
+  const lookAgainMs = waits.length > 0 ? Math.min(...waits) : undefined;
+  return { told, failures, lookAgainMs, deployments: records.length };
 }
 
 function byName(a: AppDeployment, b: AppDeployment): number {
@@ -219,13 +223,20 @@ async function sendStatus(
   return { reason, message: `Deployment ${name}: ${reason === 'CodeHostRefused' ? NOT_PERMITTED : message}` };
 }
 
-function conditionsOf({ spec }: Notifier, failures: ReadonlyMap<Target, Failure>): ConditionInput[] {
+function conditionsOf({ spec }: Notifier, { failures, deployments }: Outcome): ConditionInput[] {
+  const tooMany: Failure | undefined =
+    deployments > MOST_TOLD
+      ? {
+          reason: 'TooManyDeployments',
+          message: `The namespace has ${deployments} deployments. Davit sends the events of the first ${MOST_TOLD} by name. Move the others to another namespace.`,
+        }
+      : undefined;
   const ways: Way[] = [
     ...(spec.webhook ? (['webhook'] as const) : []),
     ...(spec.commitStatuses ? (['commit'] as const) : []),
   ];
   return ways.map((way) => {
-    const [, failure] = [...failures].find(([to]) => to.startsWith(way)) ?? [];
+    const [, failure = tooMany] = [...failures].find(([to]) => to.startsWith(way)) ?? [];
     return failure
       ? { type: CONDITIONS[way], status: 'False', reason: failure.reason, message: failure.message }
       : { type: CONDITIONS[way], status: 'True', reason: 'Sent', message: 'There is nothing to send.' };

@@ -7,7 +7,7 @@ import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
 import { conditionOf } from '../../../src/kinds/conditions.ts';
 import { DEPLOYMENT_LABEL } from '../../../src/kinds/meta.ts';
-import { NOTIFIERS, type Notifier } from '../../../src/kinds/notifier.ts';
+import { MOST_TOLD, NOTIFIERS, type Notifier } from '../../../src/kinds/notifier.ts';
 import { defaultSettings } from '../../../src/kinds/settings.ts';
 import { Unavailable } from '../../../src/runtime/errors.ts';
 import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
@@ -174,6 +174,17 @@ it('slow answers: a pass remembers what it sent before its time limit, so each e
       .catch(() => undefined);
   }
   expect([sent.length, new Set(sent.map(({ id }) => id)).size, saysSent(kube)]).toEqual([20, 20, 'True Sent']);
+});
+
+it('says that it tells of 1000 deployments, if there are more', async () => {
+  const { kube, pass, controller } = aWorld();
+  for (let at = 0; at < MOST_TOLD; at += 1) putRecord(kube, {}, { name: `a-${at}` });
+  const process = await controller();
+  await pass(process);
+  expect(saysSent(kube)).toBe('True Sent');
+  putRecord(kube);
+  await pass(process);
+  expect(saysSent(kube)).toBe('False TooManyDeployments');
 });
 
 it('a Secret that is missing or no signing secret, and a host that the platform does not list', async () => {
