@@ -167,6 +167,9 @@ describe('a server that', () => {
   it('breaks the connection before it answers', async () => {
     answer = (request) => request.socket.destroy();
     await expect(api().call('GET', '/')).rejects.toThrow(`${origin} broke the connection. Try again.`);
+    await expect(api().call('POST', '/', {})).rejects.toThrow(
+      `${origin} broke the connection. The request may or may not have been carried out.`,
+    );
   });
 
   it('breaks the connection in an answer', async () => {

@@ -214,7 +214,7 @@ async function send({ server, tls }: Connection, url: string, { method, headers,
   try {
     return await answered;
   } catch (error) {
-    throw new Unreachable(unreachableSentence(target.origin, error));
+    throw new Unreachable(unreachableSentence(target.origin, method, error));
   } finally {
     outgoing.destroy();
   }
@@ -225,9 +225,11 @@ async function answerOf(response: IncomingMessage): Promise<Answer> {
   return { status, headers, body: await text(response) };
 }
 
-function unreachableSentence(origin: string, error: unknown): string {
+function unreachableSentence(origin: string, method: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNRESET' || code === 'EPIPE') return `${origin} broke the connection. Try again.`;
+  // Of the others, each may be sent again.
+  const next = method === 'POST' ? 'The request may or may not have been carried out.' : 'Try again.';
+  if (code === 'ECONNRESET' || code === 'EPIPE') return `${origin} broke the connection. ${next}`;
   if (code?.startsWith('ERR_TLS') || /certificate|self-signed/i.test(message))
     return `The certificate of ${origin} is not trusted: ${message}. Name the file of its authority in NODE_EXTRA_CA_CERTS.`;
   return `${origin} cannot be reached: ${message || code || 'unknown error'}. Check the address of Davit's HTTP API in --server or DAVIT_SERVER.`;
