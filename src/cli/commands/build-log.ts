@@ -10,7 +10,7 @@ import { mayBeBuilt } from '../../kinds/source-rules.ts';
 import type { DeployLogs, LogLine } from '../../logs/payloads.ts';
 import { NoDeployment, noDeployment } from '../line/not-found.ts';
 import { PROGRAM } from '../line/program.ts';
-import type { HttpApi } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
 
 /** The states of a revision whose build has not ended. */
@@ -133,11 +133,11 @@ const LINES_READ = 200;
 export async function lastLines(api: HttpApi, deploymentId: string, revisionId: string): Promise<string[]> {
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
   try {
-    const [{ logs }, { pods }] = await Promise.all([
+    const [{ logs }, reported] = await Promise.all([
       api.call<DeployLogs>('POST', path, { order: 'desc', limit: LINES_READ }),
-      api.call<DeploymentEvents>('GET', `/v2/deployments/${deploymentId}/events`),
+      api.call<DeploymentEvents>('GET', `/v2/deployments/${deploymentId}/events`).catch(undefinedIf(403)),
     ]);
-    const ready = (pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
+    const ready = (reported?.pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
     const wanted = logs.filter(({ pod }) => pod === null || !ready.includes(pod)).slice(0, LAST_LINES);
     return wanted.map(({ pod, message }) => (pod ? `[${pod}] ${message}` : message)).toReversed();
   } catch (error) {

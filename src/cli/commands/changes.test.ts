@@ -13,6 +13,7 @@ import {
 import { makeOwnCli, type OwnCli, whole } from '../../../test/support/own-cli.ts';
 import { serialRevisionId } from '../../deploy/record/revision-id.ts';
 import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
+import { Forbidden } from '../../runtime/errors.ts';
 import { DEPLOYMENTS, PODS } from '../../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import type { Clock } from '../line/command.ts';
@@ -156,6 +157,19 @@ describe('scale', () => {
         { part: 'server', min: 2, max: 4, ready: 1, pods: 2 },
         { part: 'queue', min: 1, max: 1, ready: 0, pods: 0 },
       ],
+    });
+  });
+
+  it.each(['Pod', 'Event'])('shows no number of pods where the caller may not list each %s', async (kind) => {
+    const cli = makeOwnCli({ record: aRecord() });
+    cli.kube.failOn(({ verb, kind: asked }) => (verb === 'list' && asked === kind ? new Forbidden('list') : undefined));
+    expect((await cli.run(['scale', 'shop'])).out.split('\n')).toEqual([
+      'PART    MIN  MAX  PODS',
+      'server  1    1    -',
+      'Not shown: numbers of pods. They need the right to list pods and events, which ClusterRole view has.',
+    ]);
+    expect(JSON.parse((await cli.run(['scale', 'shop', '-o', 'json'])).out)).toMatchObject({
+      parts: [{ part: 'server', ready: null, pods: null }],
     });
   });
 });

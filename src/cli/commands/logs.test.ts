@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aRecord, type CliRan, type CliWorld, makeInstantClock, uid } from '../../../test/support/cli-world.ts';
 import { makeOwnCli, NAMESPACE, type OwnCli, whole } from '../../../test/support/own-cli.ts';
 import { APP_LOGS, type AppLog } from '../../kinds/app-log.ts';
+import { Forbidden } from '../../runtime/errors.ts';
 import { PODS } from '../../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import { Interrupted } from '../transport/kubectl.ts';
@@ -97,6 +98,14 @@ describe('logs', () => {
     expect((await cli.run(['logs', 'shop', '-c', 'postgres'])).out).toBe(
       '[pod/shop-db/postgres] up\n[pod/shop-db/exporter] too',
     );
+  });
+
+  it('follows also where the caller may not list events', async () => {
+    const cli = aCli();
+    cli.kube.failOn(({ kind }) => (kind === 'Event' ? new Forbidden('list') : undefined));
+    const { out, err } = await follow(cli, [() => addPod(cli, 'shop-a', { logs: { server: at(1, 'up') } })]);
+    expect(out).toBe('[pod/shop-a/server] up');
+    expect(err).toMatch(/^No pod of server of shop has written a line\./);
   });
 
   it('prints the last lines of each container, 100 or as many as --tail says', async () => {

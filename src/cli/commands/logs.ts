@@ -9,7 +9,7 @@ import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';
 import { zeroSentence } from '../text/scaled-to-zero.ts';
 import { shown } from '../text/terminal.ts';
-import type { HttpApi } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { matching, needDeployment, openLog, PAGE, printBuildLog, readRevisions } from './build-log.ts';
 
@@ -141,8 +141,9 @@ async function whySilent(
   const atZero = conditionOf(conditions, 'Ready')?.reason === 'ScaledToZero' && component !== undefined;
   const zero = atZero ? zeroSentence(name, component) : undefined;
   if (zero !== undefined) return zero;
-  const { pods } = await api.patiently<DeploymentEvents>('GET', `/v2/deployments/${id}/events`);
-  const waiting = (pods ?? []).filter(
+  const path = `/v2/deployments/${id}/events`;
+  const reported = await api.patiently<DeploymentEvents>('GET', path).catch(undefinedIf(403));
+  const waiting = (reported?.pods ?? []).filter(
     ({ part, phase, problem }) =>
       (component === undefined || part === component) && (problem !== null || phase === 'Pending'),
   );

@@ -18,7 +18,7 @@ import {
 import { PROGRAM } from '../line/program.ts';
 import { changesOfParts, partWords } from '../text/part-changes.ts';
 import { tableOf } from '../text/table.ts';
-import type { HttpApi } from '../transport/http-api.ts';
+import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
 import { needDeployment } from './build-log.ts';
 import { changeDeployment } from './deployment-change.ts';
@@ -164,29 +164,33 @@ function podsOf({ min, max }: Range): string {
   return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, depending on its load`;
 }
 
+const HIDDEN = 'Not shown: numbers of pods. They need the right to list pods and events, which ClusterRole view has.';
+
 async function show(context: Context, api: HttpApi, name: string): Promise<number> {
   const deployment = await needDeployment(api, name);
   const { resource_spec: numbers, runtime } = deployment.source_config;
-  const { pods } = await api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`);
+  const path = `/v2/deployments/${deployment.id}/events`;
+  const pods = (await api.call<DeploymentEvents>('GET', path).catch(undefinedIf(403)))?.pods ?? null;
   const parts = partsIn(deployment).map((part) => {
     const worker = runtime?.workers?.[part];
     const least = worker?.min_scale ?? 1;
     const [min = null, max = null] = isScaledPart(part)
       ? fieldNamesOf(part).map((field) => numbers[field])
       : [least, worker?.max_scale ?? least];
-    const own = (pods ?? []).filter((pod) => pod.part === part);
-    return { part, min, max, ready: own.filter(({ ready }) => ready).length, pods: own.length };
+    const own = pods?.filter((pod) => pod.part === part);
+    return { part, min, max, ready: own?.filter(({ ready }) => ready).length ?? null, pods: own?.length ?? null };
   });
-  print(context, { name, parts }, () =>
-    tableOf([
+  print(context, { name, parts }, () => [
+    ...tableOf([
       ['PART', 'MIN', 'MAX', 'PODS'],
       ...parts.map(({ part, min, max, ready, pods: all }) => [
         part,
         `${min ?? '-'}`,
         `${max ?? '-'}`,
-        `${ready}/${all} ready`,
+        all === null ? '-' : `${ready}/${all} ready`,
       ]),
     ]),
-  );
+    ...(pods === null ? [HIDDEN] : []),
+  ]);
   return 0;
 }

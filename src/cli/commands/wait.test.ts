@@ -5,7 +5,7 @@ import { aRecord, type CliRan, makeInstantClock, REVISION, runCli } from '../../
 import { makeOwnCli, whole } from '../../../test/support/own-cli.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import type { Condition } from '../../kinds/primitives.ts';
-import type { HttpApi } from '../transport/http-api.ts';
+import { type HttpApi, Refused } from '../transport/http-api.ts';
 import { Failure, type Kubectl } from '../transport/kubectl.ts';
 import { RECORDS } from '../transport/records.ts';
 import { follow, type Judged, judged, needReadyPod, verdictOn } from './wait.ts';
@@ -40,17 +40,20 @@ interface Asked {
   /** What the logs of the newest revision have. */
   readonly logs?: readonly { readonly pod: string; readonly message: string }[];
   readonly build?: readonly string[];
+  /** Whether the caller may list events. */
+  readonly events?: boolean;
 }
 
 /** `looks`: what each reading of the deployment finds; the last one stays. */
 async function waited(
   looks: readonly Look[],
-  { flags = [], logs = [], build }: Asked = {},
+  { flags = [], logs = [], build, events = true }: Asked = {},
 ): Promise<[CliRan, seconds: number]> {
   const clock = makeInstantClock();
   const left = [...looks];
   const call = async (_method: string, path: string): Promise<unknown> => {
     if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
+    if (path.endsWith('/events') && !events) throw new Refused({ status: 403, headers: {} }, 'You may not.');
     if (path.endsWith('/events'))
       return {
         pods: [
@@ -198,6 +201,8 @@ describe('before it fails, wait prints', () => {
       '[shop-1] no licence',
       '[shop-1] bye',
     ]);
+    const [blind] = await waited([rolling, crashed], { logs, events: false });
+    expect(blind.out.split('\n').slice(-3)).toEqual(['[shop-1] no licence', '[shop-2] polling', '[shop-1] bye']);
     expect(ran.err).toBe(
       'shop will not become ready on its own: ContainerCrashed it is. See: kubectl davit status shop',
     );
