@@ -18,6 +18,8 @@ export interface CliWorld {
   /** Answers to questions, in their order. If absent, nobody can be asked. */
   readonly answers?: readonly string[];
   readonly input?: string | Buffer;
+  /** Whether somebody types the input, although nobody can be asked. */
+  readonly isTyped?: boolean;
   /** By default every wait is over at once. */
   readonly clock?: Clock;
   /** Called with what an interruption would print at any time. */
@@ -65,6 +67,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       onInterrupt: world.onInterrupt ?? (() => undefined),
       terminal: {
         isInteractive: world.answers !== undefined,
+        isTyped: world.isTyped ?? world.answers !== undefined,
         isShown: world.answers !== undefined,
         ask: async (question, hidden) => {
           questions.push(hidden ? `${question}(hidden)` : question);

@@ -81,6 +81,13 @@ describe('secrets', () => {
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], {}, 2, /^--from-file is for set\.$/],
     ['a value for unset', ['unset', 'A=-'], {}, 2, /^unset takes only the name/],
     ['a key for list', ['list', 'A'], {}, 2, /^list takes no KEY/],
+    [
+      'a value that would be shown where it is typed',
+      ['set', 'A'],
+      { input: 'canary', isTyped: true },
+      2,
+      /^The value of A cannot be asked for: standard error is no terminal\. Do not redirect it, or pipe the value\.$/,
+    ],
     ['an empty value', ['set', 'A'], { input: '\n' }, 2, /^The value of A is empty: nothing was changed\.$/],
   ])('is refused for %s', async (_what, args, world, code, words) => {
     const sent: Sent[] = [];

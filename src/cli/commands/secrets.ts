@@ -120,6 +120,10 @@ function keyOf(word: string): string {
 
 async function typedValue(terminal: Terminal, key: string, isPiped: boolean): Promise<string> {
   if (terminal.isInteractive && !isPiped) return terminal.ask(`Value of ${key}: `, true);
+  if (terminal.isTyped && !isPiped)
+    throw new Misuse(
+      `The value of ${key} cannot be asked for: standard error is no terminal. Do not redirect it, or pipe the value.`,
+    );
   return textOf(await terminal.input(), 'standard input').replace(/\r?\n$/, '');
 }
 

@@ -56,6 +56,8 @@ export interface Flags {
 export interface Terminal {
   /** Whether somebody can be asked: standard input and standard error are a terminal. */
   readonly isInteractive: boolean;
+  /** Whether standard input is a terminal, which shows what is typed unless it is asked for. */
+  readonly isTyped: boolean;
   /** Whether standard output is a terminal. */
   readonly isShown: boolean;
   /** Resolves to one line without its end. `hidden`: what is typed is not shown. */

@@ -11,6 +11,7 @@ export function makeTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
   return {
     isInteractive: Boolean(stdin.isTTY && stderr.isTTY),
+    isTyped: Boolean(stdin.isTTY),
     isShown: Boolean(stdout.isTTY),
     async ask(question, hidden = false) {
       // readline writes what is typed to its output: nowhere if it is hidden.
