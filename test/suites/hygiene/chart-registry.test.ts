@@ -15,6 +15,7 @@ import { ARGUMENT } from '../../../src/build/registry/collection.ts';
 import { KEY_RING_SECRET } from '../../../src/build/registry/keys.ts';
 import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/build/registry/signing-keys.ts';
 import { issueToken, TOKEN_SERVICE } from '../../../src/build/registry/tokens.ts';
+import { BUILD_LABEL } from '../../../src/kinds/meta.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { close, listen } from '../../support/http-servers.ts';
@@ -153,6 +154,30 @@ describe('registry.enabled', () => {
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ ports: [{ port: 'https' }] }],
     });
+  });
+
+  it('lets in builds and its own pods, at the API too, where these are open to some peers only', async () => {
+    const nodes = '10.0.0.0/8';
+    const closed = ['api', 'registry'].map((part) => `networkPolicy.${part}From[0].ipBlock.cidr=${nodes}`).join();
+    const own = {
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': 'davit', 'app.kubernetes.io/instance': 'davit' } },
+    };
+    const builds = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'davit-builds' } },
+      podSelector: { matchExpressions: [{ key: BUILD_LABEL, operator: 'Exists' }] },
+    };
+    const from = async (part: string, set: string): Promise<unknown> =>
+      (named(await render(set), 'NetworkPolicy', `davit-${part}`)['spec'] as { ingress: unknown }).ingress;
+    for (const [part, port] of [
+      ['api', 'http'],
+      ['registry', 'https'],
+    ] as const) {
+      const peers = [{ ipBlock: { cidr: nodes } }, own];
+      expect(await from(part, `${ON},${closed}`)).toEqual([{ ports: [{ port }], from: peers }]);
+      expect(await from(part, `${ON},${closed},settings.builds.images.builder=builder:1`)).toEqual([
+        { ports: [{ port }], from: [...peers, builds] },
+      ]);
+    }
   });
 
   it('collects garbage before it serves, where the controller works for it', async () => {
