@@ -201,7 +201,7 @@ withPods('an image with a runtime of its own', () => {
     const byHand = await plugin('run', 'foreign', '--task', 'count');
     expect(byHand).toMatchObject({ code: 7, out: `plain ${rows.length}\n` });
     const failed =
-      /^count +0 3 \* \* \* +in \w+ +foreign--run-\w+ .* Failed \(exit code 7\)\n +now .* Failed \(exit code 7\)\ncount: .*exit code 7\)/m;
+      /^count +0 3 \* \* \* +in \w+ +foreign--run-\w+ .* Failed \(exit code 7\)\n +now .* Failed \(exit code 7\)\noften .*\ncount: .*exit code 7\)/m;
     await eventually(async () => expect((await plugin('tasks', 'foreign')).out).toMatch(failed));
     const { conditions } = (await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body;
     expect(conditions).toContainEqual(expect.objectContaining({ type: 'TasksReady', reason: 'TaskFailed' }));
