@@ -127,10 +127,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       }
       case 'bring': {
         const rejection = await bring(seen, step, clusters).catch(async (error: unknown) => {
-          // Such as a webhook that is down. The other two are races.
-          const isRace = error instanceof Conflict || error instanceof AlreadyExists;
-          if (error instanceof ServerError && error.serverMessage !== undefined && !isRace)
-            await report(work, reportFor(look(work), { rejection: refusal(error) }), clusters);
+          if (isExplained(error)) await report(work, reportFor(look(work), { rejection: refusal(error) }), clusters);
           throw error;
         });
         const absent = !isCopyOf(work, seen.copy);
@@ -162,12 +159,18 @@ async function remove(
     if (work.status?.rejection !== undefined) await sendReport(work, reportFor(seen, {}), clusters);
     return 'asked for';
   } catch (error) {
-    if (!(error instanceof Forbidden)) throw error;
+    if (!isRefusal(error) && !isExplained(error)) throw error;
     return {
       reason: 'NamespaceNotAllowed',
-      message: `The API server of the cluster does not allow the agent to delete objects in namespace ${work.spec.namespace} of the cluster (${quoted(error.words)}). In that cluster, add the namespace to listener.namespaces, and check which policies deny the deletion.`,
+      message: `The API server of the cluster does not allow the agent to delete objects in namespace ${work.spec.namespace} of the cluster (${quoted(error.words)}). In that cluster, add the namespace to listener.namespaces, and check which policies and webhooks deny the deletion.`,
     };
   }
+}
+
+/** Such as a webhook that is down. The other two are races. */
+function isExplained(error: unknown): error is ServerError {
+  const isRace = error instanceof Conflict || error instanceof AlreadyExists;
+  return error instanceof ServerError && error.serverMessage !== undefined && !isRace;
 }
 
 async function bring(

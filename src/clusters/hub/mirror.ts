@@ -142,6 +142,7 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     if (!isLeaving) return unknown('ListenerSilent', base);
     return unknown('ListenerSilent', `${base} The deletion continues when the cluster reports. ${releaseOf(record)}`);
   }
+  if (paused === undefined && failure !== undefined) return no('RequestFailed', failure, true);
   // For these two the agent does not delete its copy.
   if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
@@ -160,7 +161,6 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
       paused === undefined,
     );
   if (paused !== undefined) return no('Paused', paused);
-  if (failure !== undefined) return no('RequestFailed', failure, true);
   if (rejection) return no(rejection.reason, rejection.message);
   if (latest === 'unreadable')
     return no(

@@ -50,10 +50,20 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     const work = listening.works.get(workOf(record, hubNamespace(listenerId)));
     const paused = pausedBy(record, settings);
     if (work !== undefined && !settings.paused && isPaused(record.metadata.annotations)) await pauseWork(work, home);
+    const failed: unknown[] = [];
+    const fail = (error: unknown): false => {
+      if (error instanceof Conflict || wasLost(signal)) throw error;
+      failed.push(error);
+      return false;
+    };
     if (record.metadata.deletionTimestamp !== undefined) {
       const isOver =
-        !hasFinalizer(record) || (paused === undefined && (await finalizeRemote(record, { work, listener }, home)));
-      if (!isOver && listener !== undefined) await reportOn(record, { record, listener, work, paused }, within, now());
+        !hasFinalizer(record) ||
+        (paused === undefined && (await finalizeRemote(record, { work, listener }, home).catch(fail)));
+      const failure = messageOf(failed, record, 'delete');
+      if (!isOver && listener !== undefined)
+        await reportOn(record, { record, listener, work, paused, failure }, within, now());
+      if (failed.length > 0) throw decisiveOf(failed);
       return {};
     }
 
@@ -66,15 +76,7 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     // Without a valid Listener the reports are the local ones. What the cluster runs stays.
     if (checkPreconditions(observed, settings).policy.is !== 'pass' || listener === undefined)
       return local(key, signal, log);
-    const failed: unknown[] = [];
-    if (paused === undefined) {
-      try {
-        await handOver(observed, { listener, work }, within);
-      } catch (error) {
-        if (error instanceof Conflict || wasLost(signal)) throw error;
-        failed.push(error);
-      }
-    }
+    if (paused === undefined) await handOver(observed, { listener, work }, within).catch(fail);
     const current = caches.records.get(refOf(key));
     if (current?.metadata.uid !== record.metadata.uid || current === undefined) return {};
     const seen: Mirrored = {
@@ -82,15 +84,19 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
       listener,
       work: listening.works.get(workOf(record, hubNamespace(listenerId))),
       paused,
-      ...(failed.length > 0 && {
-        failure: withStableMessages([failureOf(failed[0], refTo(record), 'hand over')], current)[0]?.message,
-      }),
+      failure: messageOf(failed, current, 'hand over'),
     };
     await reportRevisions(seen, within);
     await reportOn(current, seen, within, now());
     if (failed.length > 0) throw decisiveOf(failed);
     return {};
   };
+}
+
+function messageOf([error]: readonly unknown[], record: AppDeployment, verb: string): string | undefined {
+  if (error === undefined) return undefined;
+  const failure = { ...failureOf(error, refTo(record), verb), reason: 'RequestFailed' } as const;
+  return withStableMessages([failure], record)[0]?.message;
 }
 
 async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): Promise<void> {

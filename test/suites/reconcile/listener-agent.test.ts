@@ -494,22 +494,46 @@ describe('of a deployment that served and is not in the cluster any more, nothin
 });
 
 describe('nothing is deleted', () => {
-  it('because the cluster refuses: the record says so, and how it is let go, and goes on when the cluster allows it', async () => {
+  it.each([
+    ['refuses', new Forbidden('appd is forbidden', { serverMessage: 'forbidden' })],
+    ['has an admission policy that refuses', new Invalid('denied', [], { serverMessage: 'forbidden' })],
+    ['has a webhook that is down', new Unavailable('remove', { serverMessage: 'forbidden' })],
+  ])(
+    'because the cluster %s: the record says so, and how it is let go, and goes on when the cluster allows it',
+    async (_what, error) => {
+      await run();
+      remote.failOn(({ verb, kind }) => (verb === 'delete' && kind === 'AppDeployment' ? error : undefined));
+      await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+      await run();
+      expect([told(), copy()?.metadata.deletionTimestamp]).toEqual(['AWAITING_DELETE NamespaceNotAllowed', undefined]);
+      const message = conditionOf(onHub()?.status?.conditions, 'Ready')?.message;
+      expect(message).toContain(
+        'does not allow the agent to delete objects in namespace shops of the cluster (forbidden)',
+      );
+      expect(message).toContain('kubectl annotate appd shop --overwrite davit.dev/abandon-remote=');
+      remote.failOn(undefined);
+      await untilGone();
+      expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
+    },
+  );
+
+  it('because the hub itself refuses: the record says so, and goes on when the hub allows it', async () => {
     await run();
-    remote.failOn(({ verb, kind }) =>
-      verb === 'delete' && kind === 'AppDeployment'
-        ? new Forbidden('appd is forbidden', { serverMessage: 'forbidden' })
+    let requests = 0;
+    hub.failOn(({ verb, kind }) =>
+      verb !== 'get' && kind === 'ListenerWork'
+        ? new Forbidden('no', { serverMessage: `held by a policy: request ${(requests += 1)}` })
         : undefined,
     );
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
-    await run();
-    expect([told(), copy()?.metadata.deletionTimestamp]).toEqual(['AWAITING_DELETE NamespaceNotAllowed', undefined]);
-    const message = conditionOf(onHub()?.status?.conditions, 'Ready')?.message;
-    expect(message).toContain(
-      'does not allow the agent to delete objects in namespace shops of the cluster (forbidden)',
-    );
-    expect(message).toContain('kubectl annotate appd shop --overwrite davit.dev/abandon-remote=');
-    remote.failOn(undefined);
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow();
+    expect(told()).toBe('AWAITING_DELETE RequestFailed');
+    expect(conditionOf(onHub()?.status?.conditions, 'Ready')?.message).toContain('held by a policy: request 1');
+    hub.clearWrites();
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow();
+    expect([requests, hub.writes.map(({ kind }) => kind)]).toEqual([2, ['ListenerWork']]);
+    hub.failOn(undefined);
+    await pair.hubController.reconcile(KEY);
     await untilGone();
     expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
   });
