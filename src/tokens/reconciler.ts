@@ -2,7 +2,7 @@
 
 import type { CodeHostIntegration } from '../kinds/code-host-integration.ts';
 import { type ConditionInput, mergeConditions } from '../kinds/conditions.ts';
-import { FIELD_MANAGER } from '../kinds/meta.ts';
+import { FIELD_MANAGER, SENT_TO_ANNOTATION } from '../kinds/meta.ts';
 import type { OAuthProvider } from '../kinds/oauth-provider.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { type Cluster, until } from '../runtime/controller/cluster.ts';
@@ -71,6 +71,8 @@ export function makeOrganizationReconciler(
   };
 }
 
+const sentTo = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[SENT_TO_ANNOTATION];
+
 /** Enqueues all keys first, and then those whose object or Secret changes. Returns a function that stops it. */
 export function wakeOrganization(caches: OrganizationCaches, queue: WorkQueue): () => void {
   const wakeAll = (): void => {
@@ -79,8 +81,8 @@ export function wakeOrganization(caches: OrganizationCaches, queue: WorkQueue): 
   const subscriptions = [
     ...judged(caches).map((cache) => cache.onChange(({ object }) => queue.add(keyOf(object)))),
     caches.clientSecrets.onChange(({ type, object, previous }) => {
-      // Only the existence of the Secret matters.
-      const isNews = type === 'deleted' || previous === undefined;
+      // Only whether the Secret exists, and for which addresses it was given.
+      const isNews = type === 'deleted' || previous === undefined || sentTo(previous) !== sentTo(object);
       const { namespace, name } = object.metadata;
       if (!isNews || namespace !== caches.organizationNamespace) return;
       for (const cache of judged(caches))

@@ -4,6 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/kinds/app-revision.ts';
 import { LISTENERS } from '../../../src/kinds/listener.ts';
+import { SENT_TO_ANNOTATION } from '../../../src/kinds/meta.ts';
 import { OAUTH_PROVIDERS } from '../../../src/kinds/oauth-provider.ts';
 import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
@@ -135,7 +136,12 @@ it('a Secret of the organization wakes the providers that name it alone', async 
   const controller = await aController(kube);
   const woken = controller.wake('organization');
   await woken.take();
-  kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'two--client', namespace: 'davit-org' } });
+  const place = { name: 'two--client', namespace: 'davit-org' };
+  kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: place });
+  expect(await woken.take()).toEqual(['OAuthProvider/two']);
+  await kube.mergePatch(SECRETS, place, { metadata: { labels: { any: 'label' } } });
+  expect(await woken.take()).toEqual([]);
+  await kube.mergePatch(SECRETS, place, { metadata: { annotations: { [SENT_TO_ANNOTATION]: 'elsewhere' } } });
   expect(await woken.take()).toEqual(['OAuthProvider/two']);
 });
 
