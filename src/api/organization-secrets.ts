@@ -60,3 +60,7 @@ export function asOurs(error: unknown): unknown {
   if (!(error instanceof Forbidden)) return error;
   return new Error("use the facade's own account: rights from the chart are missing", { cause: error });
 }
+
+export function throwAsOurs(error: unknown): never {
+  throw asOurs(error);
+}

@@ -2,6 +2,7 @@
 
 import type { RequestContext } from '../api/auth.ts';
 import type { Tenant } from '../api/authorization.ts';
+import { throwAsOurs } from '../api/organization-secrets.ts';
 import { type BuildContext, type BuildPlatform, placeOf } from '../build/http/registry/platform.ts';
 import { isUnfinished } from '../build/outcome.ts';
 import type { Listeners } from '../clusters/http/repository.ts';
@@ -156,7 +157,7 @@ async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boole
   // Where nothing is built, the chart grants no right to logs of builds.
   if (!canBuild(platform.settings)) return false;
   const pods = { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${made.revision}` };
-  return (await readLogs(kube, pods, reading)) ?? false;
+  return (await readLogs(kube, pods, reading).catch(throwAsOurs)) ?? false;
 }
 
 /** Undefined if no log is stored. */

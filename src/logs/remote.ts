@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { throwAsOurs } from '../api/organization-secrets.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { conditionOf } from '../kinds/conditions.ts';
 import type { Listener } from '../kinds/listener.ts';
@@ -49,7 +50,9 @@ export async function readRemoteLogs(
       query,
     },
   };
-  const made = await kube.create(LISTENER_LOGS, request, { fieldManager: FACADE_FIELD_MANAGER, signal });
+  const made = await kube
+    .create(LISTENER_LOGS, request, { fieldManager: FACADE_FIELD_MANAGER, signal })
+    .catch(throwAsOurs);
   try {
     return pageOf(await answerTo(kube, place, signal), name);
   } finally {
@@ -71,7 +74,7 @@ async function answerTo(
       if (status !== undefined) return status;
     } catch (error) {
       if (error instanceof NotFound) return undefined;
-      throw error;
+      throwAsOurs(error);
     }
   }
   return undefined;

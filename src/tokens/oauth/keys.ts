@@ -1,6 +1,7 @@
 // The key ring of tokens, in a Secret of Davit's namespace: it is created by the process that needs it first, and rotated.
 
 import { randomBytes } from 'node:crypto';
+import { throwAsOurs } from '../../api/organization-secrets.ts';
 import { FACADE_FIELD_MANAGER } from '../../kinds/meta.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { readKeyRing } from '../../runtime/kube/key-ring-secret.ts';
@@ -38,7 +39,7 @@ export function makeKeys({ kube, namespace, now, log }: KeysOptions): ReadKeys {
       fieldsOf: (ring) => ({ [FIELD]: JSON.stringify(ring) }),
       parse: parseKeyRing,
       writing: { fieldManager: FACADE_FIELD_MANAGER },
-    });
+    }).catch(throwAsOurs);
 
   return (fresh) => remembered('', read, fresh);
 }

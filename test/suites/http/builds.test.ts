@@ -207,6 +207,13 @@ describe('the log of a running build', () => {
     expect(await logs()).toMatchObject({ status: 403, body: { detail: expect.stringContaining('get pods/log') } });
   });
 
+  it('answers 500 where that account lacks the right', async () => {
+    facade.kube.failOn(({ kind, ref }) =>
+      kind === 'Pod' && ref.namespace === 'davit-builds' ? new Forbidden('list') : undefined,
+    );
+    expect((await logs()).status).toBe(500);
+  });
+
   it('cannot be read by another tenant', async () => {
     const answer = await facade.call(
       'POST',

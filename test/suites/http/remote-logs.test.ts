@@ -3,6 +3,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { LISTENERS, type Listener } from '../../../src/kinds/listener.ts';
 import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../../src/kinds/listener-log.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from './facade.ts';
 import { costOf } from './log-source.ts';
 
@@ -81,6 +82,14 @@ it('are a page of the cluster, of which nothing is kept', async () => {
     ['davit-lsn-4f1c1a52', { clusterId: 'cluster-1', deployment: id, query: { limit: 7, query: 'afar' } }],
   ]);
   expect(facade.kube.objects(LISTENER_LOGS)).toEqual([]);
+});
+
+it.each(['create', 'get'])("answer 500 where the facade's own account may not %s the question", async (forbidden) => {
+  answer(undefined);
+  facade.kube.failOn(({ verb, kind }) =>
+    verb === forbidden && kind === 'ListenerLog' ? new Forbidden(forbidden) : undefined,
+  );
+  expect((await call()).status).toBe(500);
 });
 
 it('are of one revision', async () => {

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/kinds/code-host-integration.ts';
-import { Conflict, Unavailable } from '../../../src/runtime/errors.ts';
+import { Conflict, Forbidden, Unavailable } from '../../../src/runtime/errors.ts';
 import { SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { anIntegration, type Facade, listen, makeFacade, ORGANIZATION } from './facade.ts';
@@ -132,6 +132,11 @@ describe('a push', () => {
     facade.kube.failOn(({ verb }) => (verb === 'patch' && conflicts-- > 0 ? new Conflict('patch') : undefined));
     expect((await deliver(push()))[0]).toBe(202);
     expect(pushes()).toEqual(TOLD);
+  });
+
+  it("gets 500 where the facade's own account lacks the right", async () => {
+    facade.kube.failOn(({ verb }) => (verb === 'patch' ? new Forbidden('patch') : undefined));
+    expect((await deliver(push()))[0]).toBe(500);
   });
 
   it('gets 503 if the API server does not answer', async () => {

@@ -5,7 +5,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FacadeContext } from '../../../api/collection.ts';
-import { textOf } from '../../../api/organization-secrets.ts';
+import { textOf, throwAsOurs } from '../../../api/organization-secrets.ts';
 import { whenOver } from '../../../api/when-over.ts';
 import { repositoryOfUrl } from '../../../deploy/record/code-host.ts';
 import {
@@ -156,7 +156,7 @@ async function recordPush(
   };
   await retryOnConflict(integration, attempt, () =>
     kube.get<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, { namespace, name }),
-  );
+  ).catch(throwAsOurs);
 }
 
 function isSmall({ headers }: FastifyRequest): boolean {
