@@ -87,11 +87,17 @@ export function makeTokens(options: RefreshOptions): Tokens {
       await store.change(entry, (present) => ({ ...present, about: { ...present.about, usedAt } }));
     },
     async end(entry, ...providers) {
-      for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
-        const opened = await store.valuesOf(entry, provider);
-        if (opened && opened.values.accessToken !== '') await server.revoke(await clientAtEnd(provider), opened.values);
+      let present: TokenEntry | undefined = entry;
+      // A new consent stays. A new version of this one, such as after a refresh, ends too.
+      while (present?.about.createdAt === entry.about.createdAt) {
+        for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
+          const opened = await store.valuesOf(present, provider);
+          if (opened && opened.values.accessToken !== '')
+            await server.revoke(await clientAtEnd(provider), opened.values);
+        }
+        if (await store.take(present)) return;
+        present = await store.read(entry.id);
       }
-      await store.take(entry);
     },
   };
 }

@@ -52,7 +52,7 @@ export interface Vault {
   create<About>(entry: Entry<About>): Promise<Entry<About>>;
   /** Throws Conflict if the object has changed since it was read, NotFound if it is gone. */
   replace<About>(entry: Entry<About>): Promise<Entry<About>>;
-  /** Deletes exactly the object that was read. False if it is gone, or another has its name. */
+  /** Deletes exactly the version that was read. False if the object has changed since, or is gone. */
   take(entry: Entry): Promise<boolean>;
   /** The entries of an owner, or of a tenant, without what is sealed. */
   list<About>(kind: EntryKind, whose: Whose, about: AboutOf<About>): Promise<readonly Entry<About>[]>;
@@ -120,7 +120,7 @@ export function makeVault({ kube, namespace, keys }: VaultOptions): Vault {
     async take({ kind, id, version }) {
       if (version === undefined) throw new TypeError(`${kind} ${id} was not read`);
       try {
-        await kube.remove(SECRETS, { namespace, name: entryName(kind, id) }, { uid: version.uid });
+        await kube.remove(SECRETS, { namespace, name: entryName(kind, id) }, version);
         return true;
       } catch (error) {
         if (error instanceof NotFound || error instanceof Conflict) return false;

@@ -185,6 +185,16 @@ describe('a provider that is deleted', () => {
     expect([asked.length, left()]).toEqual([1, ['token']]);
   });
 
+  it('and made again keeps the token to which the same person consents while theirs is revoked', async () => {
+    await keep({});
+    removeProvider();
+    const { uid } = aProvider().metadata;
+    clock += 1000;
+    meanwhile = () => keep({}, uid);
+    await collector.sweep();
+    expect([asked.length, left()]).toEqual([1, ['token']]);
+  });
+
   it('is confirmed by the API server: a cache that is behind ends nothing', async () => {
     await keep({});
     const [provider] = facade.providers.list();
@@ -201,6 +211,14 @@ it('a provider that is changed ends nothing: the change may be taken back', asyn
   facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, changed));
   await collector.sweep();
   expect([asked, left()]).toEqual([[], ['token']]);
+});
+
+it('a token that an agent gets while it is revoked goes all the same', async () => {
+  const entry = await keep({});
+  meanwhile = () => tokens.used(entry);
+  await tokens.end(entry, aProvider());
+  meanwhile = async () => undefined;
+  expect(left()).toEqual([]);
 });
 
 it('a tenant that goes takes its tokens along, revoked, and those of a new namespace of its name stay', async () => {
