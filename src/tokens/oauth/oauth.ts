@@ -40,7 +40,7 @@ export interface OAuth extends Broker, Connections {
     flow: OpenFlow,
     ms: number,
     signal: AbortSignal,
-  ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' }>;
+  ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' | 'connection_required' }>;
   /** `requester`: who revokes it. */
   end(entry: TokenEntry, requester: Requester): Promise<void>;
   readonly events: Trail['events'];
@@ -119,7 +119,8 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
       const { tokenId } = present?.entry.about ?? {};
       const entry = tokenId === undefined ? undefined : await tokens.read(tokenId);
       const obtained = entry && (await tokens.obtain(entry, flow.provider, flow.request.scopes));
-      if (obtained?.kind !== 'token') return { status: 'not_found' };
+      if (obtained?.kind !== 'token')
+        return { status: obtained?.kind === 'narrow' ? 'connection_required' : 'not_found' };
       await broker.give(obtained.entry, flow.request.requester, flow.request.agentId);
       return { status: 'completed', token: obtained.token };
     },

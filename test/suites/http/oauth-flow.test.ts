@@ -116,6 +116,21 @@ describe('a person', () => {
     expect((await authenticate()).body.status).toBe('pending');
   });
 
+  it('who allows less is asked again, and who waits learns it', async () => {
+    server.fault = (request, response) => {
+      if (request.url !== '/token') return false;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ access_token: 'less', token_type: 'bearer', scope: 'api:read' }));
+      return true;
+    };
+    const { body } = await authenticate({ scopes: ['api:read', 'api:write'] });
+    const waiting = call(tenant, 'GET', `/v2/auth/wait/${body.auth_id}?timeout=60`);
+    const end = await browser.open(await consent(body.url));
+    expect([end.status, end.body]).toEqual([200, expect.stringContaining('did not grant: api:write')]);
+    expect((await waiting).body).toEqual({ status: 'connection_required', token: null });
+    expect((await authenticate({ scopes: ['api:read', 'api:write'] })).body.status).toBe('connection_required');
+  });
+
   it('who refuses on the page of consent ends the link, in the browser that opened it alone', async () => {
     const { body } = await authenticate();
     expect((await people.newBrowser().submit(`${body.url}?refuse`)).status).toBe(403);

@@ -68,8 +68,8 @@ export const WaitQuery = z.object({
 });
 export const Waited = z
   .object({
-    status: oneOf(['completed', 'timeout', 'not_found']).describe(
-      'not_found: the authorization does not exist, was refused or has expired, or belongs to the agent of another account or deployment.',
+    status: oneOf(['completed', 'timeout', 'not_found', 'connection_required']).describe(
+      'connection_required: the person did not allow every scope; request a new link. not_found: the authorization does not exist, was refused or has expired, or belongs to the agent of another account or deployment.',
     ),
     token: text('Access token, if completed.'),
   })
