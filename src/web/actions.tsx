@@ -29,6 +29,7 @@ export function deploying({ api, deployment }: Subject): Question {
   const { id, name, source_revision_config: config } = deployment;
   const field = contentOf(deployment);
   const present = (field && config[field]) ?? '';
+  const change = api.changing(id);
   return {
     title: `Deploy ${name}`,
     action: 'Deploy',
@@ -37,7 +38,7 @@ export function deploying({ api, deployment }: Subject): Question {
     send(form) {
       const wanted = fieldOf(form, 'deployed');
       const isChanged = field !== undefined && wanted !== '' && wanted !== present;
-      return api.change('POST', id, '/revisions', isChanged ? { source_revision_config: { [field]: wanted } } : {});
+      return change('POST', '/revisions', isChanged ? { source_revision_config: { [field]: wanted } } : {});
     },
     done: `A new revision of ${name} is created.`,
   };
@@ -54,6 +55,7 @@ export function nextAct(
   { label, method, path, body }: NonNullable<Deployment['next_act']>,
 ): Question {
   const to = /\/revisions\/([^/]+)\/redeploy$/.exec(path)?.[1];
+  const change = api.changing(id);
   return {
     title: `${label}?`,
     action: label,
@@ -70,23 +72,25 @@ export function nextAct(
         {body !== null && `\n${JSON.stringify(body)}`}
       </pre>
     ),
-    send: () => api.ask(method, path.slice(1), body ?? undefined),
+    send: () => change(method, path.slice(`/v2/deployments/${id}`.length), body ?? undefined),
     done: `${name}: ${label} is requested.`,
   };
 }
 
 export function restarting({ api, deployment: { id, name } }: Subject): Question {
+  const change = api.changing(id);
   return {
     title: `Restart ${name}`,
     action: 'Restart',
     says: [`New pods run the same image with the same variables. ${KEEP_SERVING}`],
-    send: () => api.change('POST', id, '/restart'),
+    send: () => change('POST', '/restart'),
     done: `The pods of ${name} are being replaced.`,
   };
 }
 
 export function cloning({ api, deployment: { id, name, database_archive } }: Subject): Question {
   const since = database_archive?.first_recoverable_at ?? null;
+  const change = api.changing(id);
   return {
     title: `Clone ${name}`,
     action: 'Clone',
@@ -102,7 +106,7 @@ export function cloning({ api, deployment: { id, name, database_archive } }: Sub
     ],
     async send(form) {
       const [clone, at] = [fieldOf(form, 'name'), fieldOf(form, 'at')];
-      await api.change('POST', id, '/clone', { name: clone, ...(at !== '' && { at }) });
+      await change('POST', '/clone', { name: clone, ...(at !== '' && { at }) });
       return `${clone} is being created as ${name} is now.`;
     },
   };
@@ -118,19 +122,21 @@ export function deleting({ api, deployment }: Subject): Question {
       : 'Its PostgreSQL volume with all data is deleted too.';
   const hasBackup = Boolean(deployment.database_backup?.last_success_at);
   const backups = hasBackup ? ' Its backups stay in their store: a new deployment can start from them.' : '';
+  const change = api.changing(id);
   return {
     title: `Delete ${name}`,
     action: `Delete ${name}`,
     says: [`This deletes deployment ${name}, its revisions, its variables and its pods.`, database + backups],
     loses: 'This cannot be undone.',
     typed: name,
-    send: () => api.change('DELETE', id, ''),
+    send: () => change('DELETE', ''),
     done: `${name} is being deleted.`,
   };
 }
 
 export function rollingBack({ api, deployment: { id, name } }: Subject, revision: Revision): Question {
   const { status, status_message: message } = revision;
+  const change = api.changing(id);
   return {
     title: `Roll back ${name}`,
     action: 'Roll back',
@@ -139,7 +145,7 @@ export function rollingBack({ api, deployment: { id, name } }: Subject, revision
       ...(status === 'DEPLOYED' ? [] : [`This revision was never deployed: it is ${status}. ${message ?? ''}`]),
     ],
     children: <Differences api={api} id={id} to={revision.id} />,
-    send: () => api.change('POST', id, `/revisions/${revision.id}/redeploy`),
+    send: () => change('POST', `/revisions/${revision.id}/redeploy`),
     done: `${name} goes back to revision ${short(revision.id)}.`,
   };
 }
@@ -177,6 +183,7 @@ export function running({ api, deployment: { id, name } }: Subject, task: string
 export function scaling({ api, deployment }: Subject): Question {
   const { id, name } = deployment;
   const numbers = numbersOf(deployment);
+  const change = api.changing(id);
   const parts = partsOf(deployment).filter(({ prefix }) => `${prefix}max_scale` in numbers);
   const fieldsOf = ({ name: part, prefix }: (typeof parts)[number]): { id: string; label: string }[] =>
     ['min', 'max'].map((end) => ({
@@ -215,7 +222,7 @@ export function scaling({ api, deployment }: Subject): Question {
         }
       }
       if (Object.keys(changed).length === 0) throw new Error('Nothing is changed. Change a number, or cancel.');
-      await api.change('PATCH', id, '', { source_config: patchOf(changed) });
+      await change('PATCH', '', { source_config: patchOf(changed) });
       return `${name} is to run on ${fieldOf(form, 'min_scale')} to ${fieldOf(form, 'max_scale')} pods.`;
     },
   };

@@ -88,8 +88,8 @@ export interface Api {
   ): Promise<void>;
   /** The newest lines of pods, or a build's from its first on; then those that are written. */
   logs(id: string, source: LogSource, filter: LogFilter): Poll<Written>;
-  /** A change of the present version at `rest` of the deployment: it is refused if somebody else changes the deployment first. */
-  change(method: string, id: string, rest: string, body?: unknown): Promise<void>;
+  /** What changes the present version of a deployment, at `rest` of it: it is refused if somebody else changes the deployment first. */
+  changing(id: string): (method: string, rest: string, body?: unknown) => Promise<void>;
 }
 
 interface RequestOptions {
@@ -187,12 +187,20 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
   }
 
   /** HEAD has the ETag of GET. No answer has values of secrets. */
-  async function change(method: string, id: string, rest: string, body?: unknown): Promise<void> {
+  function changing(id: string): ReturnType<Api['changing']> {
     const path = `v2/deployments/${id}`;
-    const head = await send('HEAD', `${path}?secrets=names`, {});
-    const etag = head.headers.get('etag');
-    const query = method === 'DELETE' && rest === '' ? '' : '?secrets=names';
-    await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
+    const versionNow = async (): Promise<string | null> =>
+      (await send('HEAD', `${path}?secrets=names`, {})).headers.get('etag');
+    const opened = versionNow().catch(() => null);
+    return async (method, rest, body) => {
+      const etag = (await opened) ?? (await versionNow());
+      const query = method === 'DELETE' && rest === '' ? '' : '?secrets=names';
+      const headers = etag === null ? {} : { 'if-match': etag };
+      await request(method, `${path}${rest}${query}`, { body, headers }).catch((error: unknown) => {
+        if (!(error instanceof ApiError) || error.status !== 412) throw error;
+        throw new Error('Somebody has changed the deployment. Close this dialog, and look at what has changed.');
+      });
+    };
   }
 
   /** A GET whose answer is 304, without a body, while nothing has changed. */
@@ -249,7 +257,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
         ? readOn(`${path}/build_logs`, { order: 'asc', limit: FURTHER }, filter)
         : readOn(`${path}/deploy_logs`, filter.run ? { order: 'asc', limit: FURTHER } : { limit: NEWEST }, filter);
     },
-    change,
+    changing,
   };
 }
 
