@@ -963,20 +963,14 @@ describe.skipIf(missing !== undefined).concurrent(`the page${why}`, () => {
       const shop = world.deploy('shop');
       const page = await enter();
       await open(page, 'shop');
-      await page.route('**/v2/deployments/*', async (route) => {
-        if (route.request().method() === 'PATCH')
-          await world.facade.call(
-            'PATCH',
-            `/v2/deployments/${shop.metadata.uid}`,
-            { source_revision_config: { image_uri: 'a.example/b:2' } },
-            { 'x-api-key': TOKEN },
-          );
-        await route.continue();
-      });
+      const opened = page.waitForResponse((response) => response.request().method() === 'HEAD');
       await choose(page, 'Scale');
+      await opened;
+      const changed = { source_revision_config: { image_uri: 'a.example/b:2' } };
+      await world.facade.call('PATCH', `/v2/deployments/${shop.metadata.uid}`, changed, { 'x-api-key': TOKEN });
       await page.getByLabel('Maximum pods').fill('4');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
-      await page.getByRole('dialog').getByText('is no longer the version').waitFor();
+      await page.getByRole('dialog').getByText('Somebody has changed the deployment.').waitFor();
     });
 
     it('that takes its time, as a deletion does, is shown until it is done', async ({ world, enter }) => {
