@@ -526,11 +526,11 @@ describe('nothing is deleted', () => {
         : undefined,
     );
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
-    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow();
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow('no');
     expect(told()).toBe('AWAITING_DELETE RequestFailed');
     expect(conditionOf(onHub()?.status?.conditions, 'Ready')?.message).toContain('held by a policy: request 1');
     hub.clearWrites();
-    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow();
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow('no');
     expect([requests, hub.writes.map(({ kind }) => kind)]).toEqual([2, ['ListenerWork']]);
     hub.failOn(undefined);
     await pair.hubController.reconcile(KEY);
