@@ -21,6 +21,7 @@ import {
 } from '../../kinds/meta.ts';
 import { SOURCES, uses } from '../../kinds/source-rules.ts';
 import { quoted } from '../../kinds/text.ts';
+import type { ServerError } from '../../runtime/errors.ts';
 import { asObject } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 
@@ -223,6 +224,18 @@ export function secretConflict(name: string, owner: string | undefined, { work, 
   return {
     reason: 'NameConflict',
     message: `${what} in namespace ${namespace} of the cluster is a copy for deployment ${owner}, which the hub does not have. If that deployment is not needed, delete its Secrets there: ${deleteCopies(owner, namespace)}. Otherwise create this one under another name.`,
+  };
+}
+
+/** What the cluster's API server said. */
+export function refusal(error: ServerError): Rejection {
+  const words = quoted(error.words);
+  const isUnknownField = /unknown field|field not declared in schema/.test(error.words);
+  return {
+    reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
+    message: isUnknownField
+      ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade that Davit.`
+      : `The cluster's API server refused the deployment: ${words}`,
   };
 }
 

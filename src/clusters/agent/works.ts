@@ -21,23 +21,22 @@ import type { WorkQueue } from '../../runtime/controller/work-queue.ts';
 import {
   AlreadyExists,
   Conflict,
-  Forbidden,
-  Invalid,
   isRefusal,
   NotFound,
   ServerError,
   undefinedIfNotFound,
 } from '../../runtime/errors.ts';
-import { NAMESPACES, SECRETS } from '../../runtime/kube/api-resources.ts';
+import { SECRETS } from '../../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject, SecretObject } from '../../runtime/kube/client.ts';
 import { applyOrReplace } from '../../runtime/kube/immutable-secret.ts';
 import type { AgentCaches } from './caches.ts';
+import { checkedStep, isAbsent, isGoneForSure } from './looks.ts';
 import {
   type AgentSeen,
   type AgentStep,
-  agentStep,
   isCopyOf,
   type Rejection,
+  refusal,
   reportFor,
   restoreFrom,
   type SecretToCopy,
@@ -278,80 +277,11 @@ function lostOnHub(name: string, { metadata }: ListenerWork): Rejection {
   };
 }
 
-function refusal(error: ServerError): Rejection {
-  const words = quoted(error.words);
-  const isUnknownField = /unknown field|field not declared in schema/.test(error.words);
-  return {
-    reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
-    message: isUnknownField
-      ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade that Davit.`
-      : `The cluster's API server refused the deployment: ${words}`,
-  };
-}
-
-/** The step, by what the cluster has under the name before anything is written: the cache has only copies with the label. */
-async function checkedStep(
-  cached: AgentSeen,
-  local: KubeClient,
-  lookAt: (copy: AppDeployment) => AgentSeen,
-): Promise<{ readonly seen: AgentSeen; readonly step: AgentStep }> {
-  const step = agentStep(cached);
-  if ((step.do !== 'bring' && step.do !== 'gone') || cached.copy !== undefined) return { seen: cached, step };
-  const { namespace, name } = cached.work.spec;
-  try {
-    const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }).catch(undefinedIfNotFound);
-    if (copy === undefined) return { seen: cached, step };
-    const seen = lookAt(copy);
-    return { seen, step: agentStep(seen) };
-  } catch (error) {
-    if (step.do === 'gone' && error instanceof Forbidden) return { seen: cached, step };
-    // The namespace is not listed, and nobody tells when it can be.
-    if (error instanceof Forbidden) return { seen: { ...cached }, step: { do: 'reject', rejection: refusal(error) } };
-    // No name of an object.
-    if (error instanceof Invalid) return { seen: cached, step: { do: 'reject', rejection: refusal(error) } };
-    throw error;
-  }
-}
-
-/** Whether the cluster surely has no copy: one whose label somebody took off is not in the cache. */
-async function isAbsent(
-  { work, namespace, copy }: AgentSeen,
-  { served }: AgentOptions,
-  local: KubeClient,
-): Promise<boolean> {
-  const { namespace: place, name } = work.spec;
-  if (copy !== undefined || !served.includes(place)) return copy !== undefined && !isCopyOf(work, copy);
-  if (namespace === undefined) return true;
-  try {
-    return !isCopyOf(work, await local.get<AppDeployment>(APP_DEPLOYMENTS, { namespace: place, name }));
-  } catch (error) {
-    if (error instanceof Forbidden) return false;
-    if (error instanceof NotFound || error instanceof Invalid) return true;
-    throw error;
-  }
-}
-
 /** `uid`: of the object that is there. Without it, an object that another created meanwhile is a Conflict. */
 function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeClient): Promise<AppDeployment> {
   const writing = { fieldManager: MANAGER, force: true, strict: true } as const;
   if (uid === undefined) return local.apply(APP_DEPLOYMENTS, wanted, { ...writing, onlyCreate: true });
   return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
-}
-
-async function isGoneForSure({ work, namespace }: AgentSeen, local: KubeClient): Promise<boolean> {
-  const { metadata, spec } = work;
-  // With the namespace goes the Role of the agent.
-  const place =
-    namespace ??
-    (await local.get(NAMESPACES, { name: spec.namespace }, { metadataOnly: true }).catch(undefinedIfNotFound));
-  if (place === undefined) return true;
-  const copy = await local
-    .get<AppDeployment>(APP_DEPLOYMENTS, { namespace: spec.namespace, name: spec.name })
-    .catch(undefinedIfNotFound);
-  if (isCopyOf(work, copy)) return false;
-  const labelSelector = `${LISTENER_COPY_LABEL}=${metadata.name}`;
-  const secrets = await local.listAll(SECRETS, { namespace: spec.namespace, labelSelector, metadataOnly: true });
-  return secrets.items.length === 0;
 }
 
 async function removeCopy(copy: AppDeployment, local: KubeClient): Promise<void> {
