@@ -211,13 +211,12 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
     },
     async renew(leading) {
       if (seen === undefined) throw new Error('renew the lease: it was never read');
-      const { lease } = seen;
       try {
-        const spec = nextSpec(lease.spec ?? {}, false);
-        see(await client.replace<Lease>(LEASES, { ...lease, spec }, { signal: leading }));
+        const spec = nextSpec(seen.lease.spec ?? {}, false);
+        see(await client.replace<Lease>(LEASES, { ...seen.lease, spec }, { signal: leading }));
         return 'renewed';
       } catch (error) {
-        // Somebody deleted it, and any candidate creates it and leads.
+        // Any candidate creates it and leads.
         if (error instanceof NotFound) return 'taken';
         if (!(error instanceof Conflict)) throw error;
         // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
@@ -229,10 +228,9 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
     },
     async release() {
       if (seen === undefined) return;
-      const { lease } = seen;
-      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+      const spec = { ...seen.lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
       try {
-        await client.replace<Lease>(LEASES, { ...lease, spec });
+        await client.replace<Lease>(LEASES, { ...seen.lease, spec });
         log.info('Lease released');
       } catch (err) {
         log.warn({ err }, 'Lease not released');
