@@ -203,7 +203,9 @@ export const Container = asInPods(
       .optional(),
     securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
     restartPolicy: oneOf(['Always', 'OnFailure', 'Never'])
-      .describe('Only Always has an effect: the init container keeps running as a sidecar.')
+      .describe(
+        'Always: the init container keeps running as a sidecar. Kubernetes before 1.35 ignores OnFailure and Never.',
+      )
       .optional(),
   }),
 );

@@ -80,7 +80,7 @@ const SourceConfigPayload = z
   .object(payload(SourceConfig).shape, requiredField('send "source_config": {} for defaults'))
   .meta({
     id: 'SourceConfigRequest',
-    description: 'Fields of the source that need no new revision, or cannot be changed.',
+    description: 'Configuration that creates a new revision only for some fields.',
   });
 
 const SourceRevisionConfigPayload = z

@@ -35,6 +35,18 @@ describe('differs', () => {
       want: false,
     },
     {
+      name: 'a restartPolicy that Kubernetes before 1.35 drops',
+      wanted: { initContainers: [{ name: 'a', restartPolicy: 'Never' }] },
+      actual: { initContainers: [{ name: 'a' }] },
+      want: false,
+    },
+    {
+      name: 'a sidecar that is none any more',
+      wanted: { initContainers: [{ name: 'a', restartPolicy: 'Always' }] },
+      actual: { initContainers: [{ name: 'a' }] },
+      want: true,
+    },
+    {
       name: 'a container gone',
       wanted: { containers: [{ name: 'a', image: 'x' }] },
       actual: { containers: [{ name: 'b', image: 'x' }] },

@@ -17,7 +17,7 @@ const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'di
  */
 export function hasDrifted(wanted: Json, actual: Json, field = '', parent = ''): boolean {
   if (wanted === undefined || wanted === actual) return false;
-  if (actual === undefined || actual === null) return !isZero(wanted);
+  if (actual === undefined || actual === null) return !isZero(wanted) && !isDropped(field, wanted);
   if (Array.isArray(wanted)) return !Array.isArray(actual) || listDiffers(wanted, actual, field);
   if (isObject(wanted)) {
     if (!isObject(actual)) return true;
@@ -25,6 +25,11 @@ export function hasDrifted(wanted: Json, actual: Json, field = '', parent = ''):
   }
   if (QUANTITY_PARENTS.has(parent) || QUANTITY_PARENTS.has(field)) return quantity(wanted) !== quantity(actual);
   return true;
+}
+
+/** Kubernetes before 1.35 stores no other restartPolicy of a container (feature gate ContainerRestartRules). */
+function isDropped(field: string, wanted: Json): boolean {
+  return field === 'restartPolicy' && wanted !== 'Always';
 }
 
 function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
