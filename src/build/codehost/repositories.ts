@@ -20,6 +20,8 @@ const Listed = z.array(
     default_branch: z.string().nullish(),
     archived: z.boolean().nullish(),
     disabled: z.boolean().nullish(),
+    /** Of Gitea, which gives an empty repository a default branch. */
+    empty: z.boolean().nullish(),
   }),
 );
 export type Listed = z.output<typeof Listed>;
@@ -35,8 +37,8 @@ export function readPage(page: unknown): Listed {
 export function deployable(listed: Listed): Repository[] {
   const byId = new Map(listed.map((repository) => [repository.id, repository]));
   return [...byId.values()]
-    .flatMap(({ id, name, owner, html_url: url, default_branch: defaultBranch, archived, disabled }) =>
-      archived === true || disabled === true || !defaultBranch
+    .flatMap(({ id, name, owner, html_url: url, default_branch: defaultBranch, archived, disabled, empty }) =>
+      archived === true || disabled === true || empty === true || !defaultBranch
         ? []
         : [{ id, owner: owner.login, name, url, defaultBranch }],
     )

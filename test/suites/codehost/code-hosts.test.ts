@@ -89,6 +89,8 @@ describe.each(KINDS)('%s', (kind) => {
       aRepository(1, { name: 'b', owner: { login: 'z' } }),
       aRepository(2, { name: 'old', archived: true }),
       aRepository(3, { name: 'empty', default_branch: '' }),
+      // As Gitea makes one.
+      aRepository(8, { name: 'new', empty: true }),
       aRepository(4, { name: 'z', owner: { login: 'a-b' } }),
       aRepository(5, { name: 'a', owner: { login: 'z' } }),
       aRepository(6, { name: 'y', owner: { login: 'a' } }),

@@ -21,6 +21,7 @@ export interface HostedRepository {
   readonly default_branch: string;
   readonly archived: boolean;
   readonly disabled?: boolean;
+  readonly empty?: boolean;
 }
 
 /** Takes over one request; false leaves it to the host. */
