@@ -131,7 +131,10 @@ export function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | n
     case 'invalid_element':
       return issue.issues.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] }, prefix));
     case 'invalid_union':
-      return finding('does not have an allowed type', 'value_error');
+      return finding(
+        issue.message === 'Invalid input' ? 'does not have an allowed type' : issue.message,
+        'value_error',
+      );
     case 'custom':
       return finding(issue.message, typeof issue.params?.['type'] === 'string' ? issue.params['type'] : 'value_error');
     default:

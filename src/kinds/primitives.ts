@@ -62,7 +62,9 @@ export function flag(unset: boolean): z.ZodDefault<z.ZodBoolean> {
 export const Count = integer(0, Number.MAX_SAFE_INTEGER);
 
 /** Kubernetes quantity: an integer, or a string such as 500m or 1Gi. */
-export const Quantity = z.union([z.int(), text(32)]).meta({ 'x-kubernetes-int-or-string': true });
+export const Quantity = z
+  .union([z.int(), text(32)], { error: 'must be an integer or text such as "500m"' })
+  .meta({ 'x-kubernetes-int-or-string': true });
 
 /** One CEL rule of a CRD (x-kubernetes-validations). */
 export interface CelRule {

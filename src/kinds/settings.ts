@@ -36,6 +36,12 @@ const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-
 /** A quantity of Kubernetes that is not negative. */
 const AMOUNT_PATTERN = /^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|[EPTGMk]|[EPTGMK]i|[mun])?$/;
 
+/** In words, because a failed pattern does not show which values are valid. The chart has the same message. */
+const ADDRESS_OR_RANGE =
+  'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
+const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: ADDRESS_OR_RANGE });
+const AddressRange = z.union([z.cidrv4(), z.cidrv6()], { error: 'must be a range such as 10.0.0.0/8' });
+
 const namespaceName = matching(DNS_LABEL_PATTERN, 63, 1);
 
 const objectName = matching(DNS_SUBDOMAIN_PATTERN, 253, 1);
@@ -152,9 +158,7 @@ const RegistryUpkeep = z
 /** A host to which Davit sends requests. */
 const OutboundHost = z.strictObject({
   host: matching(/^[^\s/?#@\\]+$/, 261, 1).describe('Host of an API, or host:port if the port is not 443.'),
-  addresses: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
-    .default([])
-    .describe('Private addresses and ranges that the host may have.'),
+  addresses: listOf(AddressOrRange, 100).default([]).describe('Private addresses and ranges that the host may have.'),
   ca: text(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
 });
 
@@ -282,12 +286,12 @@ const Builds = z.strictObject({
   keepFinishedSeconds: integer(0, 604_800)
     .default(3600)
     .describe('How long the Job and the pod of a finished build are kept.'),
-  egress: listOf(z.union([z.cidrv4(), z.cidrv6()]), 100)
+  egress: listOf(AddressRange, 100)
     .default([])
     .describe(
       'Private ranges that builds may reach: of the registry, a mirror, a package index, a DNS server outside the cluster. Those of codeHosts are added.',
     ),
-  egressExcept: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
+  egressExcept: listOf(AddressOrRange, 100)
     .default([])
     .describe(
       "Public addresses and ranges that builds may not reach: of the cluster's API server and of its nodes. If a range here and one in egress overlap, the smaller one wins.",
@@ -295,11 +299,6 @@ const Builds = z.strictObject({
   placement: PlacementSetting.optional().describe('Where the pods of builds may run.'),
 });
 export type BuildSettings = z.infer<typeof Builds>;
-
-const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
-/** A message in words, because a failed pattern does not show which values are valid. The chart has the same message. */
-const ADDRESS_OR_RANGE =
-  'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 
 /** http://HOST[:PORT]. The chart says the same of one with a user name. */
 const ProxyUrl = matching(/^http:\/\/[^\s/?#]+\/?$/, 512).refine(
@@ -330,7 +329,7 @@ const Proxy = z
       .describe(
         "Hosts that are reached directly: example.com with its subdomains, .example.com, an address or a range. The cluster's own names, the API server, the chart's registry, and code hosts with addresses are added.",
       ),
-    addresses: listOf(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]), 100)
+    addresses: listOf(AddressOrRange, 100)
       .default([])
       .describe(
         'Private addresses and ranges that the proxies may have, so that builds may connect to them. Not needed if the proxy is an address.',
@@ -465,7 +464,8 @@ export const Settings = z.strictObject({
         .max(1024)
         .default('/ok')
         .describe('Path that answers 200 when the server can serve.'),
-      progressDeadlineSeconds: integer(10, 86_400)
+      // More than the 10 s for which a worker without a health check must run.
+      progressDeadlineSeconds: integer(15, 86_400)
         .default(600)
         .describe('A rollout without progress for this many seconds has failed.'),
       maxCrashes: integer(1, 100)

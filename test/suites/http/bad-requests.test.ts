@@ -127,6 +127,11 @@ const rows: Row[] = [
   ['cpu as text', spec({ cpu: '1' }), [[`${at}.cpu`, 'must be a number', 'float_type']]],
   ['memory with a fraction', spec({ memory_mb: 100.5 }), [[`${at}.memory_mb`, 'must be an integer', 'int_type']]],
   [
+    'an amount of a container with a fraction',
+    spec({ sidecars: [{ name: 'a', image: 'a', resources: { limits: { cpu: 0.5 } } }] }),
+    [[`${at}.sidecars.0.resources.limits.cpu`, 'must be an integer or text such as "500m"', 'value_error']],
+  ],
+  [
     'too little memory',
     spec({ redis_memory_mb: 63 }),
     [[`${at}.redis_memory_mb`, 'must be at least 64', 'greater_than_equal']],
