@@ -33,6 +33,8 @@ export interface Page {
   hasAll(by: string, starts: readonly string[]): boolean;
   /** Whether this read has found lines of a container. */
   hasLines(by: string): boolean;
+  /** The API server gave as much of a container as it gives at once. */
+  skip(by: string): void;
   /** This start of a container has ended and was read to its end. */
   readToEnd(by: string, start: string): void;
   /** The time from which lines of this container are needed, as RFC 3339. Undefined if all are. */
@@ -99,6 +101,7 @@ export function makePage(
     lastLines: (by) => (reading.lastOf(writerOf(by)) ? undefined : firstLines(query, descending)),
     hasAll: (by, starts) => reading.hasAll(writerOf(by), starts),
     hasLines: (by) => reading.hasLines(writerOf(by)),
+    skip: (by) => reading.skip(writerOf(by)),
     readToEnd: (by, start) => reading.end(writerOf(by), start, by.endsWith(PREVIOUS)),
     since(by) {
       // Ascending: the previous pages have the lines before the offset. Descending: a full page has no place for older lines.

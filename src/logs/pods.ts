@@ -182,8 +182,10 @@ async function readAll(
       }
       answered += 1;
       // A stream that ended within a line was truncated.
-      if (bytes >= MOST_BYTES_OF_STREAM) isWhole &&= !goesOn;
-      else if (goesOn && left > 0) {
+      if (bytes >= MOST_BYTES_OF_STREAM) {
+        isWhole &&= !goesOn;
+        page.skip(by);
+      } else if (goesOn && left > 0) {
         sink.end();
         if (stream.hasEnded && stream.starts[0] !== undefined) page.readToEnd(by, stream.starts[0]);
       }

@@ -37,7 +37,7 @@ it.each([
   'v1~a.1.0.',
   'v1~abcdefgh.zzzzzzzzzzzzzz.0.',
   'v1~abcdefgh.zzzzzzzzzzzzz.0.',
-  'v1~abcdefgh.1.-1.',
+  'v1~abcdefgh.1.-2.',
   'v1~abcdefgh.1..',
   'v1~abcdefgh.1.0.short',
   'v1~abcdefgh.1.0.abcdefgh.1',

@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 
-/** A line among those of one container: its time, and which of that moment's it is. */
+/** A line among those of one container: its time, and which of that moment's it is; -1 is before the first. */
 export interface Position {
   /** RFC 3339 in UTC with nine digits. */
   readonly time: string;
@@ -50,7 +50,7 @@ export function positionsIn(text: string): Positions | undefined {
     const [name = '', time = '', nth = '', ended = '', ...rest] = part.split('.');
     const last = time === '' && nth === '' ? undefined : { time: timeOf(time) ?? '', nth: Number.parseInt(nth, BASE) };
     const isValid = DIGEST.test(name) && (ended === '' || DIGEST.test(ended)) && rest.length === 0;
-    if (!isValid || (last && (last.time === '' || !(last.nth >= 0)))) return undefined;
+    if (!isValid || (last && (last.time === '' || !(last.nth >= -1)))) return undefined;
     positions.set(name, { last, ended: ended || undefined });
   }
   return positions;

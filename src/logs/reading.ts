@@ -11,6 +11,8 @@ export interface Reading {
   takes(writer: string, position: Position): boolean;
   /** Whether there was such a line. */
   hasLines(writer: string): boolean;
+  /** As much as the API server gives at once was read. If the caller had all of it, the next read begins a second later. */
+  skip(writer: string): void;
   /** Whether the caller has all of a start that has ended. `starts`: ids of this start, and of those after it. */
   hasAll(writer: string, starts: readonly string[]): boolean;
   /** This start has ended and was read to its end. `isEarlier`: it is the one before the last restart, which is read beside the other. */
@@ -37,6 +39,12 @@ export function makeReading(known: Positions | undefined, writers: readonly stri
       return true;
     },
     hasLines: (writer) => seen.get(writer) !== undefined,
+    skip(writer) {
+      const { last } = readOf(writer);
+      if (last === undefined || seen.get(writer) !== undefined) return;
+      const next = new Date(Date.parse(`${last.time.slice(0, 19)}Z`) + 1000).toISOString();
+      seen.set(writer, { time: `${next.slice(0, 19)}.000000000Z`, nth: -1 });
+    },
     hasAll(writer, starts) {
       begin(writer);
       const all = readOf(writer).ended;

@@ -101,6 +101,17 @@ it('of more lines than fit is read on at once, in order', async () => {
   expect((await ask({ position })).body.next_offset).toBeNull();
 });
 
+it('goes on after a second of which the API server gives a part', async () => {
+  const a = logs.start(id, 'shop-a');
+  a.write(1, 'one');
+  expect(await read()).toBe('one');
+  for (let n = 0; n < 5000; n += 1) a.write(5, 'x'.repeat(1000));
+  a.write(9, 'after');
+  const seen: string[] = [];
+  for (let n = 0; n < 7; n += 1) seen.push(...(await read({ limit: 1000 })).split(' '));
+  expect([seen.length > 4000, seen.at(-1)]).toEqual([true, 'after']);
+});
+
 describe('a container', () => {
   it('that ended is read once more, and no more', async () => {
     const a = logs.start(id, 'shop-a');

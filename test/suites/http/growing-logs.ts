@@ -55,7 +55,8 @@ export function growLogs(facade: Facade): GrowingLogs {
     const since = query.get('sinceTime') ?? '';
     const tail = query.get('tailLines');
     const kept = text.split(/(?<=\n)/).filter((line) => line.slice(0, 19) >= since.slice(0, 19));
-    yield Buffer.from((tail === null ? kept : kept.slice(-Number(tail))).join(''));
+    const shown = Buffer.from((tail === null ? kept : kept.slice(-Number(tail))).join(''));
+    yield shown.subarray(0, Number(query.get('limitBytes') ?? shown.length));
   }
 
   function start(
