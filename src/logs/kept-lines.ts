@@ -40,7 +40,7 @@ export async function readTargetLogs(kube: KubeClient, target: LogTarget, readin
   };
   const isCut = (await readLogs(kube, pods, reading)) === true;
   // Last, because a pod may go while the others are read.
-  if (task || revisionId !== undefined) await readKept(kube, target, reading);
+  if (task || run || revisionId !== undefined) await readKept(kube, target, reading);
   return isCut;
 }
 
@@ -61,11 +61,13 @@ function selectorOf({ record: { metadata }, revisionId, query }: LogTarget, comp
 /** What was read from a pod that is there is not read again. */
 async function readKept(kube: KubeClient, target: LogTarget, { page, signal }: Reading): Promise<void> {
   const { namespace = '' } = target.record.metadata;
-  const { task, component } = target.query;
-  const selector = `${selectorOf(target)}${task ? '' : `,!${TASK_LABEL}`}`;
+  const { task, run, component } = target.query;
+  const selector = `${selectorOf({ ...target, query: { task } })}${task || run ? '' : `,!${TASK_LABEL}`}`;
   try {
     const { items } = await kube.listAll<AppLog>(APP_LOGS, { namespace, labelSelector: selector, signal });
-    for (const { pod, container, log, component: of } of items.flatMap(({ spec }) => spec.containers)) {
+    // An AppLog of a run has the name of its Job.
+    const wanted = items.filter(({ metadata: { name } }) => !run || name === run);
+    for (const { pod, container, log, component: of } of wanted.flatMap(({ spec }) => spec.containers)) {
       const by = `${pod}/${container}`;
       if (page.hasLines(by) || (component && component !== of)) continue;
       const lines = log.split(/(?<=\n)/);

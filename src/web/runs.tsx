@@ -119,7 +119,9 @@ export function RunLog({ api, deployment: { id, source_config: config }, run }: 
         {log.value?.lines.map((line) => (
           <Line key={line.id} line={line} zone={zone} />
         ))}
-        {log.value?.lines.length === 0 && <p class="asking">Nothing was written{isOver ? '.' : ' yet.'}</p>}
+        {log.value?.lines.length === 0 && (
+          <p class="asking">{isOver ? 'There are no lines.' : 'Nothing was written yet.'}</p>
+        )}
       </div>
     </div>
   );

@@ -312,6 +312,12 @@ describe('what is kept of pods that are gone', () => {
     expect(messages(await call({ task: 'mail' }, `/revisions/${revision(1)}`))).toBe('mailing');
   });
 
+  it('is in the log of its run alone', async () => {
+    expect(messages(await call({ run: 'shop--clean-1' }))).toBe('cleaning');
+    expect(messages(await call({ task: 'clean', run: 'shop--clean-1' }))).toBe('cleaning');
+    expect(messages(await call({ run: 'shop--clean-2' }))).toBe('');
+  });
+
   it('is read where the pod goes after it was listed, and not where it is there', async () => {
     pod('shop-1-pod', at(2, 'bye'));
     const read = async (): Promise<string> => messages(await call({ order: 'asc' }, `/revisions/${revision(1)}`));
