@@ -89,6 +89,20 @@ describe('reflector', () => {
     expect([failed, reflector.status().failingForMs]).toEqual([[], undefined]);
   });
 
+  it('is not failing any more once a watch is only silent', async () => {
+    const { kube, clock, reflector, start } = aReflector();
+    void start();
+    await clock.advance(0);
+    for (let times = 0; times < 8; times += 1) {
+      kube.endWatches(new Unavailable('connection reset'));
+      await clock.advance(500);
+      await clock.advance(90_000);
+      kube.endWatches(new Silent('watch configmaps: no data for 90000 ms'));
+      await clock.advance(0);
+      expect(reflector.status()).toEqual({ synced: true });
+    }
+  });
+
   it('lists once more after 410, with what was missed', async () => {
     const { kube, clock, told, start } = aReflector();
     let lists = 0;

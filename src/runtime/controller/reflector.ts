@@ -226,6 +226,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     if (error instanceof Silent) {
       // The API server sends nothing for a kind that nobody changes, not even bookmarks (they need a new version). The watch is
       // reopened without a delay, during which events would be missed. A dead server is detected when the watch is opened.
+      contact.heard();
       log.debug({ err: error }, 'Watch was silent, reopening it');
       return;
     }
