@@ -4,7 +4,8 @@ import type { BaseBackup } from '../deploy/assess/base-backups.ts';
 import { lastWords } from '../deploy/assess/database-jobs.ts';
 import { hasEnded, type Job, jobEnd } from '../deploy/assess/jobs.ts';
 import type { Pod } from '../deploy/assess/observed.ts';
-import { isUnended as isUnendedPod, podFailure } from '../deploy/assess/pod-failures.ts';
+import { isUnended as isUnendedPod, workFailure } from '../deploy/assess/pod-failures.ts';
+import { withOverdue } from '../deploy/assess/terminating-pods.ts';
 import type { BackupKind } from '../deploy/record/backup-request.ts';
 import { SentBackup } from '../kinds/database.ts';
 import type { DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
@@ -51,7 +52,7 @@ export function dumpOf(job: Job, pods: readonly Pod[], now: Date): Dump {
   }
   const complete = jobEnd(job, 'Complete');
   if (complete) return { is: 'complete', backup: sentBackup(pods), at: complete.lastTransitionTime };
-  const { reason, message } = podFailure(pods.filter(({ status }) => status?.phase === 'Pending')) ?? running;
+  const { reason, message } = workFailure(withOverdue(pods.filter(isUnendedPod), now)) ?? running;
   return { is: 'running', said: { reason, message } };
 }
 

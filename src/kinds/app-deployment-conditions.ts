@@ -331,7 +331,7 @@ export const REASONS = {
   NodeNotReady: {
     meaning:
       'The node of a pod has stopped reporting, so the pod counts as not ready, even if its containers are running.',
-    todo: 'Check the node: kubectl describe node NODE. Kubernetes replaces the pods of Deployments after about five minutes; a database or singleton follows when its pod is released (PodStuckTerminating).',
+    todo: 'Check the node: kubectl describe node NODE. Kubernetes replaces the pods of Deployments after about five minutes; a database, singleton, task or migration follows when its pod is released (PodStuckTerminating).',
   },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
   VolumeNotMounted: {

@@ -10,7 +10,7 @@ import { youngestFirst } from '../../runtime/kube/youngest-first.ts';
 import { isOwnedBy } from '../record/metadata.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
-import { isUnended, podFailure, podsOf, type Trouble } from './pod-failures.ts';
+import { isUnended, podsOf, type Trouble, workFailure } from './pod-failures.ts';
 import { withoutValues } from './server-log.ts';
 
 /** The pods of this record's Jobs of a component, and of no other life of its name. */
@@ -81,9 +81,10 @@ interface ReportKind<Report> {
   readonly timeOf: (report: Report) => string;
 }
 
-/** Why one of these pods cannot begin. */
+/** Why one of these pods cannot begin, or none can in its place. */
 export function beginningFails(pods: readonly Pod[]): Trouble | undefined {
-  return podFailure(pods.filter(({ status }) => status?.phase === 'Pending'));
+  const isGoing = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && isUnended(pod);
+  return workFailure(pods.filter((pod) => pod.status?.phase === 'Pending' || isGoing(pod)));
 }
 
 /** A backup by hand. */

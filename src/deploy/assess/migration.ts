@@ -22,9 +22,10 @@ import {
   rollsNothing,
   workloadOf,
 } from './observed.ts';
-import { isUnended, podFailure, podsOf } from './pod-failures.ts';
+import { isUnended, podFailure, podsOf, workFailure } from './pod-failures.ts';
 import { longHeldWords } from './pod-inits.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
+import { howToRelease } from './terminating-pods.ts';
 
 type Migration =
   /** None is asked for, or it has run. */
@@ -140,6 +141,12 @@ export function checkMigration(
   const migration = migrationOf(observed, revision);
   const earlier = migratingBefore(observed, revision);
   if (migration.is === 'failed') return stalled('MigrationFailed', migration.message);
+  const stuck = earlier && podsOf(observed, MIGRATION, earlier.spec.id).find((pod) => pod.overdue);
+  if (earlier && stuck)
+    return stalled(
+      'PodStuckTerminating',
+      `The latest revision is waiting for the migration of revision ${earlier.spec.id}. ${howToRelease(stuck)}`,
+    );
   if (earlier)
     return fail(
       'Migrating',
@@ -150,8 +157,9 @@ export function checkMigration(
   if (refused) return entryOf(refused);
   if (migration.is === 'running') {
     const pods = podsOf(observed, MIGRATION, revision.spec.id);
-    const trouble = withMissingStores(podFailure(pods), revision.spec.requested);
-    if (trouble) return fail(trouble.reason, `The migration: ${trouble.message}`);
+    const trouble = withMissingStores(workFailure(pods), revision.spec.requested);
+    const is = trouble?.reason === 'PodStuckTerminating' ? stalled : fail;
+    if (trouble) return is(trouble.reason, `The migration: ${trouble.message}`);
     const held = longHeldWords(pods);
     if (held !== undefined) return fail('Migrating', `The migration has not begun. ${held}`);
     return fail('Migrating', `The migration is running: ${follow(observed, revision)}.`);

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { ContainerState, Pod } from './observed.ts';
 import { podFailure } from './pod-failures.ts';
+import { howToRelease } from './terminating-pods.ts';
 
 const REVISION = aRevision(aRecord());
 
@@ -352,21 +353,44 @@ it.each<[string, { type: string; status: string; reason?: string }[], string | u
   expect(failure).toEqual(want === undefined ? undefined : { reason: 'NodeNotReady', message: want });
 });
 
-it('a node that has stopped reporting keeps the pod of a StatefulSet: what releases it is said', () => {
-  const conditions = [
-    { type: 'Ready', status: 'False' },
-    { type: 'ContainersReady', status: 'True' },
-  ];
-  const pod = aPod('scheduler', REVISION, { conditions });
-  const [owner] = pod.metadata.ownerReferences ?? [];
-  const metadata = { ...pod.metadata, ownerReferences: [{ ...owner, kind: 'StatefulSet' }] } as Pod['metadata'];
-  // Kubernetes deletes it five minutes later, and it stays.
-  const deleted = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } as Pod['metadata'];
-  const spec = { nodeName: 'n1' };
-  expect(podFailure([{ ...pod, metadata: deleted, spec }])).toEqual(podFailure([{ ...pod, metadata, spec }]));
-  expect(podFailure([{ ...pod, metadata, spec: { nodeName: 'n1' } }])).toEqual({
-    reason: 'NodeNotReady',
-    message:
-      'Node n1 has stopped reporting, so pod shop-scheduler-0 on it counts as not ready. Check the node: kubectl describe node n1. Kubernetes starts no other pod while this one may still run. If the node is shut down permanently, kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod shop-scheduler-0 -n team --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.',
-  });
+it.each([['StatefulSet'], ['Job']])(
+  'a node that has stopped reporting keeps the pod of a %s: what releases it is said',
+  (kind) => {
+    const conditions = [
+      { type: 'Ready', status: 'False' },
+      { type: 'ContainersReady', status: 'True' },
+    ];
+    const pod = aPod('scheduler', REVISION, { conditions });
+    const [owner] = pod.metadata.ownerReferences ?? [];
+    const metadata = { ...pod.metadata, ownerReferences: [{ ...owner, kind }] } as Pod['metadata'];
+    // Kubernetes deletes it five minutes later, and it stays.
+    const deleted = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } as Pod['metadata'];
+    const spec = { nodeName: 'n1' };
+    expect(podFailure([{ ...pod, metadata: deleted, spec }])).toEqual(podFailure([{ ...pod, metadata, spec }]));
+    expect(podFailure([{ ...pod, metadata, spec: { nodeName: 'n1' } }])).toEqual({
+      reason: 'NodeNotReady',
+      message:
+        'Node n1 has stopped reporting, so pod shop-scheduler-0 on it counts as not ready. Check the node: kubectl describe node n1. Kubernetes starts no other pod while this one may still run. If the node is shut down permanently, kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod shop-scheduler-0 -n team --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.',
+    });
+  },
+);
+
+it.each([
+  // The Job lets go of a pod that may still run only at its own end, so a deletion would wait for that.
+  [
+    'Running',
+    ['batch.kubernetes.io/job-tracking'],
+    /node n1 has not confirmed it\. If .* kubectl taint nodes n1 (?!.*delete)/,
+  ],
+  [
+    'Running',
+    [],
+    /node n1 has not confirmed it\. If .* kubectl taint nodes n1 .*kubectl delete pod shop-task-0 -n team --force/,
+  ],
+  ['Running', ['batch.kubernetes.io/job-tracking', 'example.com/a'], /finalizers hold it \(example\.com\/a\)/],
+  ['Failed', ['batch.kubernetes.io/job-tracking'], /finalizers hold it \(batch\.kubernetes\.io\/job-tracking\)/],
+])('what releases a pod of a Job: %s, %j', (phase, finalizers, says) => {
+  const pod = aPod('task', REVISION, {});
+  const metadata = { ...pod.metadata, finalizers, deletionTimestamp: '2026-01-01T00:00:00Z' };
+  expect(howToRelease({ ...pod, metadata, spec: { nodeName: 'n1' }, status: { phase } })).toMatch(says);
 });

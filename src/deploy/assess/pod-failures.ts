@@ -20,7 +20,7 @@ import { isPart, isRole } from '../../kinds/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { messagesOnly } from './server-log.ts';
-import { howToGiveUp, isControlled, isReplacedAfterItsEnd } from './terminating-pods.ts';
+import { howToGiveUp, howToRelease, isControlled, isReplacedAfterItsEnd } from './terminating-pods.ts';
 
 export interface Trouble {
   readonly reason: Reason;
@@ -83,6 +83,12 @@ export function podFailure(pods: readonly Pod[]): Trouble | undefined {
     firstTrouble(alive, placeTrouble) ??
     firstTrouble(alive, mountTrouble)
   );
+}
+
+/** The same of the pods of a Job, which ends only when they have. */
+export function workFailure(pods: readonly Pod[]): Trouble | undefined {
+  const overdue = pods.find((pod) => pod.overdue && isUnended(pod));
+  return overdue ? { reason: 'PodStuckTerminating', message: howToRelease(overdue) } : podFailure(pods);
 }
 
 /** By name, without those that end. */

@@ -48,6 +48,12 @@ const exits = (exitCode: number, message: string): Partial<ContainerStatus> => (
 });
 const NO_IMAGE: Partial<ContainerStatus> = { image: 'none:1', state: { waiting: { reason: 'ImagePullBackOff' } } };
 
+function lost(minute: number): Pod {
+  const pod = podOf(minute, 'Running', { state: { running: {} } });
+  const metadata = { ...pod.metadata, deletionTimestamp: at(2) };
+  return { ...pod, metadata, spec: { nodeName: 'n1' }, overdue: true };
+}
+
 interface Given {
   readonly tasks?: readonly Task[];
   readonly children?: readonly KubeObject[];
@@ -99,6 +105,16 @@ describe('a run', () => {
         state: 'Running',
         reason: 'ImagePullFailed',
         message: expect.stringMatching(/^Image none:1 of the command cannot be pulled/),
+      },
+    ],
+    [
+      'whose pod a lost node does not let go says so',
+      { children: [job(1)], pods: [lost(1)] },
+      {
+        ...base,
+        state: 'Running',
+        reason: 'PodStuckTerminating',
+        message: expect.stringMatching(/^Pod shop-task-0 .* node n1 has not confirmed it\. .* kubectl taint nodes n1 /),
       },
     ],
     ['has succeeded', { children: [job(1, COMPLETE)] }, { ...base, state: 'Succeeded', finishedAt: at(9) }],
@@ -254,6 +270,11 @@ describe('TasksReady', () => {
       'a run by hand has failed, and its Job is gone',
       { children: [job(1, COMPLETE)], before: [{ ...byHand, state: 'Failed' }] },
       /^pass NoTaskFailed/,
+    ],
+    [
+      'a run that its lost node does not let end',
+      { children: [job(1)], pods: [lost(1)] },
+      /^fail PodStuckTerminating A run of task clean does not end\. Pod .* node n1 .* The deployment keeps serving\.$/,
     ],
     [
       'a CronJob is missing',

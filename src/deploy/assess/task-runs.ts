@@ -31,7 +31,7 @@ import {
   type ObservedCondition,
   type Pod,
 } from './observed.ts';
-import { isUnended, podFailure } from './pod-failures.ts';
+import { isUnended, podFailure, workFailure } from './pod-failures.ts';
 
 export interface CronJob extends KubeObject {
   readonly spec?: AsSeen<ICronJobSpec>;
@@ -127,6 +127,14 @@ export function checkTasks({ record: { metadata }, names: of }: ObservedChildren
       'TaskMissed',
       `A run of task ${missed.name} was due at ${missed.missedAt} but did not start. To see why: kubectl describe cronjob ${of.task(missed.name)} -n ${metadata.namespace}. The deployment keeps serving.`,
     );
+  for (const { name, runs } of tasks) {
+    const stuck = runs.find(({ state, reason }) => state === 'Running' && reason === 'PodStuckTerminating');
+    if (stuck)
+      return fail(
+        'PodStuckTerminating',
+        `A run of task ${name} does not end. ${stuck.message} The deployment keeps serving.`,
+      );
+  }
   const failed = tasks.filter(hasFailedLast);
   const [first] = failed;
   const run = first && lastEnded(first);
@@ -234,7 +242,7 @@ function end(
 }
 
 function whyItWaits(pods: readonly Pod[], requested: Requested): Pick<TaskRun, 'reason' | 'message'> {
-  const trouble = withMissingStores(podFailure(pods.filter(isUnended)), requested);
+  const trouble = withMissingStores(workFailure(pods.filter(isUnended)), requested);
   return trouble ? { reason: trouble.reason, message: bounded(trouble.message) } : {};
 }
 

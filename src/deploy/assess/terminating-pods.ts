@@ -4,6 +4,8 @@ import type { Pod } from './observed.ts';
 
 /** A kubelet that is alive confirms the end of a pod well within this, once its grace period (in deletionTimestamp) is over. */
 const CONFIRMED_WITHIN_MS = 120_000;
+/** A Job lets go of its pod when the pod has ended, or the Job: whoever deletes one that may still run deletes nothing. */
+const OF_JOB = 'batch.kubernetes.io/job-tracking';
 const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'Job']);
 
 /**
@@ -40,22 +42,27 @@ export function podText({ metadata, spec }: Pod): string {
 export function howToRelease(pod: Pod): string {
   const { name, namespace, deletionTimestamp, finalizers = [] } = pod.metadata;
   const end = `Pod ${name} should have terminated by ${deletionTimestamp}`;
-  if (finalizers.length > 0)
-    return `${end}, but finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
   const node = pod.spec?.nodeName;
+  const isLost = node !== undefined && !['Failed', 'Succeeded'].includes(pod.status?.phase ?? '');
+  const holding = finalizers.filter((one) => !isLost || one !== OF_JOB);
+  if (holding.length > 0)
+    return `${end}, but finalizers hold it (${holding.slice(0, 5).join(', ')}): check the controllers that own them.`;
   if (node === undefined)
     return `${end} but still exists. kubectl delete pod ${name} -n ${namespace} --force --grace-period=0 deletes it.`;
   return `${end}, but node ${node} has not confirmed it. ${howToGiveUp(node, pod)}`;
 }
 
 /** What releases a pod whose node does not come back. */
-export function howToGiveUp(node: string, { metadata: { name, namespace } }: Pod): string {
-  return `If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: kubectl delete pod ${name} -n ${namespace} --force --grace-period=0. Do neither while the node may still run, because two such pods would run at the same time.`;
+export function howToGiveUp(node: string, { metadata: { name, namespace, finalizers } }: Pod): string {
+  const or = finalizers?.includes(OF_JOB)
+    ? 'Do not do so'
+    : `For this pod only: kubectl delete pod ${name} -n ${namespace} --force --grace-period=0. Do neither`;
+  return `If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. ${or} while the node may still run, because two such pods would run at the same time.`;
 }
 
 /** Whether another pod is made only when this one is known to have ended. */
 export function isReplacedAfterItsEnd(pod: Pod): boolean {
-  return ['StatefulSet', 'Cluster'].includes(controllerKindOf(pod) ?? '');
+  return ['StatefulSet', 'Cluster', 'Job'].includes(controllerKindOf(pod) ?? '');
 }
 
 function controllerKindOf({ metadata }: Pod): string | undefined {

@@ -435,6 +435,30 @@ describe('the next revision', () => {
     expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'True Serving']);
   });
 
+  it('says which lost node keeps the pod of a migration, its own or the one before, and what releases it', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    putPod(kube, '');
+    const [pod] = kube.objects<Pod>(PODS).filter(({ metadata }) => metadata.name === `${jobOf(kube, 2)}-x`);
+    const finalizers = ['batch.kubernetes.io/job-tracking'];
+    const deletionTimestamp = new Date(controller.clock.ms).toISOString();
+    const metadata = { ...pod?.metadata, finalizers, deletionTimestamp };
+    kube.seed(PODS, { ...pod, metadata, spec: { nodeName: 'n1' }, status: { phase: 'Running' } } as KubeObject);
+    await passes(controller);
+    expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(['False Migrating', 'False Settled']);
+    controller.clock.ms += 120_000;
+    await passes(controller);
+    const stuck = ['False PodStuckTerminating', 'True PodStuckTerminating'];
+    expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(stuck);
+    expect(message(kube)).toMatch(/The migration: .* node n1 has not confirmed it\. .* kubectl taint nodes n1 /);
+    await change(kube, 'registry.example/shop:3');
+    await passes(controller);
+    expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(stuck);
+    expect(message(kube)).toMatch(/waiting for the migration of revision .* kubectl taint nodes n1 /);
+  });
+
   it('without a migration waits for a running one, too', async () => {
     const controller = await aConverged(MIGRATING);
     const { kube } = controller;
