@@ -23,6 +23,15 @@ function podUid(): Promise<string> {
   return inTenant('get', 'pod', 'sized--postgres-0', '-o', 'jsonpath={.metadata.uid}');
 }
 
+withPods('a PostgreSQL that has never run', () => {
+  it('starts once its sizes were corrected, which no node has', async () => {
+    await apply(60);
+    await says('DatabaseReady', { status: 'False', reason: 'Unschedulable' });
+    await apply(0.1);
+    await says('Ready', READY);
+  }, 300_000);
+});
+
 withPods('a PostgreSQL that runs', () => {
   it('outlives sizes that no node has, and comes back from one that no node has room for', async () => {
     await apply(0.1);
