@@ -30,7 +30,7 @@ export function awaitsServer(observed: Observed, revision: AppRevision, role: st
     !activeBefore(observed, revision) &&
     hasTemplateOf(server, revision, 'server') &&
     isSeen(server) &&
-    hasExceededDeadline(server);
+    hasExceededDeadline(observed, server, revision, 'server');
   return !isOver && !isRoleRolled(observed, revision, 'server');
 }
 
@@ -81,9 +81,22 @@ export function isSeen(workload: Workload | undefined): boolean {
   return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);
 }
 
-export function hasExceededDeadline(workload: Workload | undefined): boolean {
+/**
+ * Whether the rollout of a revision has made no progress for too long. With another template a Deployment keeps the condition of the
+ * rollout before until it sees progress; that of its own comes later than the revision.
+ */
+export function hasExceededDeadline(
+  { revisions }: Pick<ObservedRecord, 'revisions'>,
+  workload: Workload | undefined,
+  revision: AppRevision,
+  role: string,
+): boolean {
   const progress = workload?.status?.conditions?.find(({ type }) => type === 'Progressing');
-  return progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
+  if (progress?.status !== 'False' || progress.reason !== 'ProgressDeadlineExceeded') return false;
+  const before = revisions[revisions.findIndex(({ spec }) => spec.id === revision.spec.id) + 1];
+  const isOfBefore = before !== undefined && podsIdOf(before, role) !== podsIdOf(revision, role);
+  const { lastTransitionTime: since = '' } = progress;
+  return !isOfBefore || since === '' || since > (revision.metadata.creationTimestamp ?? '');
 }
 
 /** The active revision if it is another one, and its pods can be started: the newest that was deployed. */

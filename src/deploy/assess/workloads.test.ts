@@ -140,6 +140,25 @@ describe('checkWorkloads', () => {
     expect(isRolled(observed, revision)).toBe(is === 'pass');
   });
 
+  it.each([
+    { name: 'its own', at: '2026-01-01T00:00:11Z', want: 'stalled' },
+    { name: 'that of the template before', at: '2026-01-01T00:00:01Z', want: 'fail' },
+    { name: 'that of the pods that it shares', at: '2026-01-01T00:00:01Z', podsOf: older.spec.id, want: 'stalled' },
+  ])('a deadline that has passed, $name: $want', ({ at, podsOf, want }) => {
+    const { metadata, spec } = aRevision(record, undefined, 3);
+    const latest: AppRevision = {
+      ...revision,
+      metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:01Z' },
+      spec: { ...spec, resolved: { ...spec.resolved, ...(podsOf && { podsOf }) } },
+    };
+    const server = aWorkload('server', podsOf ? older : latest, {
+      total: 2,
+      conditions: [{ ...OVERDUE, lastTransitionTime: at }],
+    });
+    const observed = anObserved(record, { children: [server], revisions: [latest, older] });
+    expect(checkWorkloads(observed, latest, ANSWER).is).toBe(want);
+  });
+
   it.each<{ name: string; words?: string; justStarted?: true; health?: object; says: string }>([
     {
       name: 'nothing listens yet',

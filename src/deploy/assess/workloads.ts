@@ -287,7 +287,7 @@ function deadlineExceeded(seen: Seen): Entry | undefined {
   const isOver =
     workload?.kind === 'StatefulSet'
       ? !isOutage && observed.patience?.overdue.has('WorkloadsReady')
-      : hasExceededDeadline(workload);
+      : hasExceededDeadline(observed, workload, revision, role);
   if (isOver !== true) return undefined;
   const trouble = troubleOf(seen);
   const { progressDeadlineSeconds } = revision.spec.resolved;
