@@ -14,6 +14,8 @@ export interface FakeS3 {
   readonly objects: Map<string, Buffer>;
   /** Status with which a request, such as `PUT /bucket/key`, is refused; undefined lets it through. */
   fault?: ((request: string) => number | undefined) | undefined;
+  /** Whether the answer to such a request is lost after its effect. */
+  loses?: ((request: string) => boolean) | undefined;
   /** Of all objects. */
   bytes(): number;
   close(): Promise<void>;
@@ -36,7 +38,7 @@ const NOW = '2026-01-01T00:00:00.000Z';
 
 export async function startFakeS3(bucket: string, accessKey: string): Promise<FakeS3> {
   const objects = new Map<string, Buffer>();
-  const fake: Pick<FakeS3, 'fault'> = {};
+  const fake: Pick<FakeS3, 'fault' | 'loses'> = {};
   const uploads = new Map<string, Upload>();
 
   const xml = (name: string, content: string): Answer => ({
@@ -192,6 +194,7 @@ export async function startFakeS3(bucket: string, accessKey: string): Promise<Fa
 
   const server = createServer((request, response) => {
     void answer(request).then(({ status, headers, body = '' }) => {
+      if (fake.loses?.(`${request.method} ${request.url}`) === true) return void request.socket.destroy();
       response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
       response.end(request.method === 'HEAD' ? undefined : body);
     });

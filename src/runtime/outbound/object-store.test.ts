@@ -28,6 +28,7 @@ afterAll(async () => {
 beforeEach(() => {
   s3.objects.clear();
   s3.fault = undefined;
+  s3.loses = undefined;
 });
 
 it('writes, reads, measures, lists and deletes objects', async () => {
@@ -83,6 +84,18 @@ describe('a store that fails', () => {
     };
     await expect(store.upload('a', file, 7)).rejects.toThrow(/^The store refused PUT a \(500, Fault\)/);
     expect([ended.length, s3.objects.size]).toEqual([1, 0]);
+  });
+
+  it('to answer the completion of an upload has the file all the same', async () => {
+    const file = join(folder, 'answered');
+    writeFileSync(file, 'content');
+    let left = 1;
+    s3.loses = (request) => request.startsWith('POST') && request.includes('uploadId') && left-- > 0;
+    await store.upload('a', file, 7);
+    expect(s3.objects.get('a')?.toString()).toBe('content');
+    s3.loses = (request) => request.startsWith('POST') && request.includes('uploadId') && s3.objects.delete('a');
+    const refused = store.upload('a', file, 7);
+    await expect(refused).rejects.toThrow('The store ended the upload of a before it was complete.');
   });
 
   it.each([

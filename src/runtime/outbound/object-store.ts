@@ -52,15 +52,7 @@ export function makeObjectStore(
   const requests = makeStoreRequests(address, credentials, firstWaitMs, silenceMs);
   return {
     list: (prefix) => list(requests, prefix),
-    async sizeOf(key) {
-      const answer = await requests.send({ method: 'HEAD', key }, true).catch(async (error: unknown) => {
-        // An answer to HEAD has no body, so only a request with one says why the store refuses.
-        await list(requests, key);
-        throw error;
-      });
-      await answer?.body.dump();
-      return answer && Number(answer.headers['content-length'] ?? 0);
-    },
+    sizeOf: (key) => sizeOf(requests, key),
     read: (key) => requests.text({ method: 'GET', key }, true),
     async put(key, text) {
       await requests.text({ method: 'PUT', key, body: text });
@@ -92,6 +84,16 @@ async function list(requests: StoreRequests, prefix: string): Promise<readonly S
   return found;
 }
 
+async function sizeOf(requests: StoreRequests, key: string): Promise<number | undefined> {
+  const answer = await requests.send({ method: 'HEAD', key }, true).catch(async (error: unknown) => {
+    // An answer to HEAD has no body, so only a request with one says why the store refuses.
+    await list(requests, key);
+    throw error;
+  });
+  await answer?.body.dump();
+  return answer && Number(answer.headers['content-length'] ?? 0);
+}
+
 async function upload(requests: StoreRequests, key: string, file: string, size: number): Promise<void> {
   const started = (await requests.text({ method: 'POST', key, query: { uploads: '' } })) ?? '';
   const uploadId = elementOf(started, 'UploadId');
@@ -101,8 +103,11 @@ async function upload(requests: StoreRequests, key: string, file: string, size: 
     const listed = parts.map((tag, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
     const body = `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`;
     // S3 answers 200 before it has put the parts together, and writes an error into the answer.
-    const ended = (await requests.text({ method: 'POST', key, query: { uploadId }, body })) ?? '';
-    if (ended.includes('<Error>')) throw new StoreFailed(refusal(`POST ${key}`, 200, ended));
+    const ended = await requests.text({ method: 'POST', key, query: { uploadId }, body }, true);
+    // Without the upload, an earlier try has completed it, and its answer was lost.
+    if (ended === undefined && (await sizeOf(requests, key)) !== size)
+      throw new StoreFailed(`The store ended the upload of ${key} before it was complete.`);
+    if (ended?.includes('<Error>')) throw new StoreFailed(refusal(`POST ${key}`, 200, ended));
   } catch (error) {
     // Parts of an upload that nobody completes are paid for.
     await requests.text({ method: 'DELETE', key, query: { uploadId } }, true).catch(() => undefined);
