@@ -264,6 +264,28 @@ describe('with other values', () => {
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
   });
+  it.each([
+    'address.kind=ingress',
+    'address.kind=gateway,settings.address.gateway.name=a,settings.address.gateway.namespace=b',
+  ])('has a policy for each write in tenants but of records, operations and events, with %s', async (address) => {
+    const set = 'settings.namespaces={red},settings.keda.enabled=true,settings.database.cloudNativePg.enabled=true';
+    const manifests = await render('--set', `${set},settings.${address}`);
+    const writes = (rules: { apiGroups: string[]; resources: string[]; [verbs: string]: string[] }[], verbs: string) =>
+      rules.flatMap(({ apiGroups: [group], resources, [verbs]: these = [] }) =>
+        resources.flatMap((resource) => these.map((verb) => `${verb} ${group}/${resource}`)),
+      );
+    const policy = named(manifests, 'ValidatingAdmissionPolicy', 'davit-controller')['spec'];
+    const covered = new Set(writes(policy.matchConstraints.resourceRules, 'operations'));
+    const OPERATIONS: Readonly<Record<string, string>> = { create: 'CREATE', patch: 'UPDATE', delete: 'DELETE' };
+    const granted = writes(named(manifests, 'Role', 'davit-controller')['rules'], 'verbs').filter((right) => {
+      const [verb = '', resource] = right.split(' ');
+      return verb in OPERATIONS && !covered.has(`${OPERATIONS[verb]} ${resource}`);
+    });
+    expect(granted.filter((right) => !/\/status$| davit.dev\/datastoreoperations$/.test(right))).toEqual([
+      'create events.k8s.io/events',
+      'patch events.k8s.io/events',
+    ]);
+  });
   it('lets editors read pods and their logs, and change none', async () => {
     const manifests = await render();
     const onPods = (name: string): string[] => {
