@@ -2,7 +2,7 @@
 
 import type { BaseBackup } from '../deploy/assess/base-backups.ts';
 import { lastWords } from '../deploy/assess/database-jobs.ts';
-import { hasEnded, type Job, jobEnd } from '../deploy/assess/jobs.ts';
+import { hasEnded, type Job, jobEnd, podMissed, untilPodMissedMs } from '../deploy/assess/jobs.ts';
 import type { Pod } from '../deploy/assess/observed.ts';
 import { isUnended as isUnendedPod, workFailure } from '../deploy/assess/pod-failures.ts';
 import { withOverdue } from '../deploy/assess/terminating-pods.ts';
@@ -31,16 +31,10 @@ type Dump =
   /** `backup`: undefined where its pod does not say any more which one it made. `at`: RFC 3339. */
   | { readonly is: 'complete'; readonly backup: MadeBackup | undefined; readonly at: string | undefined };
 
-/** Time after which the pod of a Job is missed. */
-const NO_POD_MS = 60_000;
-
 /** How far the Job of a dump is. `pods`: its own. */
 export function dumpOf(job: Job, pods: readonly Pod[], now: Date): Dump {
-  const { name, namespace } = job.metadata;
-  const lacksPod = pods.length === 0 && now.getTime() - Date.parse(job.status?.startTime ?? '') > NO_POD_MS;
-  const doing = lacksPod
-    ? `Job ${name} has no pod yet. Its events show the cause: kubectl describe job ${name} -n ${namespace}`
-    : `Job ${name} makes the backup.`;
+  const lacksPod = untilPodMissedMs(job, pods, now.getTime()) === 0;
+  const doing = lacksPod ? podMissed(job) : `Job ${job.metadata.name} makes the backup.`;
   const running = { reason: 'BackupRunning', message: doing };
   // The pod has ended, and the cache of pods does not show it yet.
   if (hasEnded(job) && pods.some(isUnendedPod)) return { is: 'running', said: running };

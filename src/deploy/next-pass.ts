@@ -1,6 +1,7 @@
 // When a record is reconciled again although no watch wakes it.
 
 import { untilLogExpiredMs } from './assess/ended-logs.ts';
+import { untilPodsMissedMs } from './assess/jobs.ts';
 import type { Observed } from './assess/observed.ts';
 import { untilExhaustedMs } from './assess/patience.ts';
 import { untilLongHeldMs } from './assess/pod-inits.ts';
@@ -32,5 +33,6 @@ export function waitsOf(
     untilLogExpiredMs(after, now()),
     untilGivenUpMs(after, now()),
     untilOverdueMs(pods, now()),
+    untilPodsMissedMs(after, now()),
   ];
 }

@@ -3,10 +3,10 @@
 import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
 import type { IJobStatus } from 'kubernetes-models/batch/v1/JobStatus';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
-import { COMPONENT_LABEL } from '../../kinds/meta.ts';
+import { COMPONENT_LABEL, JOB_NAME_LABEL } from '../../kinds/meta.ts';
 import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import { isOwnedBy } from '../record/metadata.ts';
-import { isOurs, type ObservedChildren, type ObservedCondition } from './observed.ts';
+import { isOurs, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
 
 export type PodTemplate = AsSeen<IPodTemplateSpec>;
 
@@ -37,4 +37,27 @@ export function jobEnd({ status }: Pick<Job, 'status'>, how: 'Complete' | 'Faile
 
 export function hasEnded(job: Pick<Job, 'status'>): boolean {
   return (jobEnd(job, 'Complete') ?? jobEnd(job, 'Failed')) !== undefined;
+}
+
+/** Time after which the pod of a Job is missed. */
+const NO_POD_MS = 60_000;
+
+/** Milliseconds until the pod of a Job is missed, `at` milliseconds since 1970. Undefined or NaN where none is due. */
+export function untilPodMissedMs(job: Job, pods: readonly Pod[], at: number): number | undefined {
+  if (pods.length > 0 || hasEnded(job)) return undefined;
+  return Math.max(0, Date.parse(job.status?.startTime ?? '') + NO_POD_MS - at);
+}
+
+/** Milliseconds until the first pod of these is missed; undefined if none is on its way there. */
+export function untilPodsMissedMs({ children, pods }: ObservedChildren, now: Date): number | undefined {
+  const waits = children.flatMap((child) => {
+    const own = pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === child.metadata.name);
+    return (child.kind === 'Job' && untilPodMissedMs(child, own, now.getTime())) || [];
+  });
+  return waits.length > 0 ? Math.min(...waits) : undefined;
+}
+
+/** What is said of a Job whose pod is missed: only its events say what refuses the pod. */
+export function podMissed({ metadata: { name, namespace } }: Job): string {
+  return `Job ${name} has no pod yet. Its events show the cause: kubectl describe job ${name} -n ${namespace}`;
 }

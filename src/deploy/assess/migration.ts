@@ -11,11 +11,12 @@ import { imageOf } from '../record/revision-image.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
-import { type Job, jobEnd, jobsOf } from './jobs.ts';
+import { type Job, jobEnd, jobsOf, podMissed, untilPodMissedMs } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
   failureOfKind,
+  type Observed,
   type ObservedChildren,
   type ObservedRecord,
   type Pod,
@@ -134,7 +135,7 @@ export function checkUnmigrated(observed: ObservedChildren, revision: AppRevisio
 
 /** What stands between the revision and its rollout; undefined if nothing does. `failures`: what came of the last try. */
 export function checkMigration(
-  observed: ObservedChildren,
+  observed: ObservedChildren & Pick<Observed, 'patience'>,
   revision: AppRevision,
   failures: readonly ActionFailure[],
 ): Entry | undefined {
@@ -162,6 +163,9 @@ export function checkMigration(
     if (trouble) return is(trouble.reason, `The migration: ${trouble.message}`);
     const held = longHeldWords(pods);
     if (held !== undefined) return fail('Migrating', `The migration has not begun. ${held}`);
+    const job = migrationJobs(observed).find((one) => revisionIdOf(one) === revision.spec.id);
+    if (job && untilPodMissedMs(job, pods, observed.patience?.at ?? 0) === 0)
+      return fail('Migrating', `The migration has not begun. ${podMissed(job)}`);
     return fail('Migrating', `The migration is running: ${follow(observed, revision)}.`);
   }
   return fail('Migrating', 'The migration runs before the rollout, as soon as PostgreSQL and Redis answer.');

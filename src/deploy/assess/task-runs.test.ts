@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../../test/support/builders.ts';
 import type { Task, TaskRun, TaskStatus } from '../../kinds/tasks.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
+import { untilPodsMissedMs } from './jobs.ts';
 import type { ContainerStatus, Observed, ObservedCondition, Pod } from './observed.ts';
 import { checkTasks, taskStatuses } from './task-runs.ts';
 
@@ -291,4 +292,20 @@ describe('TasksReady', () => {
     const { is, reason, message } = checkTasks(observed, statuses);
     expect(`${is} ${reason} ${message}`).toMatch(says);
   });
+});
+
+it('a run whose Job gets no pod says so after a minute, where its events tell why', () => {
+  const { observed } = seen({ children: [job(1)] });
+  const active = aRevision(observed.record, 'DEPLOYED');
+  const says = (ms: number): string | undefined => {
+    const patience = { at: Date.parse(at(1)) + ms } as NonNullable<Observed['patience']>;
+    return taskStatuses({ ...observed, patience }, active)?.[0]?.runs[0]?.message;
+  };
+  expect([says(59_999), says(60_000)]).toEqual([
+    undefined,
+    'Job shop--clean-1 has no pod yet. Its events show the cause: kubectl describe job shop--clean-1 -n team',
+  ]);
+  const now = new Date(Date.parse(at(1)) + 1000);
+  expect(untilPodsMissedMs(observed, now)).toBe(59_000);
+  expect(untilPodsMissedMs({ ...observed, pods: [podOf(1, 'Pending', {})] }, now)).toBeUndefined();
 });

@@ -20,7 +20,7 @@ import { listed, quoted, shortened } from '../../kinds/text.ts';
 import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
-import { hasEnded, type Job, jobEnd, runsOf } from './jobs.ts';
+import { hasEnded, type Job, jobEnd, podMissed, runsOf, untilPodMissedMs } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ContainerState,
@@ -183,10 +183,17 @@ function taskStateOf(
   return { state: 'Suspended', message };
 }
 
-function taskRunOf(observed: ObservedChildren, job: Job, active: AppRevision, before: TaskRun | undefined): TaskRun {
+function taskRunOf(
+  observed: ObservedChildren & Pick<Observed, 'patience'>,
+  job: Job,
+  active: AppRevision,
+  before: TaskRun | undefined,
+): TaskRun {
   if (before !== undefined && before.state !== 'Running') return before;
   const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === job.metadata.name);
-  return runOfJob(job, pods, active.spec.requested, before);
+  const run = runOfJob(job, pods, active.spec.requested, before);
+  const isMissed = untilPodMissedMs(job, pods, observed.patience?.at ?? 0) === 0;
+  return isMissed ? { ...run, reason: 'NoPod', message: bounded(podMissed(job)) } : run;
 }
 
 type Requested = AppRevision['spec']['requested'];

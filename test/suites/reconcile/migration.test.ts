@@ -156,6 +156,21 @@ describe('a first revision', () => {
     expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([1, 'True Serving']);
   });
 
+  it('whose Job gets no pod says so', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    await passes(controller);
+    const [job] = jobs(kube);
+    const startTime = new Date(controller.clock.ms).toISOString();
+    kube.seed(JOBS, { ...job, status: { startTime } } as KubeObject);
+    expect((await controller.reconcile()).requeueAfterMs).toBeLessThanOrEqual(60_000);
+    expect(message(kube)).toContain('The migration is running');
+    controller.clock.ms += 60_000;
+    await controller.reconcile();
+    expect(message(kube)).toMatch(/The migration has not begun\. Job .* has no pod yet\..* kubectl describe job/);
+  });
+
   it('whose Job is refused says so', async () => {
     const kube = aServer();
     putRecord(kube, MIGRATING);
