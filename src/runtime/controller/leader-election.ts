@@ -228,9 +228,9 @@ function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
     },
     async release() {
       if (seen === undefined) return;
-      const spec = { ...seen.lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+      const freed = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
       try {
-        await client.replace<Lease>(LEASES, { ...seen.lease, spec });
+        await client.replace<Lease>(LEASES, { ...seen.lease, spec: { ...seen.lease.spec, ...freed } });
         log.info('Lease released');
       } catch (err) {
         log.warn({ err }, 'Lease not released');
