@@ -42,7 +42,8 @@ let address: string;
 let tlsServer: Server;
 let tlsAddress: string;
 const authority = makeAuthority('builds');
-const blobs = new Map<string, Buffer>();
+/** A number is the status with which the registry answers instead. */
+const blobs = new Map<string, Buffer | number>();
 const manifests = new Map<string, string>();
 let asks: { method: string | undefined; url: string | undefined; authorization: string | undefined }[];
 let scheme: 'bearer' | 'basic' | 'none';
@@ -130,6 +131,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
     return { status: 201 };
   }
   const blob = blobs.get(name);
+  if (typeof blob === 'number') return { status: blob };
   return blob === undefined ? { status: 404 } : { status: 200, body: blob };
 }
 
@@ -229,6 +231,14 @@ describe('fetch of an upload', () => {
   it.each<[string, () => void, RegExp]>([
     ['does not exist', () => undefined, /^SourceGone: /],
     ['has no blob', () => (upload(archive(anApp)), blobs.clear()), /^SourceGone: /],
+    [
+      'cannot be read for now',
+      () => {
+        upload(archive(anApp));
+        for (const digest of blobs.keys()) blobs.set(digest, 500);
+      },
+      /^FetchFailed: The registry answered 500/,
+    ],
     ['is not compressed', () => upload(Buffer.from('no archive')), /^SourceInvalid: .*gzip/],
     ['is not a tar archive', () => upload(gzipSync('no archive')), /^SourceInvalid: /],
     ['is empty', () => upload(Buffer.alloc(0)), /^SourceInvalid: /],
@@ -531,7 +541,9 @@ describe('build', () => {
   const metadata = (): string => `echo '{"containerimage.digest": "${digest}"}' > ${sandbox}/tmp/metadata.json`;
   const keptLog = (): { t: string; c: string; m: string }[] => {
     const manifest = JSON.parse(manifests.get('log-1') ?? '{}') as { layers: { digest: string }[] };
-    const log = gunzipSync(blobs.get(manifest.layers[0]?.digest ?? '') ?? Buffer.alloc(0)).toString();
+    const log = gunzipSync(
+      (blobs.get(manifest.layers[0]?.digest ?? '') as Buffer | undefined) ?? Buffer.alloc(0),
+    ).toString();
     return log
       .trim()
       .split('\n')

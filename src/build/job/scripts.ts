@@ -86,7 +86,9 @@ status=$(get -K /tmp/authorization -H 'Accept: application/vnd.oci.image.manifes
 [ "$status" = 200 ] || fail FetchFailed "The registry answered $status when it was asked for the uploaded source."
 digest=$(tr -d ' \\n\\t' < /tmp/manifest | sed -n 's/.*"layers":\\[{\\([^]]*\\)}\\].*/\\1/p' | sed -n 's/.*"digest":"sha256:\\([0-9a-f]\\{64\\}\\)".*/\\1/p')
 [ -n "$digest" ] || fail SourceInvalid 'What is in the registry is no uploaded source: upload it again.'
-get -f -L -K /tmp/authorization -o /tmp/upload "$api/blobs/sha256:$digest" || fail SourceGone 'The uploaded source cannot be read from the registry: upload it again.'
+status=$(get -L -K /tmp/authorization --max-time 1800 -o /tmp/upload -w '%{http_code}' "$api/blobs/sha256:$digest") || fail FetchFailed 'The registry does not send all of the uploaded source.'
+[ "$status" = 404 ] && fail SourceGone 'The uploaded source is no longer in the registry: upload it again.'
+[ "$status" = 200 ] || fail FetchFailed "The registry answered $status when it was asked for the uploaded source."
 echo "$digest  /tmp/upload" | sha256sum -c --quiet - > /dev/null 2>&1 || fail SourceInvalid 'The uploaded source is damaged: upload it again.'
 mkdir -p /workspace/source
 size=$(gzip -dc /tmp/upload 2> /dev/null | head -c "$((WORKSPACE_MB * 1048576 + 1))" | wc -c)
