@@ -9,7 +9,7 @@ import type { BackupReport, StoredReport } from '../../kinds/database.ts';
 import { jsonOf, present } from '../../runtime/json-value.ts';
 import type { ObjectStore, StoredObject } from '../../runtime/outbound/object-store.ts';
 import {
-  type ArchiveManifest,
+  ArchiveManifest,
   archiveName,
   byHandKey,
   countsOf,
@@ -90,6 +90,8 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     ...(roles !== undefined && { roles, isOwned }),
     ...present({ cluster, number, contentsProblem }),
   };
+  // One that cannot be read would count as a backup, and good ones would go.
+  ArchiveManifest.parse(manifest);
   const text = textOfManifest(manifest);
   await store.put(described, text);
   if ((await store.read(described)) !== text)

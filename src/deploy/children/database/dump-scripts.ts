@@ -66,6 +66,11 @@ for oid in $(${PSQL} -c "select oid from pg_database where ${FURTHER} and ${DUMP
   (
     cd "further-$oid"
     PGDATABASE=$(${PSQL} -c "select datname from pg_database where oid = $oid")
+    if [ -z "$PGDATABASE" ]; then
+      # Dropped meanwhile. libpq takes an empty name for that of the user.
+      rmdir "$PWD"
+      exit 0
+    fi
     export PGDATABASE
     printf %s "$PGDATABASE" > name
     one

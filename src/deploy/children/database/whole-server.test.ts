@@ -39,8 +39,8 @@ describe.skipIf(!origin || !next)(`a server${origin ? '' : ' (skipped: PostgreSQ
     run(server, `psql -X -q -A -t -v ON_ERROR_STOP=1 << 'END'\n${statement}\nEND\n`, database).trim();
 
   /** Dumps the first server, and leaves what a fetch leaves. Returns what the manifest has. */
-  async function dumped({ isWhole = true, isOwn = true, database = 'app' } = {}): Promise<ArchiveManifest> {
-    run(origin, dumpScript({ isWhole, isCounted: true }), database);
+  async function dumped({ isWhole = true, isOwn = true, database = 'app', also = '' } = {}): Promise<ArchiveManifest> {
+    run(origin, dumpScript({ isWhole, isCounted: true }).replace('for oid in ', `for oid in ${also} `), database);
     s3.objects.clear();
     const owner = { prefix: 'davit', namespace: 'team', tenant: 't1', deployment: 'shop', uid: 'u1' };
     const store = makeObjectStore({ endpoint: s3.url, ...STORE }, { accessKeyId: 'key', secretAccessKey: 'secret' });
@@ -234,6 +234,12 @@ create table users(card text, check (okn(card))); insert into users values ('411
     const image = `${readFileSync(join(folder, 'dump'), 'latin1')}`.replaceAll('hstore', 'nostor');
     writeFileSync(join(folder, 'dump'), image, 'latin1');
     expect(() => run(next, LOAD)).toThrow(/ERROR: {2}extension "nostor" is not available/);
+  });
+
+  it('whose further database was dropped during the dump is backed up without it', async () => {
+    sql(origin, 'create database other');
+    const { files } = await dumped({ also: '4294967294' });
+    expect(files.map(({ database }) => database)).toEqual([undefined, 'other', undefined]);
   });
 
   it('cannot be backed up without a database that nobody may connect to', () => {
