@@ -18,8 +18,8 @@ export const OWN_WORDS = `own_words() {
 /**
  * The same of psql with WITH_CODES: the error, or the table whose rows have one. What is said of a row that is copied may quote any of its
  * values, also where the words are those of a missing role or relation. An error of the statements themselves, which the next try would have too,
- * ends with REFUSED, unless another try has loaded the backup meanwhile. SQLSTATEs of classes 08, 40, 53, 55, 57 and 58 are of the server's state
- * (PostgreSQL, appendix A).
+ * ends with REFUSED, unless another try has loaded the backup meanwhile. SQLSTATEs of classes 08, 40, 53, 55, 57 and 58, and 25006 of a server that
+ * is a standby, are of the server's state (PostgreSQL, appendix A).
  */
 export const COPY_WORDS = `copy_words() {
   if grep -q -E '^(CONTEXT:  )?COPY [^,]+, line ' problem; then
@@ -27,7 +27,7 @@ export const COPY_WORDS = `copy_words() {
   else
     sed -n -E -e 's/((ERROR|FATAL):  )[0-9A-Z]{5}: /\\1/p' -e '/^pg_restore: /p' -e '/^sh: /p' problem >&2
   fi
-  if [ "$1" = 3 ] && grep -q 'ERROR:  ' problem && ! grep -q -E 'ERROR:  (08|40|53|55|57|58)' problem; then
+  if [ "$1" = 3 ] && grep -q 'ERROR:  ' problem && ! grep -q -E 'ERROR:  (08|40|53|55|57|58|25006)' problem; then
     case $(comment 'current_database()') in
       "$mark"*) ;;
       *) exit ${REFUSED} ;;
