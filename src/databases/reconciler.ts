@@ -133,8 +133,9 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
     for (const operation of caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment))
       if (!isOver(operation)) wake(operation);
   };
-  const ofChild = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
-    if (metadata.labels?.[COMPONENT_LABEL] === BACKUP) wakeOf(metadata.namespace, metadata.labels[DEPLOYMENT_LABEL]);
+  const ofChild = ({ object: { kind, metadata } }: { readonly object: KubeObject }): void => {
+    const { namespace, labels = {} } = metadata;
+    if (kind === 'ScheduledBackup' || labels[COMPONENT_LABEL] === BACKUP) wakeOf(namespace, labels[DEPLOYMENT_LABEL]);
   };
   const subscriptions = [
     caches.operations.onChange(({ type, object }) => {

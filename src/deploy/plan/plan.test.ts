@@ -222,3 +222,15 @@ it('a database is left to the pods that still use it, when the record has switch
   expect(deleted([aPod('server', before, {}), aPod('server', after, {})])).toEqual([]);
   expect(deleted([aPod('server', after, {})])).toEqual(['StatefulSet', 'Service']);
 });
+
+it('a schedule that is not wanted goes at once: no pod uses it', () => {
+  const record = aRecord();
+  const revision = aRevision(record, 'DEPLOYED', 1);
+  const schedule = thing('ScheduledBackup', {}, { uid: 's', labels: ownLabels('postgres') });
+  const observed = anObserved(record, {
+    children: [schedule],
+    revisions: [revision],
+    pods: [aPod('server', revision, {})],
+  });
+  expect(plan([], observed, new Set(['ScheduledBackup'])).actions).toEqual([{ do: 'delete', object: schedule }]);
+});

@@ -190,12 +190,11 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 }
 
 // Objects of an own PostgreSQL or Redis are deleted only after the last pod of a revision that uses it has ended: a switch to an
-// external one rolls the pods, and the old pods still need theirs. So does a CronJob that can still start a run.
-function isStillUsed({ metadata }: KubeObject, observed: ObservedChildren): boolean {
-  const { name } = metadata;
+// external one rolls the pods, and the old pods still need theirs. So does a CronJob that can still start a run. No pod uses a schedule.
+function isStillUsed({ kind, metadata }: KubeObject, observed: ObservedChildren): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
-  if (store === undefined) return false;
-  const of = databaseNumberIn(observed.record.metadata.name, name);
+  if (store === undefined || kind === 'ScheduledBackup') return false;
+  const of = databaseNumberIn(observed.record.metadata.name, metadata.name);
   const having = observed.revisions.filter(
     (one) => one.spec.resolved[store] && (store === 'redis' || of === undefined || databaseNumberOf(one) === of),
   );

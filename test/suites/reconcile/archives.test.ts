@@ -16,6 +16,7 @@ import {
 import type { KubeObject, Resource } from '../../../src/runtime/kube/client.ts';
 import { restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { ask } from '../../kit/memory/operations.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
@@ -181,6 +182,16 @@ it('lists the base backups that are complete, and is woken by each', async () =>
   kube.erase(BASE_BACKUPS, { namespace: 'team', name: 'first' });
   await rest(controller);
   expect(record(kube).status?.databaseArchive?.baseBackups?.count).toBe(1);
+});
+
+it('a base backup that is asked for is woken by the schedule', async () => {
+  const { kube, wake } = await archived();
+  ask(kube, 'now', { backup: { archive: true } });
+  const woken = wake('operations');
+  await woken.take();
+  kube.erase(SCHEDULED_BACKUPS, { namespace: 'team', name: names(kube, SCHEDULED_BACKUPS)[0] ?? '' });
+  expect(await woken.take()).toContain('team/now');
+  woken.stop();
 });
 
 it('without the plugin the Cluster is as it was, and it goes on when the kind is there; the same where it is taken away', async () => {
