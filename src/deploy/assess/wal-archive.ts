@@ -143,7 +143,9 @@ function notArchiving({ observed }: Seen): Entry | undefined {
 }
 
 function baseBackupFailed({ observed, status: { lastFailureAt = '', lastBackupAt = '' } }: Seen): Entry | undefined {
-  const last = said(observed, 'LastBackupSucceeded');
+  const found = said(observed, 'LastBackupSucceeded');
+  // It is False while a base backup runs as well.
+  const last = found?.reason === 'BackupStarted' ? undefined : found;
   const hasFailed = lastFailureAt > lastBackupAt || last?.status === 'False';
   if (!hasFailed || last?.status === 'True') return undefined;
   const words = last?.message === undefined ? '' : ` CloudNativePG reports: ${quoted(last.message)}.`;

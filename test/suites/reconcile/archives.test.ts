@@ -135,6 +135,10 @@ it('says from when on the database can be restored, what fails, and when the las
   expect([says(kube, 'ArchiveReady'), says(kube, 'Ready')]).toEqual(['False ArchiveFailing', 'True Serving']);
   expect(conditionIn(kube, 'ArchiveReady')?.message).toContain('CloudNativePG reports: exit status 4');
 
+  const starting = { type: 'LastBackupSucceeded', status: 'False', reason: 'BackupStarted', message: 'starting up' };
+  await rest(controller, () => reported(kube, [...TRUE, starting], WINDOW));
+  expect(says(kube, 'ArchiveReady')).toBe('True Archived');
+
   const notBackedUp = [...TRUE, { type: 'LastBackupSucceeded', status: 'False', message: 'no room' }];
   await rest(controller, () =>
     reported(kube, notBackedUp, { ...WINDOW, lastFailedBackupTime: '2026-02-02T02:01:00Z' }),
