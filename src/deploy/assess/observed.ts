@@ -155,6 +155,7 @@ export interface Workload extends KubeObject {
 export interface PostgresClusterSeen extends KubeObject {
   readonly spec?: {
     readonly instances?: number;
+    readonly imageName?: string;
     readonly storage?: { readonly size?: string; readonly storageClass?: string };
     readonly bootstrap?: { readonly recovery?: object };
     readonly plugins?: readonly { readonly name?: string }[];

@@ -13,7 +13,7 @@ import { dataThere, planAdoption } from './adoption.ts';
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 
 function data(
-  kind: 'Secret' | 'PersistentVolumeClaim',
+  kind: 'Secret' | 'PersistentVolumeClaim' | 'Cluster',
   of: string | undefined,
   more: Partial<KubeObject['metadata']> = {},
 ): KubeObject {
@@ -128,4 +128,14 @@ it('knows by which PostgreSQL the data was last run, and its size, whoever it be
     { image: 'postgres:16', storageGi: 2, driver: 'pod', made: {} },
     { storageGi: 0, driver: 'pod', made: { user: 'app' } },
   ]);
+});
+
+it('knows the image of a Cluster without the annotation, which CloudNativePG would upgrade in place', () => {
+  const cluster = (annotations: Readonly<Record<string, string>>): KubeObject =>
+    ({
+      ...data('Cluster', EARLIER, { annotations }),
+      spec: { imageName: 'cnpg:16', storage: { size: '2Gi' } },
+    }) as KubeObject;
+  const of = (holder: KubeObject): unknown => dataThere(anObserved(aRecord(), { children: [holder] })).image;
+  expect([of(cluster({})), of(cluster({ [POSTGRES_IMAGE_ANNOTATION]: 'cnpg:17' }))]).toEqual(['cnpg:16', 'cnpg:17']);
 });

@@ -19,6 +19,7 @@ import {
   dataHolderOf,
   isOurs,
   type ObservedChildren,
+  type PostgresClusterSeen,
   refText,
   refTo,
 } from '../assess/observed.ts';
@@ -70,7 +71,8 @@ export function dataThere(observed: ObservedChildren): DataThere {
   const { databaseNumber: number } = observed.names;
   const numbered = number > 0 && { number };
   if (!holder) return { ...numbered };
-  const image = holder.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
+  const { spec }: PostgresClusterSeen = holder;
+  const image = holder.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION] ?? spec?.imageName;
   return {
     ...numbered,
     ...(image !== undefined && { image }),
