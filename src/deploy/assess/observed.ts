@@ -156,6 +156,8 @@ export interface PostgresClusterSeen extends KubeObject {
   readonly spec?: {
     readonly instances?: number;
     readonly imageName?: string;
+    readonly primaryUpdateMethod?: string;
+    readonly postgresql?: { readonly parameters?: object };
     readonly storage?: { readonly size?: string; readonly storageClass?: string };
     readonly bootstrap?: { readonly recovery?: object };
     readonly plugins?: readonly { readonly name?: string }[];

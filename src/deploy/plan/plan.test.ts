@@ -129,6 +129,32 @@ describe('plan', () => {
   });
 });
 
+describe('another image and another max_connections of a Cluster', () => {
+  const cluster = (image: string, connections: string, primaryUpdateMethod: string, details: object = {}): Thing => {
+    const parameters = { max_connections: connections };
+    return thing('Cluster', { imageName: image, postgresql: { parameters }, primaryUpdateMethod }, details);
+  };
+  const there = { uid: 'u', digest: 'd0' };
+  it.each([
+    [
+      'CloudNativePG refuses both at once: parameters first',
+      'switchover',
+      cluster('17.2', '100', 'switchover', there),
+      '17.2',
+      undefined,
+    ],
+    ['then the image', 'switchover', cluster('17.2', '200', 'switchover', there), '17.4', 'd1'],
+    ['one becomes several', 'switchover', cluster('17.2', '100', 'restart', there), '17.2', undefined],
+    ['one instance takes both', 'restart', cluster('17.2', '100', 'restart', there), '17.4', 'd1'],
+  ])('%s', (_reason, method, actual, imageName, digest) => {
+    const { actions } = plan([cluster('17.4', '200', method)], anObserved(aRecord(), { children: [actual] }));
+    const { metadata, spec }: Thing = actions[0]?.object ?? actual;
+    expect(spec).toMatchObject({ imageName, postgresql: { parameters: { max_connections: '200' } } });
+    // Without the digest neither apply is a correction of what a person changed.
+    expect(metadata.annotations?.[APPLIED_ANNOTATION]).toBe(digest);
+  });
+});
+
 it('what no record wants any more of a scale goes too', () => {
   const there = [thing('HorizontalPodAutoscaler', {}, { uid: 'a' }), thing('PodDisruptionBudget', {}, { uid: 'b' })];
   expect(summary([], there)).toEqual(['delete HorizontalPodAutoscaler a', 'delete PodDisruptionBudget b']);

@@ -5,12 +5,14 @@ import {
   APPLIED_ANNOTATION,
   COMPONENT_LABEL,
   MIGRATION,
+  POSTGRES_IMAGE_ANNOTATION,
   REVISION_LABEL,
   ROLES,
   STORE_PARTS,
   TASK,
 } from '../../kinds/meta.ts';
 import { isWorker, workerNames } from '../../kinds/worker-parts.ts';
+import { present } from '../../runtime/json-value.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
 import type { PodTemplate } from '../assess/jobs.ts';
 import {
@@ -266,10 +268,29 @@ function clusterAsItCanBe(wanted: PostgresClusterSeen, actual: PostgresClusterSe
   const [asked, there] = [wanted.spec?.storage, actual.spec?.storage];
   const size = shrinks(wanted, actual) ? there?.size : asked?.size;
   const { storageClass } = there ?? {};
-  return {
-    ...wanted,
-    spec: { ...wanted.spec, storage: { size, ...(storageClass !== undefined && { storageClass }) } },
-  } as KubeObject;
+  const storage = { size, ...(storageClass !== undefined && { storageClass }) };
+  const { metadata, spec } = hasTwoRollouts(wanted, actual) ? withImageOf(wanted, actual) : wanted;
+  return { ...wanted, metadata, spec: { ...spec, storage } } as KubeObject;
+}
+
+/** CloudNativePG refuses another image and other parameters at once where a switchover rolls the primary. */
+function hasTwoRollouts({ spec: wanted }: PostgresClusterSeen, { spec: there }: PostgresClusterSeen): boolean {
+  return (
+    wanted?.primaryUpdateMethod === 'switchover' &&
+    wanted.imageName !== there?.imageName &&
+    hasDrifted(wanted.postgresql?.parameters, there?.postgresql?.parameters)
+  );
+}
+
+/** Without its digest: the next pass sends the image, and reports no correction of what a person changed. */
+function withImageOf(wanted: PostgresClusterSeen, { spec: there }: PostgresClusterSeen): PostgresClusterSeen {
+  const {
+    [APPLIED_ANNOTATION]: _digest,
+    [POSTGRES_IMAGE_ANNOTATION]: _image,
+    ...annotations
+  } = wanted.metadata.annotations ?? {};
+  const spec = { ...wanted.spec, ...present({ imageName: there?.imageName }) };
+  return { ...wanted, metadata: { ...wanted.metadata, annotations }, spec };
 }
 
 function shrinks(wanted: KubeObject, actual: KubeObject): boolean {

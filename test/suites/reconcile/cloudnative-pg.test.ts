@@ -40,6 +40,7 @@ interface Cluster extends KubeObject {
     readonly instances: number;
     readonly imageName: string;
     readonly storage: { readonly size: string };
+    readonly postgresql: { readonly parameters: { readonly max_connections: string } };
   };
 }
 
@@ -259,6 +260,27 @@ it('a smaller volume is refused, and the rest of the Cluster is applied', async 
   expect([clusterIn(kube)?.spec.storage.size, says(kube, 'Ready')]).toEqual(['20Gi', 'False StorageCannotShrink']);
   expect(JSON.stringify(clusterIn(kube)?.spec)).toContain('"max_connections":"50"');
   expect(record(kube).status?.resourceSpec).toMatchObject({ dbStorageGi: 20 });
+});
+
+it("another max_connections with the platform's newer minor version is two applies, and no drift", async () => {
+  const { kube } = await rested();
+  const there = clusterIn(kube)?.spec.imageName ?? '';
+  const newer = there.replace(/:17\.\d+/, ':17.99');
+  const controller = await aController(kube, Settings.parse({ images: { cloudNativePg: newer } }));
+  const sent: unknown[] = [];
+  kube.failOn(({ kind, verb, dryRun, body }) => {
+    if (kind !== 'Cluster' || verb !== 'apply' || dryRun === true) return undefined;
+    const { imageName, postgresql } = (body as Cluster).spec;
+    sent.push([imageName, postgresql.parameters.max_connections]);
+    return undefined;
+  });
+  await change(controller, { ...CLUSTER.sourceConfig, resourceSpec: { dbMaxConnections: 50 } });
+  await rest(controller);
+  expect(sent).toEqual([
+    [there, '50'],
+    [newer, '50'],
+  ]);
+  expect([says(kube, 'Ready'), controller.events.filter((one) => one.includes('Drift'))]).toEqual(['True Serving', []]);
 });
 
 describe('the driver of a record with data', () => {
