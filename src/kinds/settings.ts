@@ -523,7 +523,7 @@ export const Settings = z.strictObject({
           userId: integer(1, 65_535)
             .default(26)
             .describe(
-              'uid and gid of postgres in images.cloudNativePg. In the official images of PostgreSQL on Debian: 999.',
+              'uid and gid of postgres in images.cloudNativePg. In the official images of PostgreSQL on Debian: 999. An existing Cluster keeps its own.',
             ),
         })
         .prefault({})

@@ -159,6 +159,7 @@ export interface PostgresClusterSeen extends KubeObject {
     readonly primaryUpdateMethod?: string;
     readonly postgresql?: { readonly parameters?: object };
     readonly storage?: { readonly size?: string; readonly storageClass?: string };
+    readonly postgresUID?: number;
     readonly bootstrap?: { readonly recovery?: object };
     readonly plugins?: readonly { readonly name?: string }[];
   };

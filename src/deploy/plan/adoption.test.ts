@@ -122,11 +122,13 @@ it('knows by which PostgreSQL the data was last run, and its size, whoever it be
   const annotations = { [POSTGRES_IMAGE_ANNOTATION]: 'postgres:16' };
   const sized = { ...claim(EARLIER, { annotations }), spec: { resources: { requests: { storage: '1536Mi' } } } };
   const owned = claim(UID, { annotations: { [POSTGRES_USER_ANNOTATION]: 'app' } });
-  expect([of([]), of([claim(UID)]), of([sized]), of([owned])]).toEqual([
+  const cluster = { ...claim(UID), kind: 'Cluster', spec: { storage: { size: '2Gi' }, postgresUID: 999 } };
+  expect([of([]), of([claim(UID)]), of([sized]), of([owned]), of([cluster])]).toEqual([
     {},
     { storageGi: 0, driver: 'pod', made: {} },
     { image: 'postgres:16', storageGi: 2, driver: 'pod', made: {} },
     { storageGi: 0, driver: 'pod', made: { user: 'app' } },
+    { storageGi: 2, driver: 'cloudnative-pg', userId: 999, made: {} },
   ]);
 });
 

@@ -12,6 +12,7 @@ import {
   POSTGRES_USER_ANNOTATION,
   USED_LAST_ANNOTATION,
 } from '../../kinds/meta.ts';
+import { present } from '../../runtime/json-value.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import {
   type ActionFailure,
@@ -75,7 +76,7 @@ export function dataThere(observed: ObservedChildren): DataThere {
   const image = holder.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION] ?? spec?.imageName;
   return {
     ...numbered,
-    ...(image !== undefined && { image }),
+    ...present({ image, userId: spec?.postgresUID }),
     made: holder.metadata.annotations?.[POSTGRES_USER_ANNOTATION] === undefined ? {} : { user: OWNER.user },
     storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
     driver: driverOfHolder(holder),

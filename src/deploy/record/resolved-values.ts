@@ -17,6 +17,8 @@ import { scaledBy } from './scaled.ts';
 export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
+  /** The uid of PostgreSQL, which a Cluster keeps. */
+  readonly userId?: number;
   /** What stays as the database was made. Absent where it is not made yet. */
   readonly made?: Pick<NonNullable<Resolved['postgres']>, 'user' | 'extensions'>;
   readonly driver?: DatabaseDriver;
@@ -61,15 +63,15 @@ export function resolvedFor(
 
 /**
  * A record keeps its major version of PostgreSQL: an image of another or unknown major version could not read the data. It
- * also keeps its base: another C library sorts text differently, which corrupts indexes. It keeps its minor version if that is newer, and
- * the role of the application. Otherwise the setting's image is used. A volume cannot shrink below `smallestGi`.
+ * also keeps its base: another C library sorts text differently, which corrupts indexes. It keeps its minor version if that is newer,
+ * the role of the application, and the uid of PostgreSQL. Otherwise the setting's image is used. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(resolved: Resolved, { image, made }: DataThere, smallestGi: number): Resolved {
+function keepDatabase(resolved: Resolved, { image, userId, made }: DataThere, smallestGi: number): Resolved {
   const { postgres } = resolved;
   if (postgres === undefined) return resolved;
   const { user: _user, extensions: _extensions, ...values } = postgres;
   const storageGi = Math.max(postgres.storageGi, smallestGi);
-  const kept = made ? { ...values, ...made } : postgres;
+  const kept = { ...(made ? { ...values, ...made } : postgres), ...(postgres.driver && present({ userId })) };
   return { ...resolved, postgres: { ...kept, image: imageFor(postgres.image, image), storageGi } };
 }
 

@@ -378,6 +378,18 @@ describe('the role of the application and the extensions', () => {
   });
 });
 
+it.each([
+  { name: 'a new Cluster gets that of the settings', data: {}, want: 999 },
+  { name: 'a Cluster keeps its own, whatever the newest revision says', data: { userId: 1000 }, want: 1000 },
+])('the uid of PostgreSQL: $name', ({ data, want }) => {
+  const ask = { sourceConfig: { database: { driver: 'cloudnative-pg' as const } } };
+  const before = made(aRecord(withImage('a:1', ask)));
+  const settings = Settings.parse({ database: { cloudNativePg: { userId: 999 } } });
+  expect(wantedRevision(aRecord(withImage('a:2', ask), { generation: 2 }), [before], settings, data)).toMatchObject({
+    create: { resolved: { postgres: { userId: want } } },
+  });
+});
+
 describe('another scale', () => {
   const scaled = (resourceSpec: ResourceSpec): Partial<AppDeploymentSpec> =>
     withImage('a:1', { sourceConfig: { resourceSpec } });

@@ -311,6 +311,15 @@ describe('the driver of a record with data', () => {
     },
   );
 
+  it('keeps its uid where that of the settings changes: CloudNativePG refuses another', async () => {
+    const { kube, stop } = await rested();
+    stop();
+    const controller = await aController(kube, Settings.parse({ database: { cloudNativePg: { userId: 999 } } }));
+    await change(controller, { resourceSpec: { cpu: 1 } });
+    await rest(controller);
+    expect(clusterIn(kube)?.spec).toMatchObject({ postgresUID: 26, postgresGID: 26 });
+  });
+
   it("stays where the platform's default changes, and a new record gets the new default", async () => {
     const { kube, stop } = await rested({});
     stop();
