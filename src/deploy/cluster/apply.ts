@@ -102,7 +102,7 @@ function existing(wanted: KubeObject, resource: Resource, cluster: Cluster): Pro
 }
 
 // If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it,
-// then apply again.
+// then apply again. Of another manifest a dry run of the repair tells whose fault it is.
 async function applyChild(
   object: KubeObject,
   observed: KubeObject | undefined,
@@ -111,9 +111,14 @@ async function applyChild(
 ): Promise<KubeObject> {
   const apply = (): Promise<KubeObject> => client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
   const made = await apply().catch(async (error: unknown) => {
-    if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
-    const patch = repairPatch(object, observed);
-    await client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
+    if (!(error instanceof Invalid) || !observed) throw error;
+    const repair = (dryRun: boolean): Promise<KubeObject> =>
+      client.mergePatch(resource, placeOf(object), repairPatch(object, observed), {
+        fieldManager: FIELD_MANAGER,
+        dryRun,
+      });
+    if (!hasDigestOf(object, observed)) await repair(true).catch(() => Promise.reject(error));
+    await repair(false);
     return apply();
   });
   return (await leaveToApplies(made, resource, client)) ? apply() : made;

@@ -3,10 +3,10 @@
 import { afterEach, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { Invalid } from '../../../src/runtime/errors.ts';
-import { DEPLOYMENTS, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
+import { DEPLOYMENTS, SECRETS, SERVICES } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
-import { aServer, putRecord, says } from '../../kit/memory/record.ts';
+import { aServer, edit, putRecord, says } from '../../kit/memory/record.ts';
 import { converge } from './harness.ts';
 
 const REF = { namespace: 'team', name: 'shop' };
@@ -86,11 +86,56 @@ it('what was never applied as it is, and is refused, is not forced', async () =>
   const spec = { ...record.spec, sourceConfig: { resourceSpec: { labels: { team: 'blue' } } } };
   await kube.replace(APP_DEPLOYMENTS, { ...record, spec }, { fieldManager: 'person' });
   kube.failOn(({ verb, kind }) =>
-    verb === 'apply' && kind === 'Deployment' ? new Invalid('apply Deployment shop', []) : undefined,
+    verb !== 'get' && kind === 'Deployment' ? new Invalid('apply Deployment shop', []) : undefined,
   );
   writes();
   await reconcile();
-  expect(writes().filter((write) => write.includes(' Deployment shop'))).toEqual(['apply Deployment shop (Invalid)']);
+  expect(writes().filter((write) => write.includes(' Deployment shop'))).toEqual([
+    'apply Deployment shop (Invalid)',
+    'try Deployment shop (Invalid)',
+  ]);
+});
+
+it('a value that a new revision takes from a Secret: an apply alone would keep both', async () => {
+  const { kube, reconcile } = await converged();
+  interface Pods extends KubeObject {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { env: EnvVar[] }[] } } };
+  }
+  interface EnvVar {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: object;
+  }
+  const mode = async (): Promise<EnvVar | undefined> =>
+    (await kube.get<Pods>(DEPLOYMENTS, REF)).spec.template.spec.containers[0]?.env.find(({ name }) => name === 'MODE');
+  const [own] = (await kube.get<Pods>(DEPLOYMENTS, REF)).spec.template.spec.containers;
+  const theirs = [{ ...own, env: [...(own?.env ?? []), { name: 'MODE', value: 'debug' }] }];
+  await kube.mergePatch(
+    DEPLOYMENTS,
+    REF,
+    { spec: { template: { spec: { containers: theirs } } } },
+    { fieldManager: 'person' },
+  );
+  await converge(controller);
+  expect(await mode()).toEqual({ name: 'MODE', value: 'debug' });
+  // As the API server has it, which the in-memory one does not know.
+  kube.failOn(async ({ verb, kind }) =>
+    verb === 'apply' && kind === 'Deployment' && (await mode())?.value !== undefined
+      ? new Invalid('apply Deployment shop', [], { serverMessage: 'may not be specified when `value` is not empty' })
+      : undefined,
+  );
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'mode', namespace: 'team' },
+    data: { a: 'eA==' },
+  } as KubeObject);
+  const secretReferences = [{ name: 'MODE', secretName: 'mode', secretKey: 'a' }];
+  await edit(kube, { spec: { secretReferences, revisionSerial: 2 } });
+  await converge(controller);
+  await reconcile();
+  expect(await mode()).toMatchObject({ valueFrom: { secretKeyRef: { name: 'mode', key: 'a' } } });
+  expect((await mode())?.value).toBeUndefined();
 });
 
 it('what is put back leaves an event, and so does a child that was deleted; a change of the record leaves none', async () => {
