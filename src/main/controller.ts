@@ -139,9 +139,8 @@ async function wakeWhenSynced(
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
-  // Two records can claim the same host, so claims need current caches.
-  if (caches.addresses)
-    await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
+  // An older record would be deployed once more, and two records can claim the same host.
+  await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
   const mostNamed = settings.metrics.perDeployment ? settings.metrics.maxDeployments : undefined;
   for (const end of [followStatuses(caches, { log, metrics, clock: systemClock, mostNamed }), controllers.wake()])
