@@ -198,7 +198,10 @@ describe('a clone', () => {
     return aRecord({}, { status: { conditions: [condition] } });
   }
   const external = { secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }] };
+  const asked = aRecord({}, BACKED_UP);
+  const ending = { ...asked, metadata: { ...asked.metadata, deletionTimestamp: '2026-02-02T00:00:00Z' } };
   it.each([
+    ['the record is being deleted', ending, {}, 'it is being deleted'],
     [
       'no backups are asked for',
       aRecord(),

@@ -34,6 +34,9 @@ const INSTEAD: Partial<Readonly<Record<SourceUse, string>>> = {
 /** `all`: revisions of the origin, in any order. */
 export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest, now: Date): Clone {
   const { source } = origin.spec;
+  // Its values may be gone already.
+  if (origin.metadata.deletionTimestamp !== undefined)
+    return { refused: `"${origin.metadata.name}" cannot be cloned: it is being deleted.` };
   const [way] = SOURCE_RULES[source].uses.flatMap((what) => INSTEAD[what] ?? []);
   if (way !== undefined)
     return {
