@@ -126,6 +126,15 @@ export const LAST_LINES = 20;
 /** So many lines are looked through for those of the pods that failed. */
 const LINES_READ = 200;
 
+/** What is reported of the pods, and the events. Undefined where the caller may not list events. */
+export function readEvents(
+  api: HttpApi,
+  deploymentId: string,
+  how: 'call' | 'patiently' = 'call',
+): Promise<DeploymentEvents | undefined> {
+  return api[how]<DeploymentEvents>('GET', `/v2/deployments/${deploymentId}/events`).catch(undefinedIf(403));
+}
+
 /**
  * The last lines that the pods of a revision wrote, oldest first, without those of pods that are ready. Empty if there are none or they
  * cannot be read.
@@ -135,7 +144,7 @@ export async function lastLines(api: HttpApi, deploymentId: string, revisionId: 
   try {
     const [{ logs }, reported] = await Promise.all([
       api.call<DeployLogs>('POST', path, { order: 'desc', limit: LINES_READ }),
-      api.call<DeploymentEvents>('GET', `/v2/deployments/${deploymentId}/events`).catch(undefinedIf(403)),
+      readEvents(api, deploymentId),
     ]);
     const ready = (reported?.pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
     const wanted = logs.filter(({ pod }) => pod === null || !ready.includes(pod)).slice(0, LAST_LINES);

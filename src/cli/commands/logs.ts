@@ -1,6 +1,5 @@
 // Prints what the pods of a deployment wrote, or with --build the log of a build.
 
-import type { DeploymentEvents } from '../../deploy/http/events/payloads.ts';
 import type { Deployment } from '../../deploy/http/payloads.ts';
 import { LOGGED_PARTS } from '../../deploy/record/unknown-part.ts';
 import { conditionOf } from '../../kinds/conditions.ts';
@@ -9,9 +8,9 @@ import { componentOf } from '../line/component.ts';
 import { PROGRAM } from '../line/program.ts';
 import { zeroSentence } from '../text/scaled-to-zero.ts';
 import { shown } from '../text/terminal.ts';
-import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
+import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { matching, needDeployment, openLog, PAGE, printBuildLog, readRevisions } from './build-log.ts';
+import { matching, needDeployment, openLog, PAGE, printBuildLog, readEvents, readRevisions } from './build-log.ts';
 
 /** The most that the API gives. */
 const MOST_LAST_LINES = 100_000;
@@ -141,8 +140,7 @@ async function whySilent(
   const atZero = conditionOf(conditions, 'Ready')?.reason === 'ScaledToZero' && component !== undefined;
   const zero = atZero ? zeroSentence(name, component) : undefined;
   if (zero !== undefined) return zero;
-  const path = `/v2/deployments/${id}/events`;
-  const reported = await api.patiently<DeploymentEvents>('GET', path).catch(undefinedIf(403));
+  const reported = await readEvents(api, id, 'patiently');
   const waiting = (reported?.pods ?? []).filter(
     ({ part, phase, problem }) =>
       (component === undefined || part === component) && (problem !== null || phase === 'Pending'),

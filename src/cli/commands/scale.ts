@@ -1,6 +1,5 @@
 // Shows and sets the number of pods of the parts of a deployment. A scale subresource cannot: it has one number (ADR 36).
 
-import type { DeploymentEvents } from '../../deploy/http/events/payloads.ts';
 import type { Deployment } from '../../deploy/http/payloads.ts';
 import { isScaledPart, SCALED_PARTS, type ScaledPart } from '../../deploy/record/requested-scale.ts';
 import { MOST_PODS } from '../../kinds/meta.ts';
@@ -18,9 +17,9 @@ import {
 import { PROGRAM } from '../line/program.ts';
 import { changesOfParts, partWords } from '../text/part-changes.ts';
 import { tableOf } from '../text/table.ts';
-import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
+import type { HttpApi } from '../transport/http-api.ts';
 import { Failure } from '../transport/kubectl.ts';
-import { needDeployment } from './build-log.ts';
+import { needDeployment, readEvents } from './build-log.ts';
 import { changeDeployment } from './deployment-change.ts';
 
 interface Range {
@@ -169,8 +168,7 @@ const HIDDEN = 'Not shown: numbers of pods. They need the right to list pods and
 async function show(context: Context, api: HttpApi, name: string): Promise<number> {
   const deployment = await needDeployment(api, name);
   const { resource_spec: numbers, runtime } = deployment.source_config;
-  const path = `/v2/deployments/${deployment.id}/events`;
-  const pods = (await api.call<DeploymentEvents>('GET', path).catch(undefinedIf(403)))?.pods ?? null;
+  const { pods = null } = (await readEvents(api, deployment.id)) ?? {};
   const parts = partsIn(deployment).map((part) => {
     const worker = runtime?.workers?.[part];
     const least = worker?.min_scale ?? 1;

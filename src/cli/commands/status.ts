@@ -1,13 +1,13 @@
 // Shows one deployment with all its parts, or lists all deployments.
 
-import type { DeploymentEvents, DeploymentPod } from '../../deploy/http/events/payloads.ts';
+import type { DeploymentPod } from '../../deploy/http/events/payloads.ts';
 import type { Deployment } from '../../deploy/http/payloads.ts';
 import { API_FLAGS, type Command, type Context, OUTPUT, print, printList, withFlags } from '../line/command.ts';
 import { PROGRAM } from '../line/program.ts';
 import { ageOf, tableOf } from '../text/table.ts';
 import { amountsOf, isMade, type Parts, podState, treeOf } from '../text/tree.ts';
-import { type HttpApi, undefinedIf } from '../transport/http-api.ts';
-import { needDeployment, PAGE, readDeployments, readRevisions } from './build-log.ts';
+import type { HttpApi } from '../transport/http-api.ts';
+import { needDeployment, PAGE, readDeployments, readEvents, readRevisions } from './build-log.ts';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -46,7 +46,7 @@ async function readParts(api: HttpApi, name: string): Promise<Parts> {
   const deployment = await needDeployment<Deployment>(api, name);
   const [revisions, reported] = await Promise.all([
     readRevisions(api, deployment.id, PAGE),
-    api.call<DeploymentEvents>('GET', `/v2/deployments/${deployment.id}/events`).catch(undefinedIf(403)),
+    readEvents(api, deployment.id),
   ]);
   const hidden = reported === undefined ? ['events', 'pods'] : reported.pods === null ? ['pods'] : [];
   const { pods, resources: events = [] } = reported ?? {};
