@@ -3,20 +3,14 @@
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../kinds/app-revision.ts';
 import { FINAL_PHASES } from '../kinds/build.ts';
 import { rfc3339 } from '../kinds/conditions.ts';
+import { FAILED_STATES } from '../kinds/revision-states.ts';
 import { shortened } from '../kinds/text.ts';
 import { STATES_OF_BUILDS } from './assess/build.ts';
 import type { Entry } from './assess/entry.ts';
 import { imageOf } from './record/revision-image.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
-const FINAL: ReadonlySet<RevisionState> = new Set([
-  'DEPLOYED',
-  'CREATE_FAILED',
-  'BUILD_FAILED',
-  'DEPLOY_FAILED',
-  'SKIPPED',
-  'INTERRUPTED',
-]);
+const FINAL: ReadonlySet<RevisionState> = new Set(['DEPLOYED', ...FAILED_STATES, 'SKIPPED', 'INTERRUPTED']);
 
 const FINISHED = 'The rollout of this revision has finished.';
 

@@ -17,5 +17,12 @@ export const REVISION_STATES = [
   'UNKNOWN',
 ] as const;
 
+/** Final states of a revision that failed. */
+export const FAILED_STATES: readonly (typeof REVISION_STATES)[number][] = [
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+];
+
 /** Minimum of the setting `revisions.kept`: that many of the newest revisions always exist. */
 export const FEWEST_REVISIONS = 10;

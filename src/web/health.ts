@@ -4,6 +4,7 @@ import type { Deployment } from '../deploy/http/payloads.ts';
 import type { Revision } from '../deploy/http/revisions/payloads.ts';
 import { isAdvice, isFailure, needsAttention, REASONS } from '../kinds/app-deployment-conditions.ts';
 import { conditionOf } from '../kinds/conditions.ts';
+import { FAILED_STATES } from '../kinds/revision-states.ts';
 import { mayBeBuilt, SOURCE_RULES } from '../kinds/source-rules.ts';
 import { short } from './text.ts';
 
@@ -67,7 +68,6 @@ export function toneOfPart({ condition, asOf }: Part): Tone {
   return asOf !== undefined && tone === 'good' ? 'off' : tone;
 }
 
-const FAILED_STATES: readonly Revision['status'][] = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'];
 const PASSED_STATES: readonly Revision['status'][] = ['SKIPPED', 'INTERRUPTED', 'UNKNOWN'];
 
 export function toneOfRevision({ status }: Revision): Tone {

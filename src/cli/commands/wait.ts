@@ -8,6 +8,7 @@ import { isScaledToZero } from '../../deploy/record/revisions.ts';
 import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { conditionOf } from '../../kinds/conditions.ts';
 import { COMPONENT_LABEL } from '../../kinds/meta.ts';
+import { FAILED_STATES } from '../../kinds/revision-states.ts';
 import {
   API_FLAGS,
   type Clock,
@@ -247,7 +248,7 @@ async function needNotReplaced(
 ): Promise<void> {
   if (latest === revision) return;
   const { name: called, status, status_message: message } = await readRevision(api, id, revision);
-  const isFailed = status.endsWith('_FAILED');
+  const isFailed = FAILED_STATES.includes(status);
   if (!isFailed && status !== 'SKIPPED' && status !== 'INTERRUPTED') return;
   const what = isFailed ? 'failed, and a newer one has taken its place' : 'was replaced by a newer one';
   throw new Failure(

@@ -2,6 +2,7 @@
 
 import type { AppDeploymentSpec } from '../../kinds/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../../kinds/app-revision.ts';
+import { FAILED_STATES } from '../../kinds/revision-states.ts';
 import { SOURCE_RULES } from '../../kinds/source-rules.ts';
 import { isUnseen } from './revision-request.ts';
 import { activeRevision } from './revisions.ts';
@@ -28,7 +29,7 @@ export function restartNote(name: string, spec: AppDeploymentSpec, own: readonly
   return isUnseen(spec, own) ? undefined : triedAgain(of);
 }
 
-const FAILED: ReadonlySet<RevisionState> = new Set(['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'INTERRUPTED']);
+const FAILED: ReadonlySet<RevisionState> = new Set([...FAILED_STATES, 'INTERRUPTED']);
 /** Its pods may never start, such as for an image that cannot be pulled. */
 const BEING_DEPLOYED: ReadonlySet<RevisionState> = new Set(['AWAITING_DEPLOY', 'DEPLOYING']);
 
