@@ -14,7 +14,7 @@ import type { KubeClient, KubeObject, Resource } from '../runtime/kube/client.ts
 import { makeRemembered } from '../runtime/remembered.ts';
 import { synced } from './caches.ts';
 import { type Credentials, namespaceOfToken } from './credentials.ts';
-import { asOurs } from './organization-secrets.ts';
+import { throwAsOurs } from './organization-secrets.ts';
 import { onlyForTokens, type PodUser } from './pod-tokens.ts';
 
 export interface Caller extends Credentials {
@@ -290,12 +290,9 @@ async function reviewed(
 
 async function mayAccount(own: KubeClient, { account }: PodUser, resourceAttributes: object): Promise<boolean> {
   const { username: user, ...others } = account;
-  try {
-    const review = accessReview('SubjectAccessReview', { user, ...others, resourceAttributes });
-    return (await own.create<AccessReview>(SUBJECT_ACCESS_REVIEWS, review)).status?.allowed === true;
-  } catch (error) {
-    throw asOurs(error);
-  }
+  const review = accessReview('SubjectAccessReview', { user, ...others, resourceAttributes });
+  const { status } = await own.create<AccessReview>(SUBJECT_ACCESS_REVIEWS, review).catch(throwAsOurs);
+  return status?.allowed === true;
 }
 
 interface AccessReview extends KubeObject {

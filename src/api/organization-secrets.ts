@@ -40,11 +40,7 @@ export function makeOrganizationSecrets(own: KubeClient, namespace: string): Org
         immutable: true,
         data: { [key]: Buffer.from(value).toString('base64') },
       };
-      try {
-        await own.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });
-      } catch (error) {
-        throw asOurs(error);
-      }
+      await own.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(throwAsOurs);
     },
   };
 }
@@ -61,6 +57,7 @@ export function asOurs(error: unknown): unknown {
   return new Error("use the facade's own account: rights from the chart are missing", { cause: error });
 }
 
+/** The same for a catch. */
 export function throwAsOurs(error: unknown): never {
   throw asOurs(error);
 }

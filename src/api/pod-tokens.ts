@@ -9,7 +9,7 @@ import { PODS, TOKEN_REVIEWS } from '../runtime/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../runtime/kube/client.ts';
 import { synced } from './caches.ts';
 import { type Credentials, claimsIn, namespaceOfToken } from './credentials.ts';
-import { asOurs } from './organization-secrets.ts';
+import { asOurs, throwAsOurs } from './organization-secrets.ts';
 
 /** An account as a TokenReview describes it and a SubjectAccessReview takes it. */
 export interface UserInfo {
@@ -81,18 +81,14 @@ export function makePodReview(kube: KubeClient, records: Store): (sender: Creden
   };
 }
 
-async function reviewed(kube: KubeClient, token: string): Promise<TokenReview> {
+function reviewed(kube: KubeClient, token: string): Promise<TokenReview> {
   const review = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenReview',
     metadata: { name: '' },
     spec: { token, audiences: [API_TOKEN_AUDIENCE] },
   };
-  try {
-    return await kube.create<TokenReview>(TOKEN_REVIEWS, review);
-  } catch (error) {
-    throw asOurs(error);
-  }
+  return kube.create<TokenReview>(TOKEN_REVIEWS, review).catch(throwAsOurs);
 }
 
 function ofNoDeployment(why: string): HttpError {

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { asOurs } from '../../api/organization-secrets.ts';
+import { asOurs, throwAsOurs } from '../../api/organization-secrets.ts';
 import {
   FACADE_FIELD_MANAGER,
   OAUTH_ENTRY_ANNOTATION,
@@ -98,11 +98,8 @@ export function makeVault({ kube, namespace, keys }: VaultOptions): Vault {
     entry: Entry<About>,
     send: (object: SecretObject) => Promise<SecretObject>,
   ): Promise<Entry<About>> => {
-    try {
-      return { ...entry, version: versionOf(await send(await objectOf(entry))) };
-    } catch (error) {
-      throw asOurs(error);
-    }
+    const written = await objectOf(entry).then(send).catch(throwAsOurs);
+    return { ...entry, version: versionOf(written) };
   };
 
   return {
@@ -154,12 +151,9 @@ async function listed<About>(
   kind: EntryKind,
   about: AboutOf<About>,
 ): Promise<readonly Entry<About>[]> {
-  try {
-    const { items } = await kube.listAll<KubeObject>(SECRETS, { namespace, labelSelector, metadataOnly: true });
-    return items.flatMap((object) => entryOf(object, kind, about) ?? []);
-  } catch (error) {
-    throw asOurs(error);
-  }
+  const listing = { namespace, labelSelector, metadataOnly: true };
+  const { items } = await kube.listAll<KubeObject>(SECRETS, listing).catch(throwAsOurs);
+  return items.flatMap((object) => entryOf(object, kind, about) ?? []);
 }
 
 /**
