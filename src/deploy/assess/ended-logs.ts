@@ -2,10 +2,10 @@
 
 import { MOST_CONTAINERS } from '../../kinds/app-log.ts';
 import { runsBeside } from '../../kinds/listed-events.ts';
-import { COMPONENT_LABEL, JOB_NAME_LABEL, REVISION_LABEL, TASK, TASK_LABEL } from '../../kinds/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, TASK, TASK_LABEL } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import { type EndedContainer, endedContainers } from './ended-containers.ts';
-import { jobEnd, runsOf } from './jobs.ts';
+import { jobEnd, podsOfJob, runsOf } from './jobs.ts';
 import { isOurs, type ObservedChildren, type Pod } from './observed.ts';
 import { isControlled } from './terminating-pods.ts';
 
@@ -92,7 +92,7 @@ function endedRuns(observed: Watched): EndedLog[] {
     const { name, labels } = job.metadata;
     const { [TASK_LABEL]: task, [REVISION_LABEL]: revisionId } = labels ?? {};
     if (failed === undefined || task === undefined) return [];
-    const own = observed.pods.filter(({ metadata }) => metadata.labels?.[JOB_NAME_LABEL] === name);
+    const own = podsOfJob(observed.pods, job);
     return logOf({ name, task, ...(revisionId !== undefined && { revisionId }) }, own, failed.lastTransitionTime);
   });
 }

@@ -39,6 +39,10 @@ export function hasEnded(job: Pick<Job, 'status'>): boolean {
   return (jobEnd(job, 'Complete') ?? jobEnd(job, 'Failed')) !== undefined;
 }
 
+export function podsOfJob(pods: readonly Pod[], { metadata: { name } }: Pick<Job, 'metadata'>): readonly Pod[] {
+  return pods.filter(({ metadata }) => metadata.labels?.[JOB_NAME_LABEL] === name);
+}
+
 /** Time after which the pod of a Job is missed. */
 const NO_POD_MS = 60_000;
 
@@ -50,14 +54,13 @@ export function untilPodMissedMs(job: Job, pods: readonly Pod[], at: number): nu
 
 /** Milliseconds until the first pod of these is missed; undefined if none is on its way there. */
 export function untilPodsMissedMs({ children, pods }: ObservedChildren, now: Date): number | undefined {
-  const waits = children.flatMap((child) => {
-    const own = pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === child.metadata.name);
-    return (child.kind === 'Job' && untilPodMissedMs(child, own, now.getTime())) || [];
-  });
+  const waits = children.flatMap(
+    (child) => (child.kind === 'Job' && untilPodMissedMs(child, podsOfJob(pods, child), now.getTime())) || [],
+  );
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
-/** What is said of a Job whose pod is missed: only its events say what refuses the pod. */
+/** The message about a Job whose pod is missed. Only the events of the Job name the cause. */
 export function podMissed({ metadata: { name, namespace } }: Job): string {
   return `Job ${name} has no pod yet. Its events show the cause: kubectl describe job ${name} -n ${namespace}`;
 }

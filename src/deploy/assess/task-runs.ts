@@ -4,7 +4,7 @@
 import type { ICronJobSpec } from 'kubernetes-models/batch/v1/CronJobSpec';
 import type { ICronJobStatus } from 'kubernetes-models/batch/v1/CronJobStatus';
 import type { AppRevision } from '../../kinds/app-revision.ts';
-import { JOB_NAME_LABEL, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../kinds/meta.ts';
+import { REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../kinds/meta.ts';
 import { nextRunAt } from '../../kinds/next-run.ts';
 import {
   everySecondsOf,
@@ -20,7 +20,7 @@ import { listed, quoted, shortened } from '../../kinds/text.ts';
 import type { AsSeen, KubeObject } from '../../runtime/kube/client.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
-import { hasEnded, type Job, jobEnd, podMissed, runsOf, untilPodMissedMs } from './jobs.ts';
+import { hasEnded, type Job, jobEnd, podMissed, podsOfJob, runsOf, untilPodMissedMs } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ContainerState,
@@ -190,7 +190,7 @@ function taskRunOf(
   before: TaskRun | undefined,
 ): TaskRun {
   if (before !== undefined && before.state !== 'Running') return before;
-  const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === job.metadata.name);
+  const pods = podsOfJob(observed.pods, job);
   const run = runOfJob(job, pods, active.spec.requested, before);
   const isMissed = untilPodMissedMs(job, pods, observed.patience?.at ?? 0) === 0;
   return isMissed ? { ...run, reason: 'NoPod', message: bounded(podMissed(job)) } : run;
