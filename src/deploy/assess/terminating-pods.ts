@@ -4,7 +4,7 @@ import type { Pod } from './observed.ts';
 
 /** A kubelet that is alive confirms the end of a pod well within this, once its grace period (in deletionTimestamp) is over. */
 const CONFIRMED_WITHIN_MS = 120_000;
-/** A Job lets go of its pod when the pod has ended, or the Job: whoever deletes one that may still run deletes nothing. */
+/** The Job controller removes this finalizer when the pod or the Job has ended. Until then, a forced deletion does not remove the pod. */
 const OF_JOB = 'batch.kubernetes.io/job-tracking';
 const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'Job']);
 

@@ -142,8 +142,13 @@ describe('checkWorkloads', () => {
 
   it.each([
     { name: 'its own', at: '2026-01-01T00:00:11Z', want: 'stalled' },
-    { name: 'that of the template before', at: '2026-01-01T00:00:01Z', want: 'fail' },
-    { name: 'that of the pods that it shares', at: '2026-01-01T00:00:01Z', podsOf: older.spec.id, want: 'stalled' },
+    { name: 'the condition of the previous template', at: '2026-01-01T00:00:01Z', want: 'fail' },
+    {
+      name: 'the condition of pods that the revision shares',
+      at: '2026-01-01T00:00:01Z',
+      podsOf: older.spec.id,
+      want: 'stalled',
+    },
   ])('a deadline that has passed, $name: $want', ({ at, podsOf, want }) => {
     const { metadata, spec } = aRevision(record, undefined, 3);
     const latest: AppRevision = {

@@ -41,7 +41,7 @@ describe('differs', () => {
       want: false,
     },
     {
-      name: 'a sidecar that is none any more',
+      name: 'an init container that is no longer a sidecar',
       wanted: { initContainers: [{ name: 'a', restartPolicy: 'Always' }] },
       actual: { initContainers: [{ name: 'a' }] },
       want: true,

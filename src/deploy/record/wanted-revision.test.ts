@@ -379,7 +379,7 @@ describe('the role of the application and the extensions', () => {
 });
 
 it.each([
-  { name: 'a new Cluster gets that of the settings', data: {}, want: 999 },
+  { name: 'a new Cluster gets the uid of the settings', data: {}, want: 999 },
   { name: 'a Cluster keeps its own, whatever the newest revision says', data: { userId: 1000 }, want: 1000 },
 ])('the uid of PostgreSQL: $name', ({ data, want }) => {
   const ask = { sourceConfig: { database: { driver: 'cloudnative-pg' as const } } };

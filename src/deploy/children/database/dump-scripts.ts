@@ -67,7 +67,7 @@ for oid in $(${PSQL} -c "select oid from pg_database where ${FURTHER} and ${DUMP
     cd "further-$oid"
     PGDATABASE=$(${PSQL} -c "select datname from pg_database where oid = $oid")
     if [ -z "$PGDATABASE" ]; then
-      # Dropped meanwhile. libpq takes an empty name for that of the user.
+      # The database was dropped. With an empty name, libpq connects to the database that has the name of the user.
       rmdir "$PWD"
       exit 0
     fi
