@@ -175,6 +175,8 @@ describe('lanes', () => {
       { began: '/a.test.ts' },
       { test: { name: 'one', state: 'passed' }, of: '/a.test.ts' },
       { ended: '/a.test.ts', hasFailed: false, tests: [{ name: 'one', state: 'passed' }] },
+      // What is told late is in the end of its file.
+      { test: { name: 'one', state: 'passed' }, of: '/a.test.ts' },
       { began: '/b.test.ts' },
       { test: { name: 'two', state: 'passed' }, of: '/b.test.ts' },
     ];

@@ -54,5 +54,6 @@ export function progressOf(text: string): TestProgress {
 
 function addTest(files: Map<string, ReportedFile>, path: string, test: ReportedTest): void {
   const file = files.get(path) ?? { path, tests: [], hasEnded: false, hasFailed: false };
-  files.set(path, { ...file, tests: [...file.tests, test] });
+  // The end of a file has all of its tests. One that is told after it would count twice.
+  if (!file.hasEnded) files.set(path, { ...file, tests: [...file.tests, test] });
 }
