@@ -484,7 +484,7 @@ export const REASONS = {
   },
   VolumeResizing: {
     meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being expanded.',
-    todo: 'Wait. If it persists, run kubectl describe pvc.',
+    todo: 'Wait. If it persists, run kubectl describe pvc, and check that the storage class has allowVolumeExpansion.',
   },
   VolumeResizeFailed: {
     meaning: 'The PostgreSQL volume could not be expanded to db_storage_gi.',

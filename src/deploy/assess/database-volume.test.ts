@@ -147,6 +147,35 @@ describe('the size of the volume', () => {
   });
 });
 
+describe('the size of the volumes of a Cluster', () => {
+  const owners = [{ apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', name: 'shop--postgres', uid: 'c' }];
+  const instance = (serial: number, requested: string, capacity?: string, uid = 'c'): KubeObject =>
+    aClaim(
+      { ...(capacity !== undefined && { capacity: { storage: capacity } }) },
+      { name: `shop--postgres-${serial}`, ownerReferences: owners.map((owner) => ({ ...owner, uid })) },
+      requested,
+    );
+  it.each<[reason: string, claims: KubeObject[], says: string | undefined, size: number]>([
+    ['there is none yet', [], undefined, 20],
+    ['all have grown', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi', '20Gi')], undefined, 20],
+    ['one is being made', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi')], undefined, 20],
+    ['one has not grown yet', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi', '10Gi')], 'it is being expanded', 10],
+    ['the class does not expand', [instance(1, '10Gi', '10Gi')], 'CloudNativePG has not expanded it', 10],
+    ["another Cluster's", [instance(1, '10Gi', '10Gi', 'other')], undefined, 20],
+  ])('%s', (_reason, claims, says, size) => {
+    const { metadata } = aClaim({}, { uid: 'c' });
+    const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata, spec: { storage: { size: '20Gi' } } };
+    const observed = seen({ children: [cluster, ...claims] });
+    expect(volumeSizeGi(observed)).toBe(size);
+    const { reason, message } = checkHonored(observed, revision);
+    expect([reason, message]).toEqual(
+      says === undefined
+        ? ['AsAsked', expect.anything()]
+        : ['VolumeResizing', expect.stringContaining(`has 10 Gi of 20 Gi: ${says}`)],
+    );
+  });
+});
+
 describe('the volume that the database uses', () => {
   it.each([
     { reason: 'none', given: {}, answers: false, want: undefined },

@@ -13,6 +13,7 @@ import {
 import { quantity } from '../../kinds/quantity.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
+import { isOwnedBy } from '../record/metadata.ts';
 import { isInCluster, ownCluster } from './database-cluster.ts';
 import {
   type ActionFailure,
@@ -144,14 +145,26 @@ export function usedVolume(observed: ObservedChildren, answers: boolean): string
   return isUsed ? claim.metadata.uid : knownDatabase(observed).volumeUid;
 }
 
-/** Size in gibibytes of the volume as it is; undefined where there is none yet. */
+/** Size in gibibytes of the volume as it is, of the smallest one of a Cluster; undefined where there is none yet. */
 export function volumeSizeGi(observed: ObservedChildren): number | undefined {
+  const found = ownVolumes(observed).map(sizes);
+  const sizeOfAll = found.map(({ asked, there }) => Math.min(asked, there ?? asked));
+  const bytes = found.length > 0 ? Math.min(...sizeOfAll) : clusterStorage(observed);
+  return bytes === undefined ? undefined : Math.max(1, Math.ceil(bytes / GIBIBYTE));
+}
+
+/** The claims of the record's own PostgreSQL. A Cluster has one for each instance. */
+function ownVolumes(observed: ObservedChildren): readonly Claim[] {
+  const cluster = ownCluster(observed);
+  if (!cluster) return [ownClaim(observed) ?? []].flat();
+  const { uid } = cluster.metadata;
+  return observed.children.filter((child) => child.kind === 'PersistentVolumeClaim' && isOwnedBy(child, uid));
+}
+
+/** The size that is asked of CloudNativePG, which then asks it of each claim. */
+function clusterStorage(observed: ObservedChildren): number | undefined {
   const size = ownCluster(observed)?.spec?.storage?.size;
-  if (size !== undefined) return Math.max(1, Math.ceil(Number(quantity(size)) / GIBIBYTE));
-  const claim = ownClaim(observed);
-  if (!claim) return undefined;
-  const { asked, there } = sizes(claim);
-  return Math.max(1, Math.ceil(Math.min(asked, there ?? asked) / GIBIBYTE));
+  return size === undefined ? undefined : Number(quantity(size));
 }
 
 export interface Resize {
@@ -161,15 +174,21 @@ export interface Resize {
 
 /** The volume is smaller than what is asked of it: it is still being grown, or could not be. */
 export function unfinishedResize(observed: ObservedChildren): Resize | undefined {
-  const claim = ownClaim(observed);
+  const [claim] = ownVolumes(observed).toSorted((a, b) => (sizes(a).there ?? Infinity) - (sizes(b).there ?? Infinity));
   if (!claim) return undefined;
-  const { asked, there } = sizes(claim);
+  const { asked: requested, there } = sizes(claim);
+  const asked = Math.max(requested, clusterStorage(observed) ?? 0);
   if (there === undefined || there >= asked) return undefined;
   const sizesSaid = `The PostgreSQL volume has ${gibibytes(there)} of ${gibibytes(asked)}`;
   const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
   const step = allocatedResourceStatuses['storage'] ?? '';
   const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
   const describe = `run kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} for the cause`;
+  if (requested < asked)
+    return {
+      failed: false,
+      message: `${sizesSaid}: CloudNativePG has not expanded it. If this persists, the storage class needs allowVolumeExpansion. Until then CloudNativePG neither starts nor replaces instances.`,
+    };
   if (step.endsWith('Infeasible') || is('ControllerResizeError') || is('NodeResizeError'))
     return {
       failed: true,

@@ -12,6 +12,7 @@ interface Cluster extends KubeObject {
   readonly spec?: {
     readonly instances?: number;
     readonly plugins?: readonly unknown[];
+    readonly storage?: { readonly size?: string };
     readonly inheritedMetadata?: { readonly labels?: Readonly<Record<string, string>> };
   };
 }
@@ -32,7 +33,7 @@ export async function operate(kube: FakeKube, ready = Infinity): Promise<void> {
 }
 
 async function startInstances(kube: FakeKube, cluster: Cluster, ready: number): Promise<void> {
-  const { instances = 1, plugins = [], inheritedMetadata } = cluster.spec ?? {};
+  const { instances = 1, plugins = [], storage, inheritedMetadata } = cluster.spec ?? {};
   const { name, namespace = '', uid = '' } = cluster.metadata;
   const ownerReferences = [{ apiVersion: cluster.apiVersion, kind: cluster.kind, name, uid, controller: true }];
   for (let serial = 1; serial <= instances; serial += 1) {
@@ -44,7 +45,9 @@ async function startInstances(kube: FakeKube, cluster: Cluster, ready: number): 
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: { ...metadata, labels },
-    });
+      spec: { resources: { requests: { storage: storage?.size } } },
+      status: { capacity: { storage: storage?.size } },
+    } as KubeObject);
     put(kube, PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
