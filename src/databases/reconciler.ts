@@ -35,7 +35,7 @@ import type { KubeObject, Read } from '../runtime/kube/client.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
-import { nextOperationStep } from './step.ts';
+import { isHeld, nextOperationStep } from './step.ts';
 import { type OperationStep, refusedStep, withLeft } from './steps.ts';
 import { isItsTurn, nextInTurn } from './turns.ts';
 import { patchesIn, type Window, windowAt } from './window.ts';
@@ -151,7 +151,7 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
     ),
     caches.pods.onChange(ofChild),
   ];
-  for (const operation of caches.operations.list()) if (!isOver(operation)) wake(operation);
+  for (const operation of caches.operations.list()) if (!isOver(operation) || isHeld(operation)) wake(operation);
   return endAll(subscriptions);
 }
 

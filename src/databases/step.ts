@@ -4,10 +4,11 @@
 // 1. The operation is held: a finalizer, so that its deletion cancels it, and the record as its owner.
 // 2. It waits until it is the oldest unfinished one of its deployment.
 // 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, or nextDeleteStep below.
-// 4. It ends, and its status stays. A deletion before that takes it back where that is possible.
+// 4. It ends, is no longer held, and its status stays. A deletion before that takes it back where that is possible.
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { rfc3339 } from '../kinds/conditions.ts';
+import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
 import { OPERATION_FINALIZER } from '../kinds/meta.ts';
 import { isEnded, isPending } from '../kinds/operation-phases.ts';
 import { begunBackupStep, nextBackupStep } from './backup-step.ts';
@@ -17,19 +18,24 @@ import type { ObservedOperation } from './observed.ts';
 import { cancelPatch, nextPatchStep } from './patch-step.ts';
 import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
 
+/** Whether it has Davit's finalizer. */
+export function isHeld({ metadata }: DatastoreOperation): boolean {
+  return metadata.finalizers?.includes(OPERATION_FINALIZER) === true;
+}
+
 export function nextOperationStep(observed: ObservedOperation): OperationStep {
   const { operation, record, unfinished, paused } = observed;
   const { metadata, spec } = operation;
   const { action } = spec;
-  const isHeld = metadata.finalizers?.includes(OPERATION_FINALIZER) === true;
-  if (metadata.deletionTimestamp !== undefined) return isHeld ? cancelled(observed) : {};
-  if (isEnded(operation)) return {};
+  const held = isHeld(operation);
+  if (isEnded(operation)) return held ? { act: 'release' } : {};
+  if (metadata.deletionTimestamp !== undefined) return held ? cancelled(observed) : {};
   if (record === undefined || record.metadata.deletionTimestamp !== undefined)
     return ended(observed, 'Failed', {
       reason: 'DeploymentMissing',
       message: `Deployment ${spec.deployment} does not exist in this namespace.`,
     });
-  if (!isHeld) return { act: 'hold' };
+  if (!held) return { act: 'hold' };
   const begun = action === 'Backup' ? begunBackupStep(observed) : undefined;
   if (begun) return begun;
   if (paused !== undefined && isPending(operation)) return waits(observed, { reason: 'Paused', message: paused });
@@ -46,10 +52,9 @@ export function nextOperationStep(observed: ObservedOperation): OperationStep {
 
 function cancelled(observed: ObservedOperation): OperationStep {
   const { operation, job, base } = observed;
-  const isOver = isEnded(operation);
-  const back = isOver ? undefined : (cancelMove(observed) ?? cancelPatch(observed));
+  const back = cancelMove(observed) ?? cancelPatch(observed);
   if (back) return back;
-  return !isOver && operation.spec.action === 'Backup' && (job || base)
+  return operation.spec.action === 'Backup' && (job || base)
     ? { act: 'cancel', requeueAfterMs: LOOK_AGAIN_MS }
     : { act: 'release' };
 }

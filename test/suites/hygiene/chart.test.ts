@@ -247,19 +247,19 @@ describe('with other values', () => {
     // cpu and memory, request and limit, of the containers; and each of the four parts with its sidecars.
     expect(messages.filter(isOfContainers)).toHaveLength(4 + 16);
   });
-  it('has rights on children in the listed namespaces alone', async () => {
+  it('has rights on children in the listed namespaces alone, and lets records and operations go without them', async () => {
     const manifests = await render('--set', 'settings.namespaces={red,blue}');
     const roles = manifests.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'davit-controller');
     expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(['red', 'blue']);
     const { rules } = named(manifests, 'ClusterRole', 'davit-controller') as unknown as {
-      rules: { apiGroups: string[]; resources: string[] }[];
+      rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
     };
-    expect(rules.flatMap(({ resources }) => resources)).toEqual([
-      'appdeployments',
-      'appdeployments/status',
-      'namespaces',
-      'validatingadmissionpolicies',
-      'validatingadmissionpolicybindings',
+    expect(rules.map(({ resources, verbs }) => `${verbs.join()} ${resources.join()}`)).toEqual([
+      'get,list,watch,patch appdeployments,datastoreoperations',
+      // The policy davit-operation-finalizer asks for the right to the status.
+      'patch appdeployments/status,datastoreoperations/status',
+      'get,list,watch namespaces',
+      'get validatingadmissionpolicies,validatingadmissionpolicybindings',
     ]);
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);

@@ -272,6 +272,7 @@ describe('a database that is moved', () => {
     expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
     expect(firstData(kube)).toEqual(before);
     expect(JSON.stringify(kube.objects(CRON_JOBS))).toContain('"shop---pg1"');
+    await world.reconcile('team/up', 'operations');
     writes();
     await world.reconcile();
     await world.reconcile('team/up', 'operations');

@@ -11,6 +11,7 @@ import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { ask, backupJobs, endBackup, operationIn, SENT, state } from '../../kit/memory/operations.ts';
 import { aServer } from '../../kit/memory/record.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, crashed, gone, putStoreCredentials } from './harness.ts';
 
 const SETTINGS = Settings.parse({
@@ -40,6 +41,8 @@ async function go(controller: MemoryController, name: string): Promise<void> {
   throw new Error(`${name} does not come to rest`);
 }
 
+const finalizers = (kube: FakeKube): readonly string[] => operationIn(kube, 'now')?.metadata.finalizers ?? [];
+
 describe('a backup', () => {
   it('is made by a Job of the CronJob, says which one it is, and at rest nothing is written', async () => {
     const controller = await backedUp();
@@ -58,6 +61,8 @@ describe('a backup', () => {
     await go(controller, 'now');
     expect(operationIn(kube, 'now')?.status).toMatchObject({ phase: 'Succeeded', backup: SENT });
     expect(operationIn(kube, 'now')?.status?.conditions).toMatchObject([{ type: 'Complete', status: 'True' }]);
+    // Nothing is left to take back, and its deletion may come when no controller runs.
+    expect(finalizers(kube)).toEqual([]);
     controller.clock.ms += 3_600_000;
     await go(controller, 'now');
     expect(controller.writes()).toEqual([]);
@@ -70,7 +75,7 @@ describe('a backup', () => {
     await go(controller, 'now');
     endBackup(kube, backupJobs(kube)[0], 1, 'AccessDenied: no such key');
     await go(controller, 'now');
-    expect(state(kube, 'now')).toBe('Failed BackupFailed');
+    expect([state(kube, 'now'), finalizers(kube)]).toEqual(['Failed BackupFailed', []]);
     const failed = operationIn(kube, 'now')?.status?.conditions?.find(({ type }) => type === 'Failed');
     expect(failed).toMatchObject({
       status: 'True',
@@ -78,6 +83,27 @@ describe('a backup', () => {
     });
     await go(controller, 'now');
     expect(backupJobs(kube)).toHaveLength(1);
+  });
+
+  it('that ended while no controller could release it is released by the next one, once', async () => {
+    const { kube, stop } = await backedUp();
+    ask(kube, 'now');
+    const operation = operationIn(kube, 'now');
+    kube.seed(DATASTORE_OPERATIONS, {
+      ...operation,
+      metadata: { ...operation?.metadata, finalizers: ['davit.dev/operation', 'example.com/own'] },
+      status: { phase: 'Succeeded' },
+    } as DatastoreOperation);
+    stop();
+    const next = await aController(kube, SETTINGS);
+    const woken = next.wake('operations');
+    expect(await woken.take()).toEqual(['team/now']);
+    await next.reconcile('team/now', 'operations');
+    expect([next.writes(), finalizers(kube)]).toEqual([['patch DatastoreOperation now'], ['example.com/own']]);
+    for (const key of await woken.take()) await next.reconcile(key, 'operations');
+    expect([next.writes(), await woken.take()]).toEqual([[], []]);
+    next.stop();
+    expect(await (await aController(kube, SETTINGS)).wake('operations').take()).toEqual([]);
   });
 
   it('waits for the one that was asked for before', async () => {

@@ -196,6 +196,7 @@ describe('a patch', () => {
       to: NEW[part],
     });
     expect(record(kube).status?.databaseOperation).toBeUndefined();
+    await world.reconcile(`team/patch-${part}`, 'operations');
     writes();
     world.clock.ms += 3_600_000;
     await world.reconcile();
