@@ -196,7 +196,7 @@ it('docs/tenants.md: tracing projects without a deployment, and a tenant that is
     expect(await davit.call(leaver, 'GET', '/v2/deployments')).toMatchObject({ status: 403 }),
   );
 
-  await typed('kubectl delete appd --all -n NAMESPACE');
+  await typed('kubectl delete appd,lsn,dsop --all -n NAMESPACE');
   const left = await typed('kubectl get trp,pvc,secrets -n NAMESPACE');
   expect(left).toMatch(/^tracingproject\S*\/stays /m);
   expect(left).not.toMatch(/stays--/);

@@ -297,7 +297,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
 
   it('Davit is taken away, and nothing of Davit is left', async () => {
     await type([
-      'kubectl delete appd,lsn --all --all-namespaces',
+      'kubectl delete appd,lsn,dsop --all --all-namespaces',
       'helm uninstall davit -n davit-system --wait',
       "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete",
       'kubectl delete namespace davit-org davit-oauth davit-builds davit-system --ignore-not-found',
