@@ -28,10 +28,14 @@ export function workName(operation: DatastoreOperation): string {
   return `${names(operation.spec.deployment).backup}-${(operation.metadata.uid ?? '').slice(0, 8)}`;
 }
 
-/** The operations of one deployment that have not ended: the one that something is done of, then the oldest. */
-export function unfinishedOf(operations: readonly DatastoreOperation[]): DatastoreOperation[] {
+/** Of the unfinished operations of one deployment: the one that has begun, otherwise the oldest. */
+export function firstOf(operations: readonly DatastoreOperation[]): DatastoreOperation | undefined {
   const order = (one: DatastoreOperation): string => `${isPending(one) ? 1 : 0} ${orderOf(one)}`;
-  return operations.filter((one) => !isEnded(one)).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+  const unfinished = operations.filter((one) => !isEnded(one));
+  return unfinished.reduce<DatastoreOperation | undefined>(
+    (first, one) => (first && order(first) < order(one) ? first : one),
+    undefined,
+  );
 }
 
 export function observeOperation(
@@ -68,7 +72,7 @@ export function observeOperation(
     databases: seen ? numberedDatabases(seen) : [],
     running: seen && runningOf(seen, pods),
     images: settings.images,
-    unfinished: unfinishedOf(operations),
+    isFirst: firstOf(operations)?.metadata.uid === operation.metadata.uid,
     paused: record && pausedBy(record, settings),
     source: { dump: record !== undefined && cronJobOf(record, caches) !== undefined, base: schedule !== undefined },
     job,

@@ -19,8 +19,8 @@ export interface ObservedOperation {
   readonly restoreSource?: Sourced | undefined;
   /** The deployment that `restore.from` names. Undefined where it names none, or there is none of that name. */
   readonly origin?: AppDeployment | undefined;
-  /** Unfinished operations of the same deployment, the oldest first. This one is among them until it has ended. */
-  readonly unfinished: readonly DatastoreOperation[];
+  /** Whether no other unfinished operation of the deployment comes before it. */
+  readonly isFirst: boolean;
   /** Why nothing may be changed; undefined where Davit and the record are not paused. */
   readonly paused: string | undefined;
   /** Whether there is what a backup is made from: the CronJob of dumps, or the schedule of base backups. */

@@ -33,7 +33,7 @@ import { AlreadyExists, isRefusal, NotFound, undefinedIfNotFound } from '../runt
 import { BASE_BACKUPS, CRON_JOBS, JOBS } from '../runtime/kube/api-resources.ts';
 import type { KubeObject, Read } from '../runtime/kube/client.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
-import { cronJobOf, observeOperation, scheduleOf, workName } from './observe.ts';
+import { cronJobOf, firstOf, observeOperation, scheduleOf, workName } from './observe.ts';
 import type { ObservedOperation } from './observed.ts';
 import { isHeld, nextOperationStep } from './step.ts';
 import { type OperationStep, refusedStep, withLeft } from './steps.ts';
@@ -71,7 +71,8 @@ export function makeOperationReconciler({ home, settings, now }: OperationReconc
     const observed = {
       ...seen,
       now: now(),
-      isItsTurn: isOpen && isItsTurn(operation, caches.operations.list(), { begun, atOnce, now: now() }),
+      isItsTurn:
+        seen.isFirst && isOpen && isItsTurn(operation, caches.operations.list(), { begun, atOnce, now: now() }),
     };
     const step = nextOperationStep(observed);
     const { act, kind, requeueAfterMs } = step;
@@ -130,8 +131,8 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata: { namespace, name } }: KubeObject): void => queue.add(keyOf(namespace, name));
   const wakeOf = (namespace: string | undefined, deployment: string | undefined): void => {
     if (deployment === undefined) return;
-    for (const operation of caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment))
-      if (!isOver(operation)) wake(operation);
+    const first = firstOf(caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment));
+    if (first) wake(first);
   };
   const ofChild = ({ object: { kind, metadata } }: { readonly object: KubeObject }): void => {
     const { namespace, labels = {} } = metadata;
@@ -140,9 +141,10 @@ export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     caches.operations.onChange(({ type, object }) => {
       wake(object);
+      if (type !== 'deleted' && !isEnded(object)) return;
       // The next one begins when this one has ended.
       wakeOf(object.metadata.namespace, object.spec.deployment);
-      const next = type === 'deleted' || isEnded(object) ? nextInTurn(caches.operations.list()) : undefined;
+      const next = nextInTurn(caches.operations.list());
       if (next) wake(next);
     }),
     caches.records.onChange(({ object: { metadata } }) => wakeOf(metadata.namespace, metadata.name)),

@@ -16,7 +16,7 @@ import { isMove, whyNotDeleted } from './decide-move.ts';
 import { cancelMove, nextMoveStep } from './move-step.ts';
 import type { ObservedOperation } from './observed.ts';
 import { cancelPatch, nextPatchStep } from './patch-step.ts';
-import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits } from './steps.ts';
+import { ended, inPhase, LOOK_AGAIN_MS, type OperationStep, waits, waitsForEarlier } from './steps.ts';
 
 /** Whether it has Davit's finalizer. */
 export function isHeld({ metadata }: DatastoreOperation): boolean {
@@ -24,7 +24,7 @@ export function isHeld({ metadata }: DatastoreOperation): boolean {
 }
 
 export function nextOperationStep(observed: ObservedOperation): OperationStep {
-  const { operation, record, unfinished, paused } = observed;
+  const { operation, record, isFirst, paused } = observed;
   const { metadata, spec } = operation;
   const { action } = spec;
   const held = isHeld(operation);
@@ -38,13 +38,8 @@ export function nextOperationStep(observed: ObservedOperation): OperationStep {
   if (!held) return { act: 'hold' };
   const begun = action === 'Backup' ? begunBackupStep(observed) : undefined;
   if (begun) return begun;
+  if (!isFirst) return waitsForEarlier(observed);
   if (paused !== undefined && isPending(operation)) return waits(observed, { reason: 'Paused', message: paused });
-  const [first] = unfinished;
-  if (first && first.metadata.uid !== metadata.uid)
-    return waits(observed, {
-      reason: 'AnotherOperation',
-      message: `Waiting for operation ${first.metadata.name}, which runs first.`,
-    });
   if (isMove(action)) return nextMoveStep(observed, { ...spec, action });
   if (action === 'Patch') return nextPatchStep(observed, record, spec);
   return action === 'Backup' ? nextBackupStep(observed, record) : nextDeleteStep(observed, record);

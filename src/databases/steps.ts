@@ -33,6 +33,13 @@ export function waits(observed: ObservedOperation, why: Said): OperationStep {
   return { status: statusOf(observed, 'Pending', why), requeueAfterMs: WAITS_MS };
 }
 
+/** Without a timer, and without the name of what it waits for: else a thousand that wait would be written a thousand times. */
+export function waitsForEarlier(observed: ObservedOperation): OperationStep {
+  const message =
+    'An earlier operation of this deployment has not ended. To see which: kubectl get datastoreoperations';
+  return { status: statusOf(observed, 'Pending', { reason: 'AnotherOperation', message }) };
+}
+
 /** For an operation that has not begun: it is decided by a status that is as new as the record. Undefined where it is. */
 export function waitsForPass(observed: ObservedOperation): OperationStep | undefined {
   const { metadata, status } = observed.record ?? {};

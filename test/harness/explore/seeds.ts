@@ -148,8 +148,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'two operations work at once': bug(
     'moves',
     'src/databases/step.ts',
-    'if (first && first.metadata.uid !== metadata.uid)',
-    'if (!first)',
+    'if (!isFirst) return waitsForEarlier(observed);',
+    'if (!isFirst && operation.status === null) return waitsForEarlier(observed);',
   ),
   'Retain keeps the first database alone': bug(
     'moves',

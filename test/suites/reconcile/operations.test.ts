@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/kinds/app-deployment.ts';
 import { DATASTORE_OPERATIONS, type DatastoreOperation } from '../../../src/kinds/datastore-operation.ts';
+import { isEnded } from '../../../src/kinds/operation-phases.ts';
 import { Settings } from '../../../src/kinds/settings.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
 import { JOBS, PODS } from '../../../src/runtime/kube/api-resources.ts';
@@ -119,6 +120,28 @@ describe('a backup', () => {
     await go(controller, 'first');
     await go(controller, 'second');
     expect([state(kube, 'second'), backupJobs(kube).length]).toEqual(['Running BackupRunning', 2]);
+  });
+
+  it('costs the same however many are waiting for it', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    const woken = controller.wake('operations');
+    const many = 60;
+    for (let index = 0; index < many; index += 1) ask(kube, `at-${100 + index}`, { backup: { archive: true } });
+    controller.writes();
+    let passes = 0;
+    // The youngest first, so that each round ends one; and without the timer: each begins because the one before it has ended.
+    for (let keys = await woken.take(); keys.length > 0; keys = await woken.take())
+      for (const key of keys.toSorted().toReversed()) {
+        passes += 1;
+        await controller.reconcile(key, 'operations');
+      }
+    const reports = controller.writes().filter((write) => write.endsWith('/status'));
+    expect(kube.objects<DatastoreOperation>(DATASTORE_OPERATIONS).filter((one) => !isEnded(one))).toEqual([]);
+    expect([reports.length <= 2 * many, passes <= 8 * many], `${reports.length} reports, ${passes} passes`).toEqual([
+      true,
+      true,
+    ]);
   });
 
   it('that has begun is not overtaken by one of the same second', async () => {
