@@ -6,6 +6,7 @@ export type Place = 'integration' | 'install' | 'builds';
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
 const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
 const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
+const IDS = `kubectl get codehostintegrations,listeners -A -o custom-columns=:kind,:metadata.namespace,:metadata.name,:metadata.uid > ids.txt`;
 const STOPPED = `STOPPED='.items |= map(if .kind == "AppDeployment" then .spec.sourceConfig.resourceSpec += {minScale: 0, maxScale: 0} else . end)'`;
 const DUMP_BY_HAND = `kubectl exec NAME--postgres-0 -n NAMESPACE -- sh -c 'pg_dump -U postgres "$POSTGRES_DB"' > NAME.sql`;
 const LOAD = `kubectl exec -i NAME--postgres-0 -n NAMESPACE -- sh -c 'psql -U "$POSTGRES_DB" -q -v ON_ERROR_STOP=1 --single-transaction' < NAME.sql`;
@@ -70,7 +71,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl create token ACCOUNT --duration=1h': 'integration',
   'kubectl logs -n davit-system deployment/davit-controller': 'install',
   [AS_NEW]: 'install',
-  'kubectl get appd,trp -n NAMESPACE -o json | jq "$AS_NEW" > records.json': 'install',
+  'kubectl get appd,trp,notifiers -n NAMESPACE -o json | jq "$AS_NEW" > records.json': 'install',
   'kubectl get secrets -n NAMESPACE -o json | jq "$AS_NEW" > secrets.json': 'install',
   'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json':
     'install',
@@ -78,7 +79,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get apptemplates,oauthproviders,codehostintegrations -n davit-org -o json | jq "$AS_NEW" > organization.json':
     'install',
   'kubectl get secrets -n davit-org -o json | jq "$AS_NEW" > organization-secrets.json': 'install',
-  'helm get values davit -n davit-system': 'install',
+  'helm get values davit -n davit-system -o yaml > values.yaml': 'install',
+  [IDS]: 'install',
+  'kubectl get listeners -n NAMESPACE -o json | jq "$AS_NEW" > listeners.json': 'install',
   'kubectl apply --server-side -f organization-secrets.json': 'install',
   'kubectl apply --server-side -f organization.json': 'install',
   [STOPPED]: 'install',
