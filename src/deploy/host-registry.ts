@@ -2,7 +2,7 @@
 // claim is decided synchronously, so that exactly one of several concurrent claims of a free host succeeds.
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../kinds/meta.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, HOSTS_ANNOTATION } from '../kinds/meta.ts';
 import type { AddressSettings } from '../kinds/settings.ts';
 import { keyOf } from '../runtime/controller/keys.ts';
 import type { Change } from '../runtime/controller/store.ts';
@@ -10,7 +10,7 @@ import type { KubeObject } from '../runtime/kube/client.ts';
 import { hostsOf } from './assess/address.ts';
 import { type HostClaim, holderOf } from './assess/host-ownership.ts';
 import type { Caches } from './cluster/caches.ts';
-import { hostOf, wantedHost } from './record/hostnames.ts';
+import { hostOf, mayClaim, wantedHost } from './record/hostnames.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { namespaceOf, uidOf } from './record/metadata.ts';
 import { names } from './record/names.ts';
@@ -32,7 +32,7 @@ interface RecordHosts {
   readonly claim: HostClaim;
 }
 
-type AddressCaches = Pick<Caches, 'records' | 'addresses'>;
+type AddressCaches = Pick<Caches, 'records' | 'addresses' | 'namespaces'>;
 
 export function makeHostRegistry(caches: AddressCaches, settings: AddressSettings): HostRegistry {
   /** uid → hosts of the record */
@@ -81,6 +81,10 @@ export function makeHostRegistry(caches: AddressCaches, settings: AddressSetting
       const record = name === undefined ? undefined : caches.records.get({ namespace: metadata.namespace ?? '', name });
       if (record) follow(uidOf(record), record);
     }),
+    // By its annotation, hosts that its records route are theirs or not.
+    caches.namespaces.onChange(({ object: { metadata } }) => {
+      for (const record of caches.records.list(metadata.name)) follow(uidOf(record), record);
+    }),
   ];
   for (const record of caches.records.list()) follow(uidOf(record), record);
 
@@ -111,15 +115,19 @@ export function makeHostRegistry(caches: AddressCaches, settings: AddressSetting
   };
 }
 
-function hostsOfRecord(record: AppDeployment, { addresses }: AddressCaches, settings: AddressSettings): RecordHosts {
+function hostsOfRecord(record: AppDeployment, caches: AddressCaches, settings: AddressSettings): RecordHosts {
   const { name, deletionTimestamp, creationTimestamp = '' } = record.metadata;
   const [uid, namespace] = [uidOf(record), namespaceOf(record)];
   const wanted = deletionTimestamp === undefined ? wantedHost(record.spec, { name, namespace }, settings) : undefined;
   const { url, hostClaim } = record.status ?? {};
   // The address of a record that a listener's cluster runs is what that cluster reports: it claims no host here.
   const reported = url !== undefined && runsHere(record) ? [hostOf(url)] : [];
-  const object = addresses?.get({ namespace, name: names(name).address });
-  const routed = object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : [];
+  const object = caches.addresses?.get({ namespace, name: names(name).address });
+  const allowed = caches.namespaces.get({ name: namespace })?.metadata.annotations?.[HOSTS_ANNOTATION];
+  // A tenant may edit its address object, and pause the record so that the edit stays: only hosts that it may claim count.
+  const routed = (object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : []).filter((host) =>
+    mayClaim(host, { name, namespace }, allowed, settings),
+  );
   return {
     wanted,
     claim: {

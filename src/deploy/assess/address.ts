@@ -6,7 +6,7 @@ import { rfc3339 } from '../../kinds/conditions.ts';
 import type { AddressSettings } from '../../kinds/settings.ts';
 import { quoted } from '../../kinds/text.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
-import { claimable, mayClaim, type Place, wantedHost } from '../record/hostnames.ts';
+import { claimable, hostOf, mayClaim, type Place, wantedHost } from '../record/hostnames.ts';
 import { namespaceOf } from '../record/metadata.ts';
 import { type Entry, fail, pass, stalled, unknown } from './entry.ts';
 import {
@@ -99,9 +99,11 @@ export function reportedAddress(
   outcome: AddressOutcome,
   now: Date,
 ): Pick<AppDeploymentStatus, 'url' | 'hostClaim'> {
+  const { url, hostClaim: before } = observed.record.status ?? {};
+  // Until its object is gone, the address is in force, and by its report still the record's (host-registry.ts).
+  if (outcome.is === 'not allowed') return url !== undefined && hasAddress(observed, hostOf(url)) ? { url } : {};
   if (outcome.is !== 'held' && outcome.is !== 'taken') return {};
   const { host } = outcome;
-  const before = observed.record.status?.hostClaim;
   const since = before?.host === host ? before.since : rfc3339(now);
   const inForce = outcome.is === 'held' && hasAddress(observed, host);
   return { ...(inForce && { url: `https://${host}` }), hostClaim: { host, since } };

@@ -17,6 +17,7 @@ const GATEWAY = SettingsSchema.parse({
   address: { kind: 'gateway', gateway: { name: 'public', namespace: 'gateways' }, baseDomain: 'apps.example' },
 });
 const NONE = SettingsSchema.parse({});
+const PAUSED = { 'davit.dev/paused': 'true' };
 
 function started(kube: FakeKube, settings: Settings = INGRESS): Promise<MemoryController> {
   return aController(kube, settings);
@@ -58,6 +59,28 @@ async function rest(controller: MemoryController, ...keys: readonly string[]): P
     }
   }
   controller.writes();
+}
+
+/** A record with its default host, paused. */
+async function paused(hosts?: string): Promise<MemoryController> {
+  const kube = aServer();
+  tenant(kube, 'team', hosts);
+  putRecord(kube);
+  const controller = await started(kube);
+  await converge(controller);
+  await edit(kube, { metadata: { annotations: PAUSED } });
+  return controller;
+}
+
+/** Its tenant edits the Ingress. */
+async function routes(kube: FakeKube, ...hosts: readonly string[]): Promise<void> {
+  const spec = { rules: hosts.map((host) => ({ host })) };
+  await kube.mergePatch(INGRESSES, { namespace: 'team', name: 'shop' }, { spec } as object, { fieldManager: 'x' });
+}
+
+async function allows(kube: FakeKube, name: string, hosts: string): Promise<void> {
+  const annotated = { metadata: { annotations: { 'davit.dev/hosts': hosts } } };
+  await kube.mergePatch(NAMESPACES, { name }, annotated, { fieldManager: 'admin' });
 }
 
 /** Two tenants that may have the same host, each with a record that asks for it. */
@@ -166,15 +189,42 @@ describe('an address', () => {
   });
 
   it('of a paused record stays as it is', async () => {
-    const kube = aServer();
-    tenant(kube, 'team', 'a.example.com');
-    putRecord(kube);
-    const controller = await started(kube);
-    await converge(controller);
-    await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+    const controller = await paused();
+    const { kube } = controller;
     await controller.reconcile();
     expect(addresses(kube)).toEqual(['team/shop shop-team.apps.example']);
     expect(record(kube).status?.url).toBe('https://shop-team.apps.example');
+  });
+
+  it.each([
+    { how: 'added to the Ingress of a paused record' },
+    { how: 'added so, and asked for', customUrl: 'shop-other.apps.example' },
+  ])('does not hold the host of another tenant that was $how', async ({ customUrl }) => {
+    const controller = await paused();
+    const { kube } = controller;
+    if (customUrl !== undefined) await edit(kube, { spec: { sourceConfig: { customUrl } } });
+    await routes(kube, 'shop-team.apps.example', 'shop-other.apps.example');
+    await rest(controller, KEY);
+    tenant(kube, 'other');
+    asks(kube, 'other', 'shop');
+    await rest(controller, 'other/shop');
+    expect(addresses(kube)).toContain('other/shop shop-other.apps.example');
+  });
+
+  it('that was added to the Ingress of a paused record is let go when the tenant may not have it any more', async () => {
+    const controller = await paused('*.example.com');
+    const { kube } = controller;
+    await routes(kube, 'shop-team.apps.example', 'a.example.com');
+    tenant(kube, 'other', 'a.example.com');
+    asks(kube, 'other', 'shop', 'a.example.com');
+    await rest(controller, 'other/shop');
+    expect(says(kube, 'other')).toBe('False HostTaken');
+    const woken = controller.wake();
+    await woken.take();
+    await allows(kube, 'team', 'b.example.com');
+    expect(await woken.take()).toContain('other/shop');
+    await rest(controller, 'other/shop');
+    expect(addresses(kube)).toContain('other/shop a.example.com');
   });
 
   it('that the tenant may not have any more goes, even where another child is refused', async () => {
@@ -273,14 +323,7 @@ describe('one host, one owner', () => {
     },
     {
       how: 'its owner may not have it any more',
-      letGo: async (kube: FakeKube) => {
-        await kube.mergePatch(
-          NAMESPACES,
-          { name: 'team' },
-          { metadata: { annotations: { 'davit.dev/hosts': 'b.example.com' } } },
-          { fieldManager: 'admin' },
-        );
-      },
+      letGo: (kube: FakeKube) => allows(kube, 'team', 'b.example.com'),
       left: [],
     },
   ])('goes to who waits when $how', async ({ letGo, left }) => {
@@ -299,6 +342,16 @@ describe('one host, one owner', () => {
     expect(addresses(kube)).toEqual(['other/shop a.example.com', ...left]);
     expect(says(kube, 'other')).toBe('Unknown AddressPending');
     expect(says(kube, 'other', 'shop', 'Ready')).toBe('True Serving');
+  });
+
+  it('stays with its owner, who may not have it any more, while a paused record keeps the Ingress', async () => {
+    const controller = await contended();
+    const { kube } = controller;
+    await edit(kube, { metadata: { annotations: PAUSED } });
+    await allows(kube, 'team', 'b.example.com');
+    await rest(controller, KEY, 'other/shop');
+    expect(addresses(kube)).toEqual(['team/shop a.example.com']);
+    expect(says(kube)).toBe('False HostNotAllowed');
   });
 
   it("is not claimed by what a listener's cluster reports: it would take the hosts of other tenants", async () => {
@@ -363,8 +416,7 @@ it('a changed annotation of its namespace wakes a record, as does a host that is
   const { kube } = controller;
   const woken = controller.wake();
   await woken.take();
-  const hosts = { metadata: { annotations: { 'davit.dev/hosts': 'b.example.com' } } };
-  await kube.mergePatch(NAMESPACES, { name: 'team' }, hosts, { fieldManager: 'admin' });
+  await allows(kube, 'team', 'b.example.com');
   expect(await woken.take()).toEqual([KEY]);
   kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
   expect(new Set(await woken.take())).toEqual(new Set([KEY, 'other/shop']));
