@@ -73,9 +73,9 @@ async function address(id: string): Promise<string> {
 const BODY = JSON.stringify({ repository: { full_name: 'team/shop' } });
 const signature = (body = BODY, secret = SECRET): string => createHmac('sha256', secret).update(body).digest('hex');
 const WEBHOOK = `/v1/integrations/forge/codehost/${INTEGRATION}/webhook`;
-async function deliver(signed = signature(), url = WEBHOOK): Promise<number> {
+async function deliver(signed = signature(), url = WEBHOOK, payload: string | Buffer = BODY): Promise<number> {
   const headers = { 'x-gitea-event': 'push', 'x-gitea-signature': signed, 'content-type': 'application/json' };
-  return (await facade.app.inject({ method: 'POST', url, headers, payload: BODY })).statusCode;
+  return (await facade.app.inject({ method: 'POST', url, headers, payload })).statusCode;
 }
 
 /** A good request of each kind, which can be repeated. */
@@ -180,6 +180,14 @@ it('unsigned webhooks that never end do not stop a signed one of the same addres
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(await deliver()).toBe(204);
   for (const socket of sockets) socket.destroy();
+});
+
+it('large webhooks are counted by their address before they are read', async () => {
+  const large = (size: number): Promise<number> => deliver(signature(BODY, 'other'), WEBHOOK, Buffer.alloc(size));
+  expect(new Set(await times(PER_MINUTE, () => large(100_000)))).toEqual(new Set([401]));
+  // A body of this size gets 413 once it is read.
+  expect(await large(11 * 1024 * 1024)).toBe(429);
+  expect(await deliver()).toBe(204);
 });
 
 it('a Secret that cannot be read is asked for once a second, however many webhooks come', async () => {

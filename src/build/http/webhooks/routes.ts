@@ -101,7 +101,10 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
     onRequest: async (request, reply) => {
       // Before the body is read.
       request[SENDER] = await senderOf(request);
-      if (!isSmall(request)) await takeSlot(request, reply);
+      if (isSmall(request)) return;
+      // Whoever knows the address of an integration can have 10 MiB read and hashed.
+      await count(request, `large webhooks ${request.ip}`);
+      await takeSlot(request, reply);
     },
     handler: async (request, reply) => {
       const sender = request[SENDER];
