@@ -141,7 +141,7 @@ async function ensureTokenSecret(
 function instructionsFor({ metadata, spec }: Listener, server: string): string {
   const namespaces = spec.namespaces ?? [];
   return [
-    `In the other cluster, which must reach ${server}, run these commands within one hour. Skip the namespaces that exist:`,
+    `In the other cluster, which must reach ${server}, run these commands within one hour. Skip the namespaces that exist. If Davit is not installed there, give helm a values file (-f) that sets image.repository:`,
     `  kubectl create namespace davit-system`,
     `  kubectl apply -f FILE   # this output`,
     ...namespaces.flatMap((name) => [
