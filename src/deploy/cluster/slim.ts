@@ -1,4 +1,4 @@
-// What the caches keep of the metadata of Secrets, pods, Jobs, operations and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
+// What the caches keep of the metadata of Secrets, pods, Jobs, operations, Notifiers and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
 // would otherwise be as large as any tenant likes.
 
 import type { DatastoreOperation } from '../../kinds/datastore-operation.ts';
@@ -25,8 +25,8 @@ export function firstLabels(labels: Readonly<Record<string, string>>): Record<st
   return Object.fromEntries(Object.entries(labels).slice(0, MOST_LABELS));
 }
 
-/** A Secret, or an AppLog, with the metadata that Davit reads, at most a few kilobytes. */
-export function slimSecret(secret: KubeObject): KubeObject {
+/** A Secret, AppLog or Notifier with the metadata that Davit reads, at most a few kilobytes. */
+export function slimSecret<Kind extends KubeObject>(secret: Kind): Kind {
   return { ...secret, metadata: slimMetadata(secret.metadata, read) };
 }
 

@@ -16,6 +16,8 @@ export interface NoticeContext extends Pick<BuildContext, 'home' | 'settings' | 
 export const notices: ControllerDefinition<NoticeContext> = {
   name: 'notices',
   workers: 4,
+  // Slow webhooks of one tenant leave a worker for the notices of others.
+  workersForNewGroups: () => 1,
   begin({ home, settings, codeHosts, notifiers, post, now }, queue) {
     const { client, caches } = home;
     const sources = codeHosts && makeSourceAccess({ client, caches, settings, codeHosts });

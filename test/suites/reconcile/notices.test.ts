@@ -257,3 +257,12 @@ it('is woken by the records of its namespace, by its Secret, and by a change of 
   expect(await woken.take()).toEqual([KEY]);
   woken.stop();
 });
+
+it('is cached without annotations that Davit does not read', async () => {
+  const { kube, controller } = aWorld();
+  const [notifier] = kube.objects<Notifier>(NOTIFIERS);
+  const annotations = { note: 'x'.repeat(200_000) };
+  kube.seed(NOTIFIERS, { ...notifier, metadata: { ...notifier?.metadata, annotations } } as Notifier);
+  const { caches } = await controller();
+  expect(caches.notifiers.get({ namespace: 'team', name: 'us' })?.metadata.annotations).toEqual({});
+});
