@@ -75,6 +75,8 @@ it('is ready when another replica leads', async () => {
 });
 
 it('names what it cannot list as the cause', async () => {
-  const { listener } = await aListener(['shops', 'tools']);
+  const { listener, local } = await aListener(['shops', 'tools']);
+  for (const name of ['shops', 'tools'])
+    local.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await expect.poll(() => listener.ready['hub']?.()).toBe('not listed yet: no Role');
 });

@@ -2,25 +2,23 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
-import { Unavailable } from '../../runtime/errors.ts';
+import { Forbidden, Unavailable } from '../../runtime/errors.ts';
 import { INGRESSES } from '../../runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import { waitForFreshCaches } from './cache-barrier.ts';
-import type { Caches } from './caches.ts';
+import { type CatchUpOptions, waitForFreshCaches } from './cache-barrier.ts';
 
 const log = pino({ level: 'silent' });
 
 /** Caches that are up to date except for the objects named in `behind`. */
-function caches(behind: Set<string>): Pick<Caches, 'records' | 'addresses'> {
+function caches(behind: Set<string>): CatchUpOptions['caches'] {
   const cache = (resource: object): object => ({
     resource,
     isInstalled: () => true,
     isAtLeast: ({ name }: { name: string }) => !behind.has(name),
   });
-  return { records: cache(APP_DEPLOYMENTS), addresses: cache(INGRESSES) } as unknown as Pick<
-    Caches,
-    'records' | 'addresses'
-  >;
+  const namespaces = { get: ({ name }: { name: string }) => (name === 'gone' ? undefined : {}) };
+  const all = { records: cache(APP_DEPLOYMENTS), addresses: cache(INGRESSES), namespaces };
+  return all as unknown as CatchUpOptions['caches'];
 }
 
 it.each(['a record', 'an address'])('waits until the caches show %s that the previous leader wrote', async (what) => {
@@ -51,6 +49,13 @@ it.each(['a record', 'an address'])('waits until the caches show %s that the pre
   behind.clear();
   await done;
   expect(isDone).toBe(true);
+});
+
+it('does not wait for a namespace that was deleted with its Role', async () => {
+  const kube = makeFakeKube();
+  kube.failOn(({ ref }) => (ref.namespace === 'gone' ? new Forbidden('no Role') : undefined));
+  const { signal } = new AbortController();
+  await waitForFreshCaches({ client: kube, caches: caches(new Set()), namespaces: ['team', 'gone'], log, signal });
 });
 
 it('does not wait for a foreign Ingress, and stops waiting when leadership is lost', async () => {

@@ -4,13 +4,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEPLOYMENT_LABEL } from '../../kinds/meta.ts';
 import type { Reflector } from '../../runtime/controller/reflector.ts';
+import { Forbidden } from '../../runtime/errors.ts';
 import type { KubeClient, KubeObject, ListOptions } from '../../runtime/kube/client.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Caches } from './caches.ts';
 
 export interface CatchUpOptions {
   readonly client: KubeClient;
-  readonly caches: Pick<Caches, 'records' | 'addresses'>;
+  readonly caches: Pick<Caches, 'records' | 'addresses' | 'namespaces'>;
   /** Namespaces to list. If empty, the whole cluster is listed. */
   readonly namespaces: readonly string[];
   readonly log: Logger;
@@ -22,7 +23,8 @@ const RETRY_MS = 1000;
 
 /**
  * Waits until the caches show every record and every address object (Ingress or HTTPRoute) that a live list returned,
- * in that version or a newer one. A failed list is retried. Resolves early if `signal` aborts. Never rejects.
+ * in that version or a newer one. A failed list is retried, unless its namespace was deleted, with the Role that
+ * allowed it. Resolves early if `signal` aborts. Never rejects.
  */
 export async function waitForFreshCaches({ client, caches, namespaces, log, signal }: CatchUpOptions): Promise<void> {
   const { records, addresses } = caches;
@@ -42,7 +44,9 @@ export async function waitForFreshCaches({ client, caches, namespaces, log, sign
         while (!signal.aborted && !items.every((item) => isShown(cache, item))) await sleep(LOOK_EVERY_MS);
         return;
       } catch (err) {
-        if (signal.aborted) return;
+        const { namespace: name } = list;
+        const isGone = name !== undefined && caches.namespaces.get({ name }) === undefined;
+        if (signal.aborted || (err instanceof Forbidden && isGone)) return;
         log.info({ err, resource: cache.resource.plural }, "Could not list the previous leader's writes, will retry");
         await sleep(RETRY_MS);
       }

@@ -133,7 +133,7 @@ export async function rightsAreGranted(
   if (missing.length === 0) return undefined;
   return (
     `not granted: ${missing.join(', ')}. Upgrade the chart, which grants them to this service account, ` +
-    'or restore the deleted role or binding.'
+    'restore the deleted role or binding, or take a namespace that was deleted out of settings.namespaces.'
   );
 }
 

@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
-import { CONFIG_MAPS } from '../kube/api-resources.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { cacheMaker, combineReflectors } from './multi-namespace-reflector.ts';
 import { makeReflector, type Reflector } from './reflector.ts';
@@ -26,6 +26,7 @@ it('are one store, in which other namespaces have nothing', async () => {
   const told: string[] = [];
   both.onChange(({ type, object }) => told.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
   for (const namespace of ['t1', 't2', 't3']) kube.seed(CONFIG_MAPS, aConfigMap(namespace));
+  kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 't2' } });
   kube.failOn(({ verb, ref }) => (verb === 'list' && ref?.namespace === 't2' ? new Forbidden('not yet') : undefined));
   void both.run(stopping.signal);
   await clock.advance(0);

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, NotFound, Silent, Unavailable } from '../errors.ts';
-import { CONFIG_MAPS, SECRETS } from '../kube/api-resources.ts';
+import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import { makeMetrics } from './metrics.ts';
@@ -165,6 +165,23 @@ describe('reflector', () => {
       ['added a', 'deleted a'],
       [false, true, false],
     ]);
+  });
+
+  it('of a namespace that was deleted with its Role is empty, and is there again with it', async () => {
+    const { kube, clock, reflector, told, start } = aReflector({ namespace: 't1' });
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    kube.failOn(({ verb }) => (verb === 'list' || verb === 'watch' ? new Forbidden('no Role') : undefined));
+    const aNamespace = kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 't1' } });
+    void start();
+    await clock.advance(60_000);
+    expect([reflector.hasSynced(), reflector.status().lastError]).toEqual([false, 'no Role']);
+    await kube.remove(NAMESPACES, { name: 't1' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
+    await clock.advance(60_000);
+    expect([reflector.hasSynced(), reflector.isInstalled(), reflector.list()]).toEqual([true, true, []]);
+    kube.seed(NAMESPACES, aNamespace);
+    kube.failOn(undefined);
+    await clock.advance(20_000);
+    expect(told).toEqual(['added a']);
   });
 
   it('waits as long as the server asks', async () => {

@@ -2,7 +2,8 @@
 // and orders updates; this file handles broken connections and busy servers.
 
 import type { Logger } from 'pino';
-import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
+import { Forbidden, Gone, NotFound, Silent, Unavailable } from '../errors.ts';
+import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock, untilAborted } from './clock.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
@@ -64,6 +65,7 @@ export interface ReflectorStatus {
  * - A list that lacks known objects is only believed if a second list confirms it, because a wrongly deleted object would not
  *   return before it changes.
  * - An `optional` kind that the cluster does not have counts as listed and empty. It is checked until it is installed.
+ * - So does a namespace that was deleted, with the Role in it that allowed the list.
  * - An exception of a listener is logged and does not affect the others.
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends WatchedStore<T> {
@@ -184,14 +186,27 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   async function waitForKind(signal: AbortSignal): Promise<void> {
-    position = undefined;
     if (installed)
       log.warn(`The cluster does not have ${resource.plural}.${resource.group}; checking until it is installed`);
+    markInstalled(false);
+    await stayEmpty(signal);
+  }
+
+  async function stayEmpty(signal: AbortSignal): Promise<void> {
+    position = undefined;
     cache.replace([], String(cache.observed));
     contact.heard();
-    markInstalled(false);
     synced.abort();
     await sleep(clock, NOT_INSTALLED_MS * (0.5 + random() / 2), signal);
+  }
+
+  async function isNamespaceGone(): Promise<boolean> {
+    if (options.namespace === undefined) return false;
+    const look = client.get(NAMESPACES, { name: options.namespace }, { metadataOnly: true });
+    return look.then(
+      () => false,
+      (error: unknown) => error instanceof NotFound,
+    );
   }
 
   async function watchFrom(from: string, signal: AbortSignal): Promise<void> {
@@ -231,6 +246,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       return;
     }
     if (options.optional === true && error instanceof NotFound) return waitForKind(signal);
+    if (error instanceof Forbidden && (await isNamespaceGone())) return stayEmpty(signal);
     metrics?.watchFailed(resource.plural, error instanceof Error ? error.name : 'Error');
     if (error instanceof Gone) {
       position = undefined;
