@@ -261,7 +261,11 @@ withPods('under load', () => {
     await patch({ min_scale: 0, max_scale: 0 });
     await untilPods('server', 0);
     await untilPods('queue', 0);
-    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('UNUSED');
+    // Kubernetes may end the pods before the pass that scaled them has written its report.
+    await eventually(
+      async () => expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('UNUSED'),
+      10_000,
+    );
     await patch({ min_scale: null, max_scale: null });
     await untilPods('server', 1);
     await untilPods('queue', 2);
