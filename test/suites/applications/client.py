@@ -63,11 +63,9 @@ async def load(client, runs, steps, seconds, within):
                 return {"status": status, "done": values.get("done", []), "again": again}
             # As a user would, once: from the step that the thread has, or from the beginning if it has none.
             again += 1
-            begin_at = None if "steps" in values else given
+            start = {"checkpoint_id": state["checkpoint"]["checkpoint_id"]} if "steps" in values else {"input": given}
             run = (
-                await patiently(
-                    lambda: client.runs.create(thread, "agent", input=begin_at, config=CONFIG), until, broken
-                )
+                await patiently(lambda: client.runs.create(thread, "agent", config=CONFIG, **start), until, broken)
             )["run_id"]
 
     begun = await asyncio.gather(*(begin() for _ in range(runs)))
