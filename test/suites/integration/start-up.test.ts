@@ -14,6 +14,8 @@ import { attach, eventually } from '../../support/running-davit.ts';
 
 const davit = attach(inject('davit'));
 const NAMESPACE = 'start-up';
+/** A tenant whose namespace was deleted, with Davit's Role in it, before its name left the settings. */
+const DELETED = 'start-up-deleted';
 let folder: string;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
@@ -74,7 +76,7 @@ async function startController({ server, ca, token }: Cluster, requirements: obj
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
       DAVIT_SETTINGS: await file('settings.yaml', {
-        namespaces: [NAMESPACE],
+        namespaces: [NAMESPACE, DELETED],
         organizationNamespace: NAMESPACE,
       }),
       DAVIT_REQUIREMENTS: await file('requirements.yaml', requirements),
@@ -138,6 +140,9 @@ describe('without rights and policies', () => {
       account,
     ]);
     await davit.kubectl(['create', 'rolebinding', 'davit', '-n', NAMESPACE, '--clusterrole=davit-controller', account]);
+    const verbs = '--verb=get,create,update,patch';
+    await davit.kubectl(['create', 'role', 'lease', '-n', NAMESPACE, verbs, '--resource=leases']);
+    await davit.kubectl(['create', 'rolebinding', 'lease', '-n', NAMESPACE, '--role=lease', account]);
     // What the chart grants in the organization's namespace, in the one that stands for it here.
     const roles = await davit.kubectlJson<{ items: { metadata: { name: string }; rules: object[] }[] }>([
       'get',
@@ -184,6 +189,9 @@ describe('without rights and policies', () => {
       spec: { policyName: 'not-yet', validationActions: ['Deny'] },
     });
     await eventually(async () => expect(await controller.ready()).toMatchObject({ status: 200 }));
+    await eventually(async () =>
+      expect(controller.lines.map(({ msg }) => msg)).toContain('Caches listed, reconciling'),
+    );
     expect(controller.exitCode()).toBeNull();
     expect(controller.lines.flatMap(({ missing }) => missing ?? [])).toContainEqual(
       expect.stringContaining('not granted: create deployments.apps in start-up'),
