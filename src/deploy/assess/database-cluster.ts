@@ -91,6 +91,22 @@ export function isOfCluster({ metadata }: Pick<Pod, 'metadata'>, name: string): 
   return metadata.labels?.[CNPG_CLUSTER_LABEL] === name;
 }
 
+/**
+ * The volumes of the Cluster with this uid, one for each instance. The volumes of another Cluster of its name may be what an earlier record
+ * retained.
+ */
+export function volumesOfCluster(
+  { children }: Pick<ObservedChildren, 'children'>,
+  uid: string | undefined,
+): readonly ObservedChildren['children'][number][] {
+  if (uid === undefined) return [];
+  return children.filter(
+    ({ kind, metadata: { ownerReferences = [] } }) =>
+      kind === 'PersistentVolumeClaim' &&
+      ownerReferences.some((owner) => owner.kind === 'Cluster' && owner.uid === uid),
+  );
+}
+
 /** Whether the database would be a Cluster, and the kind is not there. */
 export function lacksCloudNativePg(observed: Observed, latest?: AppRevision): boolean {
   const revisions = latest === undefined ? observed.revisions : [latest, ...observed.revisions];

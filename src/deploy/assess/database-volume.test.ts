@@ -156,7 +156,7 @@ describe('the size of the volumes of a Cluster', () => {
       requested,
     );
   it.each<[reason: string, claims: KubeObject[], says: string | undefined, size: number]>([
-    ['there is none yet', [], undefined, 20],
+    ['no volume exists', [], undefined, 20],
     ['all have grown', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi', '20Gi')], undefined, 20],
     ['one is being made', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi')], undefined, 20],
     ['one has not grown yet', [instance(1, '20Gi', '20Gi'), instance(2, '20Gi', '10Gi')], 'it is being expanded', 10],

@@ -13,8 +13,7 @@ import {
 import { quantity } from '../../kinds/quantity.ts';
 import type { KubeObject, Read } from '../../runtime/kube/client.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
-import { isOwnedBy } from '../record/metadata.ts';
-import { isInCluster, ownCluster } from './database-cluster.ts';
+import { isInCluster, ownCluster, volumesOfCluster } from './database-cluster.ts';
 import {
   type ActionFailure,
   dataHolderOf,
@@ -145,7 +144,7 @@ export function usedVolume(observed: ObservedChildren, answers: boolean): string
   return isUsed ? claim.metadata.uid : knownDatabase(observed).volumeUid;
 }
 
-/** Size in gibibytes of the volume as it is, of the smallest one of a Cluster; undefined where there is none yet. */
+/** The present size in gibibytes of the volume, or of a Cluster's smallest one. Of a Cluster without volumes, the size that it asks for. */
 export function volumeSizeGi(observed: ObservedChildren): number | undefined {
   const found = ownVolumes(observed).map(sizes);
   const sizeOfAll = found.map(({ asked, there }) => Math.min(asked, there ?? asked));
@@ -156,9 +155,9 @@ export function volumeSizeGi(observed: ObservedChildren): number | undefined {
 /** The claims of the record's own PostgreSQL. A Cluster has one for each instance. */
 function ownVolumes(observed: ObservedChildren): readonly Claim[] {
   const cluster = ownCluster(observed);
-  if (!cluster) return [ownClaim(observed) ?? []].flat();
-  const { uid } = cluster.metadata;
-  return observed.children.filter((child) => child.kind === 'PersistentVolumeClaim' && isOwnedBy(child, uid));
+  if (cluster) return volumesOfCluster(observed, cluster.metadata.uid);
+  const claim = ownClaim(observed);
+  return claim ? [claim] : [];
 }
 
 /** The size that is asked of CloudNativePG, which then asks it of each claim. */

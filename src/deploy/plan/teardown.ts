@@ -5,7 +5,7 @@ import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import { STORE_PARTS, VARIABLES_LABEL } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
-import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database-cluster.ts';
+import { clusterOutOfReach, isHibernated, isOfCluster, volumesOfCluster } from '../assess/database-cluster.ts';
 import { HOLDS_DATA } from '../assess/database-move.ts';
 import { isOurs, keepsDatabase, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
@@ -145,19 +145,6 @@ function databaseObjects(observed: Observed, ours: readonly KubeObject[]): reado
   ];
 }
 
-/**
- * The volumes of the record's Cluster, which the garbage collector deletes too, later. By the uid of the Cluster: those of another one of
- * its name may be what an earlier record retained.
- */
-function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
-  const { databaseVolumeUid: cluster } = record.status ?? {};
-  return children.filter(
-    ({ kind, metadata: { ownerReferences = [] } }) =>
-      kind === 'PersistentVolumeClaim' &&
-      ownerReferences.some((owner) => owner.kind === 'Cluster' && owner.uid === cluster),
-  );
-}
-
 /** `rest`: what is left besides objects. */
 type Step = readonly [
   waitsFor: string,
@@ -190,7 +177,10 @@ function stepsOf(observed: Observed): readonly Step[] {
     ['PostgreSQL', databaseObjects(observed, ours), clusterOutOfReach(observed)],
     [
       'the PostgreSQL volume and password',
-      keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],
+      // The garbage collector deletes those of a Cluster too, later.
+      keepsDatabase(observed)
+        ? []
+        : [...ours.filter(isData), ...volumesOfCluster(observed, record.status?.databaseVolumeUid)],
     ],
     ['its remaining objects', ours.filter((child) => !isData(child) && !staysAsArchive(child, observed))],
     ['its secret values', values],
