@@ -3,7 +3,7 @@
 import { type BuildCaches, makeBuildCaches } from '../build/caches.ts';
 import { type ListenerCaches, makeListenerCaches } from '../clusters/hub/caches.ts';
 import { type Caches, makeCaches } from '../deploy/cluster/caches.ts';
-import { slimSecret } from '../deploy/cluster/slim.ts';
+import { slimObject } from '../deploy/cluster/slim.ts';
 import { canBuild } from '../deploy/record/build-source.ts';
 import { NOTIFIERS, type Notifier } from '../kinds/notifier.ts';
 import type { Settings } from '../kinds/settings.ts';
@@ -27,7 +27,7 @@ export function makeControllerCaches(options: Watching & { readonly settings: Se
   const caches = makeCaches(watching, settings);
   const builds = canBuild(settings) ? makeBuildCaches(watching, settings.builds.namespace) : undefined;
   const listening = settings.listeners.enabled ? makeListenerCaches(watching) : undefined;
-  const notifiers = cacheMaker(watching, settings.namespaces)<Notifier>(NOTIFIERS, { transform: slimSecret });
+  const notifiers = cacheMaker(watching, settings.namespaces)<Notifier>(NOTIFIERS, { transform: slimObject });
   const all = [
     ...caches.all,
     notifiers,

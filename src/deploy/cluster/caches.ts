@@ -48,9 +48,9 @@ import {
   slimCronJob,
   slimJob,
   slimMetadata,
+  slimObject,
   slimOperation,
   slimPod,
-  slimSecret,
   slimTracingProject,
 } from './slim.ts';
 
@@ -143,7 +143,7 @@ export function makeCaches(watching: Watching, settings: Settings): Caches {
   const pods = cache<Pod>(PODS, { ...LABELLED, transform: slimPod });
   const secrets = cache(SECRETS, {
     metadataOnly: true,
-    transform: slimSecret,
+    transform: slimObject,
     indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
   });
   const children = new Map<string, Reflector>(
@@ -152,7 +152,7 @@ export function makeCaches(watching: Watching, settings: Settings): Caches {
       return [resource.kind, cache(resource, { ...LABELLED, ...(transform && { transform }) })];
     }),
   );
-  children.set(APP_LOGS.kind, cache(APP_LOGS, { ...LABELLED, metadataOnly: true, transform: slimSecret }));
+  children.set(APP_LOGS.kind, cache(APP_LOGS, { ...LABELLED, metadataOnly: true, transform: slimObject }));
   children.set(SECRETS.kind, secrets);
   const listeners = cache<Listener>(LISTENERS);
   const templates = cache<AppTemplate>(APP_TEMPLATES, { namespace: organizationNamespace });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import { slimSecret } from './slim.ts';
+import { slimObject } from './slim.ts';
 
 const secret = (metadata: object): KubeObject => ({
   apiVersion: 'v1',
@@ -15,7 +15,7 @@ it('keeps what Davit reads', () => {
     ownerReferences: [{ apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', name: 'shop', uid: 'r' }],
     finalizers: ['example.com/hold'],
   });
-  expect(slimSecret(whole)).toEqual(whole);
+  expect(slimObject(whole)).toEqual(whole);
 });
 
 it('keeps nothing else, however much there is', () => {
@@ -27,7 +27,7 @@ it('keeps nothing else, however much there is', () => {
     name: 'p',
     uid: `${index}`,
   }));
-  const slim = slimSecret(
+  const slim = slimObject(
     secret({
       labels: { ...many, team: 'a' },
       annotations: { note: large, 'davit.dev/note': large },

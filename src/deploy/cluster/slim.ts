@@ -1,5 +1,5 @@
-// What the caches keep of the metadata of Secrets, pods, Jobs, operations, Notifiers and tracing projects. A tenant writes them, and each may have a megabyte of metadata, so a cache
-// would otherwise be as large as any tenant likes.
+// What the caches keep of the metadata of Secrets, pods, Jobs, operations, Notifiers and tracing projects. A tenant writes them, and each may
+// have a megabyte of metadata, so a cache would otherwise be as large as any tenant likes.
 
 import type { DatastoreOperation } from '../../kinds/datastore-operation.ts';
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../kinds/meta.ts';
@@ -26,8 +26,8 @@ export function firstLabels(labels: Readonly<Record<string, string>>): Record<st
 }
 
 /** A Secret, AppLog or Notifier with the metadata that Davit reads, at most a few kilobytes. */
-export function slimSecret<Kind extends KubeObject>(secret: Kind): Kind {
-  return { ...secret, metadata: slimMetadata(secret.metadata, read) };
+export function slimObject<Kind extends KubeObject>(object: Kind): Kind {
+  return { ...object, metadata: slimMetadata(object.metadata, read) };
 }
 
 /** Its author may give it as many annotations as he likes. Its finalizers are written together. */
