@@ -129,25 +129,26 @@ export function makeWindowReconciler({ home, settings, now }: OperationReconcile
 /** Enqueues what a change affects. Returns a function that unsubscribes. */
 export function wakeOperations(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata: { namespace, name } }: KubeObject): void => queue.add(keyOf(namespace, name));
-  const wakeOf = (namespace: string | undefined, deployment: string | undefined): void => {
+  const wakeFirst = (namespace: string | undefined, deployment: string | undefined): void => {
     if (deployment === undefined) return;
     const first = firstOf(caches.operations.byIndex(namespace ?? '', DEPLOYMENT_NAMED, deployment));
     if (first) wake(first);
   };
   const ofChild = ({ object: { kind, metadata } }: { readonly object: KubeObject }): void => {
     const { namespace, labels = {} } = metadata;
-    if (kind === 'ScheduledBackup' || labels[COMPONENT_LABEL] === BACKUP) wakeOf(namespace, labels[DEPLOYMENT_LABEL]);
+    if (kind === 'ScheduledBackup' || labels[COMPONENT_LABEL] === BACKUP)
+      wakeFirst(namespace, labels[DEPLOYMENT_LABEL]);
   };
   const subscriptions = [
     caches.operations.onChange(({ type, object }) => {
       wake(object);
       if (type !== 'deleted' && !isEnded(object)) return;
       // The next one begins when this one has ended.
-      wakeOf(object.metadata.namespace, object.spec.deployment);
+      wakeFirst(object.metadata.namespace, object.spec.deployment);
       const next = nextInTurn(caches.operations.list());
       if (next) wake(next);
     }),
-    caches.records.onChange(({ object: { metadata } }) => wakeOf(metadata.namespace, metadata.name)),
+    caches.records.onChange(({ object: { metadata } }) => wakeFirst(metadata.namespace, metadata.name)),
     ...(['Job', 'CronJob', 'ScheduledBackup'] as const).flatMap(
       (kind) => caches.children.get(kind)?.onChange(ofChild) ?? [],
     ),

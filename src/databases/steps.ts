@@ -33,7 +33,7 @@ export function waits(observed: ObservedOperation, why: Said): OperationStep {
   return { status: statusOf(observed, 'Pending', why), requeueAfterMs: WAITS_MS };
 }
 
-/** Without a timer, and without the name of what it waits for: else a thousand that wait would be written a thousand times. */
+/** The end of the earlier operation wakes this one, so there is no timer. Its name is left out: a thousand that wait would be rewritten at each end. */
 export function waitsForEarlier(observed: ObservedOperation): OperationStep {
   const message =
     'An earlier operation of this deployment has not ended. To see which: kubectl get datastoreoperations';

@@ -81,7 +81,7 @@ export function makeHostRegistry(caches: AddressCaches, settings: AddressSetting
       const record = name === undefined ? undefined : caches.records.get({ namespace: metadata.namespace ?? '', name });
       if (record) follow(uidOf(record), record);
     }),
-    // By its annotation, hosts that its records route are theirs or not.
+    // Its annotation decides which of the routed hosts its records hold.
     caches.namespaces.onChange(({ object: { metadata } }) => {
       for (const record of caches.records.list(metadata.name)) follow(uidOf(record), record);
     }),

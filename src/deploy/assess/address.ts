@@ -100,7 +100,7 @@ export function reportedAddress(
   now: Date,
 ): Pick<AppDeploymentStatus, 'url' | 'hostClaim'> {
   const { url, hostClaim: before } = observed.record.status ?? {};
-  // Until its object is gone, the address is in force, and by its report still the record's (host-registry.ts).
+  // The address is in force until its object is deleted. While it is reported, no other record gets the host (host-registry.ts).
   if (outcome.is === 'not allowed') return url !== undefined && hasAddress(observed, hostOf(url)) ? { url } : {};
   if (outcome.is !== 'held' && outcome.is !== 'taken') return {};
   const { host } = outcome;

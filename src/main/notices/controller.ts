@@ -16,7 +16,7 @@ export interface NoticeContext extends Pick<BuildContext, 'home' | 'settings' | 
 export const notices: ControllerDefinition<NoticeContext> = {
   name: 'notices',
   workers: 4,
-  // Slow webhooks of one tenant leave a worker for the notices of others.
+  // One worker takes only namespaces that no other worker is busy with: slow webhooks of one tenant do not hold up the others.
   workersForNewGroups: () => 1,
   begin({ home, settings, codeHosts, notifiers, post, now }, queue) {
     const { client, caches } = home;

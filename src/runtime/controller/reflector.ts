@@ -65,7 +65,7 @@ export interface ReflectorStatus {
  * - A list that lacks known objects is only believed if a second list confirms it, because a wrongly deleted object would not
  *   return before it changes.
  * - An `optional` kind that the cluster does not have counts as listed and empty. It is checked until it is installed.
- * - So does a namespace that was deleted, with the Role in it that allowed the list.
+ * - The same holds for a namespace that was deleted together with the Role that allowed the list.
  * - An exception of a listener is logged and does not affect the others.
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends WatchedStore<T> {

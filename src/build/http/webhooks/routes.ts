@@ -102,7 +102,7 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
       // Before the body is read.
       request[SENDER] = await senderOf(request);
       if (isSmall(request)) return;
-      // Whoever knows the address of an integration can have 10 MiB read and hashed.
+      // The signature is checked only after up to 10 MiB were read and hashed.
       await count(request, `large webhooks ${request.ip}`);
       await takeSlot(request, reply);
     },
