@@ -11,7 +11,7 @@ import { mayStartPods } from './assess/pod-starts.ts';
 import { isRestored } from './assess/restore.ts';
 import { awaitsServer, isRolled } from './assess/rolled-parts.ts';
 import { canMakeBaseBackups, mayArchive } from './assess/wal-archive.ts';
-import { heldRevision, servedBefore } from './assess/workloads.ts';
+import { heldRevision, keptFor } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
 import type { Inputs } from './children/inputs.ts';
@@ -135,7 +135,9 @@ export async function planAllowed(wanted: Wanted, { home, now, contracts }: Plan
     rendered.set(id, children);
     return children;
   };
-  const held = (): readonly KubeObject[] | undefined => running && renderEarlier(running);
+  // The running revision may be in its own first rollout still.
+  const held = (): readonly KubeObject[] | undefined =>
+    running && serverFirst(renderEarlier(running), observed, running, renderEarlier);
   const { mayRoll, mayMigrateFirst, preparing } = stageOf(wanted, running);
   // The stores of a first revision may start meanwhile.
   const whole = mayRoll ? render(latest, digests) : undefined;
@@ -188,29 +190,32 @@ function stageOf(
   };
 }
 
-/** The children without the parts that wait for their server; these stay as the revision before has them. */
+/** The children without the parts that wait for their server; these keep what they run. */
 function serverFirst(
   whole: readonly KubeObject[],
   observed: Observed,
-  latest: AppRevision,
+  revision: AppRevision,
   renderEarlier: (revision: AppRevision) => readonly KubeObject[],
 ): readonly KubeObject[] {
-  const waiting = whole.filter((child) => followsServer(child, observed, latest));
+  const waiting = whole.filter((child) => followsServer(child, observed, revision));
   if (waiting.length === 0) return whole;
-  const before = servedBefore(observed, latest);
-  const kept =
-    before === undefined
-      ? []
-      : renderEarlier(before).filter((child) => isOfPart(child) && followsServer(child, observed, latest));
+  const kept = partsOf(revision.spec.resolved).flatMap((part) => {
+    const before = awaitsServer(observed, revision, part) ? keptFor(part, observed, revision) : undefined;
+    return before ? renderEarlier(before).filter((child) => isOfPart(child) && partOf(child) === part) : [];
+  });
   return [...whole.filter((child) => !waiting.includes(child)), ...kept];
 }
 
+function partOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[COMPONENT_LABEL];
+}
+
 /** Whether the child runs a part that waits for its server, or scales one that does not run yet. */
-function followsServer(child: KubeObject, observed: Observed, latest: AppRevision): boolean {
-  const part = child.metadata.labels?.[COMPONENT_LABEL];
-  if (part === undefined || !partsOf(latest.spec.resolved).includes(part)) return false;
+function followsServer(child: KubeObject, observed: Observed, revision: AppRevision): boolean {
+  const part = partOf(child);
+  if (part === undefined || !partsOf(revision.spec.resolved).includes(part)) return false;
   const isHeld = isOfPart(child) || (SCALING_KINDS.has(child.kind) && workloadOf(observed, part) === undefined);
-  return isHeld && awaitsServer(observed, latest, part);
+  return isHeld && awaitsServer(observed, revision, part);
 }
 
 /**
@@ -236,9 +241,7 @@ const RUNS_STORES: ReadonlySet<string> = new Set(['StatefulSet', 'Cluster']);
 
 /** The own stores among these children. */
 function storesAmong(children: readonly KubeObject[]): readonly StorePart[] {
-  return STORE_PARTS.filter((part) =>
-    children.some(({ kind, metadata }) => RUNS_STORES.has(kind) && metadata.labels?.[COMPONENT_LABEL] === part),
-  );
+  return STORE_PARTS.filter((part) => children.some((child) => RUNS_STORES.has(child.kind) && partOf(child) === part));
 }
 
 /** The held children, those of own stores as the revision that migrates wants them. Undefined if nothing is held. */
@@ -253,8 +256,8 @@ function withStoresOf(
   return [...stores, ...held.filter((child) => !isReplaced(child))];
 }
 
-function isOfStore({ metadata }: KubeObject): boolean {
-  return STORE_PARTS.some((part) => part === metadata.labels?.[COMPONENT_LABEL]);
+function isOfStore(child: KubeObject): boolean {
+  return STORE_PARTS.some((part) => part === partOf(child));
 }
 
 /** A new manifest of a store. What others have changed in it is judged by what an apply of it changes (changedStores). */

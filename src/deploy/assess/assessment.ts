@@ -6,6 +6,7 @@ import { conditionOf } from '../../kinds/conditions.ts';
 import type { StorePart } from '../../kinds/meta.ts';
 import { COPIES, holds } from '../../kinds/operation-phases.ts';
 import type { Settings } from '../../kinds/settings.ts';
+import { partsOf } from '../record/parts.ts';
 import { rollingBack } from '../record/revision-request.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
@@ -21,7 +22,7 @@ import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
 import { checkVerification } from './verification.ts';
 import { checkArchive } from './wal-archive.ts';
-import { checkHeld, checkUnstarted, checkWorkloads, heldRevision, revisionOfStore, servedBefore } from './workloads.ts';
+import { checkHeld, checkUnstarted, checkWorkloads, heldRevision, keptFor, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
 export interface Preconditions {
@@ -165,7 +166,8 @@ function mayRepair(observed: Observed, settings: Settings): boolean {
   const [newest] = revisions;
   if (newest === undefined) return false;
   // A pass makes pods of the newest revision, or of the one that serves until the newest can be rolled out.
-  return [newest, heldRevision(observed, newest), servedBefore(observed, newest)].every(
+  const kept = partsOf(newest.spec.resolved).map((part) => keptFor(part, observed, newest));
+  return [...new Set([newest, heldRevision(observed, newest), ...kept])].every(
     (made) => !made || !checkDeployed({ ...observed, record: asItRuns(record, made) }, settings),
   );
 }

@@ -377,9 +377,16 @@ export function heldRevision(observed: ObservedChildren, latest: AppRevision): A
   return ofSameDatabase(heldWhatever(observed, latest), latest);
 }
 
-/** The revision whose pods the parts keep that wait for the server of `latest`. */
-export function servedBefore(observed: ObservedRecord, latest: AppRevision): AppRevision | undefined {
-  return ofSameDatabase(activeBefore(observed, latest), latest);
+/**
+ * The revision whose pods a part keeps while it waits for the server of `latest`: that of the pods it has, if that one has not failed,
+ * otherwise the one that serves.
+ */
+export function keptFor(part: string, observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
+  const workload = workloadOf(observed, part);
+  const there = observed.revisions.find(
+    (one) => one !== latest && one.status?.failure === undefined && hasTemplateOf(workload, one, part),
+  );
+  return ofSameDatabase(there ?? activeBefore(observed, latest), latest);
 }
 
 /** A revision with another database would write into the one that was moved from. */
