@@ -278,6 +278,11 @@ describe('an external store', () => {
       says: 'Pod shop-server-0 waits for it: kubectl logs shop-server-0 -c wait-for-database -n team shows the cause.',
     },
     {
+      name: 'one of an earlier revision waits for long, since a pod of this one got through',
+      observed: see({ pods: [since(older, LATE), passedAt(EARLY)], revisions: [of, earlier] }),
+      want: 'fail NotAnswering',
+    },
+    {
       name: 'one of an earlier revision waits for its own store',
       observed: see({ pods: [since(older, LATE)], revisions: [of, withOwn] }),
       want: 'fail NotObserved',

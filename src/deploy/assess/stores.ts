@@ -125,7 +125,6 @@ const EXTERNAL_CHECKS: readonly Check[] = [
   notNeeded,
   aPodIsLate,
   aPodHasPassed,
-  anEarlierPodIsLate,
   servesOn,
   notTried,
 ];
@@ -406,23 +405,14 @@ function notNeeded({ revision, what }: Seen): Entry | undefined {
   return runsNothing(revision) ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
 }
 
-/** The newest evidence: a pod has tried since the last one got through. */
+/**
+ * The newest evidence: a pod has tried since the last one got through. One of an earlier revision counts if it has the same store: a
+ * part keeps such pods while the server of the next revision does not start.
+ */
 function aPodIsLate(seen: Seen): Entry | undefined {
-  return lateAmong(podsWithImage(seen), seen);
-}
-
-/** A late pod of an earlier revision with the same external store, while the revision has no pod. */
-function anEarlierPodIsLate(seen: Seen): Entry | undefined {
-  const { observed } = seen;
-  if (podsWithImage(seen).length > 0) return undefined;
-  const others = observed.revisions.filter((revision) => namesSameStore(revision, seen));
-  return lateAmong(
-    others.flatMap((revision) => podsWithImage({ ...seen, revision })),
-    seen,
-  );
-}
-
-function lateAmong(pods: readonly Pod[], { observed, what, variable, waits }: Seen): Entry | undefined {
+  const { observed, revision, what, variable, waits } = seen;
+  const revisions = [revision, ...observed.revisions.filter((other) => namesSameStore(other, seen))];
+  const pods = revisions.flatMap((one) => podsWithImage({ ...seen, revision: one }));
   const late = lateAt(pods, waits);
   if (!late) return undefined;
   return fail(
