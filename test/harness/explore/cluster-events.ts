@@ -369,7 +369,8 @@ export const CLUSTER_EVENTS: readonly Event[] = [
     },
   }),
   eventOfWorkloads('the pods of % crash', {
-    can: (one, scene) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod)),
+    // Once: what exits three times does not become ready automatically.
+    can: (one, scene) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod) && exitsOf(pod) === 0),
     happen(scene, one) {
       for (const pod of podsOf(scene, one))
         if (isCurrent(pod, one))

@@ -8,7 +8,7 @@ import type { AppRevision } from '../../../src/kinds/app-revision.ts';
 import { conditionOf } from '../../../src/kinds/conditions.ts';
 import { STORE_PARTS } from '../../../src/kinds/meta.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
-import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
+import { isCurrent, isReady, podsOf } from './cluster-events.ts';
 import { mend } from './mending.ts';
 import type { Broken } from './pass-seen.ts';
 import { revisionsOf } from './people-events.ts';
@@ -70,29 +70,29 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
 }
 
 /**
- * Parts of the revision that serves which the newest one does not have, or which wait for the server of the newest one. They stay
- * until the newest one serves, and a new record never had them.
+ * Parts of earlier revisions which the newest one does not have, and those which wait for the server of the newest one, or did not have
+ * to. They keep what they run until the newest one serves, and a new record never had them.
  */
 function heldParts(scene: Scene, namespace: string): ReadonlySet<string> {
   const [record] = scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);
   if (!record) return new Set();
-  const { activeRevisionId, latestRevisionId } = record.status ?? {};
-  const revisionOf = (id: string | undefined): AppRevision | undefined =>
-    revisionsOf(scene, record).find(({ spec }) => spec.id === id);
-  const [active, latest] = [revisionOf(activeRevisionId), revisionOf(latestRevisionId)];
-  if (!active || !latest) return new Set();
-  const partsOfRevision = ({ spec: { resolved } }: AppRevision): ReadonlySet<string> =>
-    new Set([...partsOf(resolved), ...STORE_PARTS.filter((part) => resolved[part] !== undefined)]);
-  const runsLatest = (part: string): WithTemplate | undefined => {
-    const one = deployment(scene, record, part);
-    return one && revisionIdOf(one) === podsIdOf(latest, part) ? one : undefined;
-  };
-  const server = runsLatest('server');
-  const isServed = server !== undefined && podsOf(scene, server).some((pod) => isReady(pod) && isCurrent(pod, server));
-  const isStore = (part: string): boolean => (STORE_PARTS as readonly string[]).includes(part);
-  const waits = (part: string): boolean => !isServed && part !== 'server' && !isStore(part) && !runsLatest(part);
-  const wanted = partsOfRevision(latest);
-  return new Set([...partsOfRevision(active)].filter((part) => !wanted.has(part) || waits(part)));
+  const revisions = revisionsOf(scene, record);
+  const latest = revisions.find(({ spec }) => spec.id === record.status?.latestRevisionId);
+  if (!latest) return new Set();
+  const server = deployment(scene, record, 'server');
+  const isServed =
+    server !== undefined &&
+    revisionIdOf(server) === podsIdOf(latest, 'server') &&
+    podsOf(scene, server).some((pod) => isReady(pod) && isCurrent(pod, server));
+  const partsOfRevision = ({ spec: { resolved } }: AppRevision): readonly string[] => [
+    ...partsOf(resolved),
+    ...STORE_PARTS.filter((part) => resolved[part] !== undefined),
+  ];
+  const wanted = new Set(partsOfRevision(latest));
+  const isDeployed = record.status?.activeRevisionId === latest.spec.id;
+  const left = isDeployed ? [] : revisions.flatMap(partsOfRevision).filter((part) => !wanted.has(part));
+  const waiting = isServed ? [] : partsOf(latest.spec.resolved).filter((part) => part !== 'server');
+  return new Set([...left, ...waiting]);
 }
 
 async function makeAnew(scene: Scene, { status: _status, ...record }: AppDeployment): Promise<void> {

@@ -311,8 +311,12 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
   },
   {
     name: 'a pass fails only by what the API server answers',
+    // What no status reports is thrown in words (errorsOf).
     broken: ({ error }) =>
-      error === undefined || error instanceof ServerError || error.name === 'AbortError'
+      error === undefined ||
+      error instanceof ServerError ||
+      error.name === 'AbortError' ||
+      error.message.startsWith('The API server refused ')
         ? undefined
         : `${error.stack?.split('\n').slice(0, 3).join(' ')}`,
   },
@@ -386,6 +390,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       if (isLeft(record, scene) || hasLostData(record)) return undefined;
       const resolved = resolve(record.spec, settings);
       for (const part of runPartsOf(resolved)) {
+        // Until it is replaced, the other kind of workload has its own scale.
+        if (changesKind(scene, record, part)) continue;
         const most = mostOf(resolved, part);
         const there = deployment(scene, record, part)?.spec.replicas;
         if (most !== undefined && there !== undefined && there > most)
