@@ -12,7 +12,7 @@ import { makeTracingProject } from './children/tracing-project.ts';
 import { makeOnce, makeRevisionOnce, withAppliedDigest } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
-import { scaleInForce } from './in-force.ts';
+import { revisionsToMakeFrom, scaleInForce } from './in-force.ts';
 import type { Ended, ReconcilerOptions } from './pass.ts';
 import { dataThere } from './plan/adoption.ts';
 import { digestsInstead, type Rotation, rotationOf } from './plan/rotation.ts';
@@ -86,19 +86,17 @@ type WantedNow =
   | { readonly waits: readonly ActionFailure[] };
 
 /** With the file that the revision needs, if it is known. Otherwise its reading has begun. */
-function wantedNow(
-  { record, revisions, ...observed }: Observed,
-  options: ReconcilerOptions,
-  contract: number,
-): WantedNow {
+function wantedNow(observed: Observed, options: ReconcilerOptions, contract: number): WantedNow {
+  const { record } = observed;
   const { settings, pushedCommit, codeFile } = options;
-  const data = dataOfWanted({ record, revisions, ...observed });
+  const revisions = revisionsToMakeFrom(observed, options);
+  const data = dataOfWanted(observed);
   const found = { pushed: pushedCommit(record), move: moveOf(observed.operation, revisions) };
   const first = wantedRevision(record, revisions, settings, data, contract, found);
   if ('none' in first) return { waits: [] };
   if (!('needs' in first)) return first;
   const file = codeFile(record, first.needs);
-  if ('waits' in file) return { waits: [unread({ record, ...observed }, file.waits)] };
+  if ('waits' in file) return { waits: [unread(observed, file.waits)] };
   const wanted = wantedRevision(record, revisions, settings, data, contract, { ...found, file });
   if ('none' in wanted || 'needs' in wanted) throw new TypeError(`${file.path} is not the file that was needed`);
   return wanted;

@@ -1,11 +1,14 @@
 // The scale of a revision, and the images of its datastores, that are in force now.
 
 import type { AppRevision } from '../kinds/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../kinds/meta.ts';
 import { holds } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import type { Observed } from './assess/observed.ts';
+import type { ReconcilerOptions } from './pass.ts';
 import { withImagesInForce } from './record/image-in-force.ts';
+import { revisionsOf } from './record/revisions.ts';
 import { scaledBy, scaledTo, stopped } from './record/scaled.ts';
 
 /** A revision at the scale that is in force: none while an operation holds the record. */
@@ -25,6 +28,23 @@ export function revisionInForce(
   settings: Settings,
 ): AppRevision {
   return scaleInForce(of, withImagesInForce(of, revision, newest === revision), settings);
+}
+
+/**
+ * The revisions from which a new one is made, at the scale that the record asks for. While an operation holds the record, those that were
+ * observed have none, which a rollback would keep.
+ */
+export function revisionsToMakeFrom(
+  observed: Pick<Observed, 'record' | 'operation' | 'revisions'>,
+  { home: { caches }, settings }: Pick<ReconcilerOptions, 'home' | 'settings'>,
+): readonly AppRevision[] {
+  const { record, operation, revisions } = observed;
+  if (!holds(operation)) return revisions;
+  const { namespace = '', name } = record.metadata;
+  const own = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+  return own.map((revision, index) =>
+    scaledBy(record.spec, withImagesInForce(observed, revision, index === 0), settings),
+  );
 }
 
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */

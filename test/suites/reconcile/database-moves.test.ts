@@ -973,6 +973,20 @@ describe('a restore', () => {
     expect(record(kube).spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 2 });
   });
 
+  it('leaves the scale to a rollback that is asked for meanwhile', async () => {
+    const world = await rested();
+    const { kube } = world;
+    const old = newestRevision(kube);
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', 'Loading');
+    await edit(kube, { spec: { rollbackTo: old.spec.id, revisionSerial: 2 } });
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    const { resolved, rollbackTo } = newestRevision(kube).spec;
+    expect([rollbackTo, resolved.server]).toEqual([old.spec.id, old.spec.resolved.server]);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
+  });
+
   it('of a deployment that is scaled to zero leaves it so', async () => {
     const world = await rested();
     const { kube } = world;
