@@ -384,7 +384,7 @@ export function heldRevision(observed: ObservedChildren, latest: AppRevision): A
 export function keptFor(part: string, observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   const workload = workloadOf(observed, part);
   const there = observed.revisions.find(
-    (one) => one !== latest && one.status?.failure === undefined && hasTemplateOf(workload, one, part),
+    (one) => one.spec.id !== latest.spec.id && one.status?.failure === undefined && hasTemplateOf(workload, one, part),
   );
   return ofSameDatabase(there ?? activeBefore(observed, latest), latest);
 }
