@@ -55,8 +55,8 @@ export function isEnded({ status }: Begun): boolean {
   return status?.phase !== undefined && ENDED_PHASES.has(status.phase);
 }
 
-/** Whether no pod of the deployment may run, because of this operation. */
+/** Whether no pod of the deployment may run, because of this operation, which has not ended. */
 export function holds(operation: Begun | undefined): boolean {
   const { move, phase } = operation?.status ?? {};
-  return move !== undefined && phase !== undefined && phase !== 'Starting' && !ENDED_PHASES.has(phase);
+  return move !== undefined && phase !== 'Starting';
 }

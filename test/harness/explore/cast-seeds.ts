@@ -4,6 +4,8 @@ import type { Seed } from '../faults/mutants.ts';
 
 export interface Seeded extends Seed {
   readonly bound: string;
+  /** Labels of a sequence that is driven by wakes and shows the bug, where a search rarely comes so far. */
+  readonly way?: readonly string[];
 }
 
 function bug(bound: string, file: string, from: string, to: string): Seeded {

@@ -17,7 +17,7 @@ import {
   RESTORE_CONTAINER,
   STORE_PARTS,
 } from '../../../src/kinds/meta.ts';
-import { isEnded, type OperationAction } from '../../../src/kinds/operation-phases.ts';
+import { isBegun, isEnded, type OperationAction } from '../../../src/kinds/operation-phases.ts';
 import { DEPLOYMENTS, JOBS, PODS, POSTGRES_CLUSTERS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import { isReady, podsOf, type WithTemplate } from './cluster-events.ts';
@@ -67,6 +67,7 @@ function ask(scene: Scene, record: AppDeployment, spec: Omit<DatastoreOperation[
     spec: { deployment: name, ...spec },
   } as const;
   scene.put(DATASTORE_OPERATIONS, operation, 'person');
+  scene.setMark(namespace, cancelledMark(record), undefined);
 }
 
 const mayAsk = (scene: Scene, namespace: string): boolean => operationsIn(scene, namespace).length < 2;
@@ -108,10 +109,37 @@ const cancels: Event = {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name),
   async happen(scene, namespace, name) {
-    const { uid = '' } = scene.get(DATASTORE_OPERATIONS, namespace, name)?.metadata ?? {};
-    await scene.kube.remove(DATASTORE_OPERATIONS, { namespace, name }, { uid });
+    const operation = scene.get<DatastoreOperation>(DATASTORE_OPERATIONS, namespace, name);
+    if (!operation) return;
+    const { move, phase } = operation.status ?? {};
+    const record = named(scene, namespace, operation.spec.deployment);
+    const isAlone = operationsIn(scene, namespace).length === 1;
+    if (record && move && isAlone && phase !== 'Starting' && !isEnded(operation))
+      scene.setMark(namespace, cancelledMark(record), String(move.to.number));
+    await scene.kube.remove(DATASTORE_OPERATIONS, { namespace, name }, { uid: operation.metadata.uid ?? '' });
   },
 };
+
+/** Says which database an operation was to lead to that somebody deleted in time, until somebody asks for another one. */
+const cancelledMark = ({ metadata }: AppDeployment): string => `cancelled ${metadata.uid}`;
+
+export function cancelIsIgnored(scene: Scene, record: AppDeployment): string | undefined {
+  const { namespace = '', name } = record.metadata;
+  const to = scene.mark(namespace, cancelledMark(record));
+  const [newest] = revisionsOf(scene, record);
+  return to !== undefined && newest !== undefined && String(databaseNumberOf(newest)) === to
+    ? `Somebody deleted the operation that leads to database ${to}, and ${name} is on it.`
+    : undefined;
+}
+
+/** Of one deployment. Backups are not meant: they change nothing. */
+export function operationsAtOnce({ after }: PassSeen, namespace: string): string | undefined {
+  const begun = operationsIn(after, namespace).filter((one) => isBegun(one) && !isEnded(one));
+  const [one, other] = begun.toSorted((a, b) => a.spec.deployment.localeCompare(b.spec.deployment));
+  return one && other?.spec.deployment === one.spec.deployment
+    ? `Operations ${one.metadata.name} and ${other.metadata.name} work on ${one.spec.deployment}.`
+    : undefined;
+}
 
 /** The kubelet starts the pod of a backup that an operation makes. */
 const backupBegins: Event = {

@@ -162,8 +162,8 @@ async function explore(): Promise<boolean> {
 async function measure(): Promise<boolean> {
   const began = Date.now();
   const seeds = [
-    ...Object.entries(EXPLORER_SEEDS).map(([name, { bound }]) => ({ name, bound })),
-    ...Object.entries(EXPRESSED).flatMap(([name, bound]) => (SEEDS[name] ? [{ name, bound }] : [])),
+    ...Object.entries(EXPLORER_SEEDS).map(([name, { bound, way }]) => ({ name, bound, way })),
+    ...Object.entries(EXPRESSED).flatMap(([name, bound]) => (SEEDS[name] ? [{ name, bound, way: undefined }] : [])),
   ].filter(({ bound }) => values.bounds?.split(',').includes(bound) ?? true);
   const task = (bound: string): Task => ({
     bound,
@@ -181,12 +181,13 @@ async function measure(): Promise<boolean> {
       return [bound, new Set(found.violations.map(saidOf))] as const;
     }),
   );
-  const runs = await all(seeds, async ({ name, bound }) => {
-    const done = await run({ ...task(bound), first: clean.get(bound)?.size === 0 }, name).catch(
+  const runs = await all(seeds, async ({ name, bound, way }) => {
+    const first = clean.get(bound)?.size === 0;
+    const done = await run({ ...task(bound), first, ...(way && { way }) }, name).catch(
       (error: unknown) => error as Error,
     );
-    const news =
-      done instanceof Error ? [] : done.found.violations.filter((one) => !clean.get(bound)?.has(saidOf(one)));
+    const known = way ? new Set((await run({ ...task(bound), way })).found.violations.map(saidOf)) : clean.get(bound);
+    const news = done instanceof Error ? [] : done.found.violations.filter((one) => !known?.has(saidOf(one)));
     say(
       `${news.length > 0 ? 'caught' : 'MISSED'}: ${name} (${bound}): ${done instanceof Error ? done.message : (news[0]?.message ?? '')}`,
     );

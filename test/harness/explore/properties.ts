@@ -50,7 +50,14 @@ import { authorsAreWrong } from './authors.ts';
 import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
-import { isMovedFrom, moveIsMisreported, moveIsWrong, operationIsStuck } from './database-moves.ts';
+import {
+  cancelIsIgnored,
+  isMovedFrom,
+  moveIsMisreported,
+  moveIsWrong,
+  operationIsStuck,
+  operationsAtOnce,
+} from './database-moves.ts';
 import { dataMark, holderOf, isOfDatabase, NUMBERS } from './databases.ts';
 import { externalStoresAreWrong } from './external-stores.ts';
 import type { Broken, PassSeen } from './pass-seen.ts';
@@ -202,6 +209,11 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       return record && record.metadata.deletionTimestamp === undefined ? moveIsWrong(seen, record) : undefined;
     },
+  },
+  {
+    name: 'one operation of a deployment works at a time',
+    broken: (seen) =>
+      seen.controller === 'operations' ? operationsAtOnce(seen, seen.key.split('/')[0] ?? '') : undefined,
   },
   {
     name: 'what is retained stays, and is given to nobody who did not ask',
@@ -428,6 +440,13 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     name: 'what is said of its database is true',
     broken: (scene, record) =>
       isLeft(record, scene) || hasLostData(record) ? undefined : moveIsMisreported(scene, record),
+  },
+  {
+    name: 'an operation that is deleted in time is taken back',
+    broken: (scene, record) =>
+      isLeft(record, scene) || record.metadata.deletionTimestamp !== undefined
+        ? undefined
+        : cancelIsIgnored(scene, record),
   },
   {
     name: 'every operation ends',

@@ -3,7 +3,7 @@
 import { BOUNDS } from './bounds.ts';
 import { type Found, search } from './search.ts';
 import { WAKE_BOUNDS } from './wakes/bounds.ts';
-import { walkAll } from './wakes/walk.ts';
+import { rerun, walkAll } from './wakes/walk.ts';
 
 export interface Task {
   readonly bound: string;
@@ -14,6 +14,8 @@ export interface Task {
   readonly first?: boolean;
   /** Random sequences that are driven by wakes, `states` of them from this seed on, and not every interleaving. */
   readonly wakesFrom?: number;
+  /** These labels alone, driven by wakes. */
+  readonly way?: readonly string[];
 }
 
 async function wakes(
@@ -28,6 +30,14 @@ async function wakes(
   return { states: walks, transitions: passes, depth: 0, sequences: 0, complete: false, violations, counts: {} };
 }
 
+async function oneWay({ bound: name }: Task, way: readonly string[]): Promise<Found> {
+  const bound = WAKE_BOUNDS.find((one) => one.name === name);
+  if (!bound) throw new Error(`no bound is called ${name}: ${WAKE_BOUNDS.map((one) => one.name).join(', ')}`);
+  const { broken, taken } = await rerun(bound, way);
+  const violations = broken.map((one) => ({ ...one, bound: name, events: taken, afterwards: [] }));
+  return { states: 1, transitions: taken.length, depth: 0, sequences: 0, complete: false, violations, counts: {} };
+}
+
 async function interleavings(task: Task, onProgress: (line: string) => void): Promise<Found> {
   const bound = BOUNDS.find(({ name }) => name === task.bound);
   if (!bound) throw new Error(`no bound is called ${task.bound}: ${BOUNDS.map(({ name }) => name).join(', ')}`);
@@ -36,7 +46,10 @@ async function interleavings(task: Task, onProgress: (line: string) => void): Pr
 
 process.once('message', async (task: Task) => {
   const say = (line: string): void => void process.send?.({ line });
-  const found = task.wakesFrom === undefined ? await interleavings(task, say) : await wakes(task, say);
+  const { way, wakesFrom } = task;
+  const found = way
+    ? await oneWay(task, way)
+    : await (wakesFrom === undefined ? interleavings(task, say) : wakes(task, say));
   const { user, system } = process.cpuUsage();
   const MiB = Math.round(process.resourceUsage().maxRSS / 1024);
   process.send?.({ found, MiB, cpuSeconds: Math.round((user + system) / 1e6) }, () => process.disconnect());

@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { WAKE_BOUNDS } from './bounds.ts';
+import { DAY, REST } from './labels.ts';
 import { rerun, walkAll } from './walk.ts';
-import { DAY, REST } from './world.ts';
 
 const named = (name: string): (typeof WAKE_BOUNDS)[number] => {
   const bound = WAKE_BOUNDS.find((one) => one.name === name);

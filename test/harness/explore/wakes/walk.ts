@@ -3,7 +3,8 @@
 import type { Bound } from '../bound.ts';
 import type { Broken } from '../pass-seen.ts';
 import type { Violation } from '../search.ts';
-import { BEHIND, CRASH, DAY, type LiveWorld, makeLiveWorld, REST } from './world.ts';
+import { DAY, REST } from './labels.ts';
+import { BEHIND, CRASH, type LiveWorld, makeLiveWorld } from './world.ts';
 
 export interface Walked {
   readonly violations: readonly Violation[];

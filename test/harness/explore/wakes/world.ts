@@ -29,6 +29,7 @@ import { contentAt, headOf } from '../passes.ts';
 import { judgePass, judgeRest } from '../properties.ts';
 import { LATER, NOW } from '../scene.ts';
 import { type Actor, aDavit, anAgent, type Clock } from './actors.ts';
+import { DAY, REST } from './labels.ts';
 import { openLiveScene } from './live-scene.ts';
 import { judgeWakes } from './properties.ts';
 
@@ -49,10 +50,6 @@ export interface LiveWorld {
   stop(): void;
 }
 
-/** Everything automatic happens, and the rest is judged. */
-export const REST = 'everything that is woken or automatic happens';
-/** The same a day later. */
-export const DAY = 'a day passes';
 const MINUTE = 'a minute passes';
 /** After a label of a key: its caches have not seen the event before. */
 export const BEHIND = ', whose caches are behind';
