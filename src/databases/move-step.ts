@@ -10,7 +10,7 @@
 // what the phase before asked for.
 
 import { originText } from '../deploy/record/backup-consent.ts';
-import { type DatabaseMove, databaseNumberOf, databaseText } from '../deploy/record/database-move.ts';
+import { type DatabaseMove, databaseNumberOf, databaseOf, databaseText } from '../deploy/record/database-move.ts';
 import { conditionOf, rfc3339 } from '../kinds/conditions.ts';
 import type { DatastoreOperationSpec, DatastoreOperationStatus } from '../kinds/datastore-operation.ts';
 import { COPIES, type OperationAction } from '../kinds/operation-phases.ts';
@@ -134,6 +134,11 @@ function loading(observed: ObservedOperation, move: DatabaseMove): OperationStep
   const conditions = record?.status?.conditions;
   if (!isSeen(observed)) return inPhase(observed, 'Loading', said(observed));
   const [newest] = revisions;
+  if (newest && !databaseOf(newest))
+    return goesBack(observed, move, {
+      reason: 'Overtaken',
+      message: 'The deployment has no database of its own any more.',
+    });
   if (newest === undefined || databaseNumberOf(newest) !== move.to.number) {
     const accepted = conditionOf(conditions, 'PolicyAccepted');
     return accepted?.status === 'False'

@@ -179,6 +179,10 @@ function asItRuns(record: Observed['record'], { spec: made }: AppRevision): Obse
   const { runtime = {}, resourceSpec = {} } = made.requested;
   return {
     ...record,
-    spec: { ...spec, sourceConfig: inForce(record, { ...spec.sourceConfig, runtime, resourceSpec }) },
+    spec: {
+      ...spec,
+      source: made.source,
+      sourceConfig: inForce(record, { ...spec.sourceConfig, runtime, resourceSpec }),
+    },
   };
 }

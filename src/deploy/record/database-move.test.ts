@@ -33,7 +33,7 @@ describe('the move that an operation asks for', () => {
   const [first, second] = [revised({}), revised({ movedDatabase: MOVED })];
 
   it('is of its phase, and spent when the newest revision has the database', () => {
-    const asked = { from, to, backup: BACKUP, operation: 'operation', requestedBy: 'anna' };
+    const asked = { from, to, backup: BACKUP, operation: 'operation', requestedBy: 'anna', hasData: true };
     expect(moveOf(operation('Loading'), [first])).toEqual(asked);
     expect(moveOf(operation('Loading'), [second, first])).toBeUndefined();
     expect(moveOf(operation('Loading'), [revised(without)])).toBeUndefined();
@@ -48,7 +48,9 @@ describe('the move that an operation asks for', () => {
       to: from,
       operation: 'operation',
       requestedBy: 'anna',
+      hasData: true,
     });
+    expect(moveOf(operation('Returning'), [revised(without)])).toBeUndefined();
     expect(moveOf(operation('Returning'), [first])).toBeUndefined();
   });
 });

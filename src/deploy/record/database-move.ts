@@ -6,6 +6,7 @@ import type { AppDeployment } from '../../kinds/app-deployment.ts';
 import type { AppRevision } from '../../kinds/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../kinds/database.ts';
 import type { DatastoreOperation } from '../../kinds/datastore-operation.ts';
+import { COPIES } from '../../kinds/operation-phases.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
@@ -65,6 +66,8 @@ export interface MoveRequest extends DatabaseMove {
   /** uid of the operation. */
   readonly operation: string;
   readonly requestedBy?: string;
+  /** Whether it has the data that the deployment had last: a copy of it, or the database to which a failed operation goes back. */
+  readonly hasData: boolean;
 }
 
 /**
@@ -76,14 +79,19 @@ export function moveOf(
   [newest]: readonly Snapshot[],
 ): MoveRequest | undefined {
   const { move, phase } = operation?.status ?? {};
-  const now = newest && databaseOf(newest);
-  if (!operation || !move || !now) return undefined;
-  const wanted: DatabaseMove | undefined =
-    phase === 'Loading' ? move : phase === 'Returning' ? { from: move.to, to: move.from } : undefined;
-  if (wanted?.from.number !== now.number || wanted.to.number === now.number) return undefined;
-  const { requestedBy } = operation.spec;
+  if (!operation || !move || !newest) return undefined;
+  const isLoading = phase === 'Loading' && databaseOf(newest) !== undefined;
+  const wanted: DatabaseMove | undefined = isLoading
+    ? move
+    : phase === 'Returning'
+      ? { from: move.to, to: move.from }
+      : undefined;
+  const now = databaseNumberOf(newest);
+  if (wanted?.from.number !== now || wanted.to.number === now) return undefined;
+  const { action, requestedBy } = operation.spec;
   const { uid: of = '' } = operation.metadata;
-  return { ...wanted, operation: of, ...(requestedBy !== undefined && { requestedBy }) };
+  const hasData = !isLoading || COPIES.has(action);
+  return { ...wanted, operation: of, hasData, ...(requestedBy !== undefined && { requestedBy }) };
 }
 
 export const ONLY_UP =

@@ -5,6 +5,7 @@ import type { Runtime } from '../../kinds/runtime.ts';
 import { sameJson } from '../../runtime/json-value.ts';
 import { type Commit, commitOf, commitWordsOf } from './build-source.ts';
 import { canonical } from './canonical.ts';
+import { databaseNumberOf, type MoveRequest } from './database-move.ts';
 import { ownRequested } from './file-values.ts';
 import { keepsBuild, sameRequested } from './requested.ts';
 import { withoutScale } from './requested-scale.ts';
@@ -23,26 +24,36 @@ export interface KeptBuild {
 
 /**
  * The build that a new revision takes over, unless a push requested it. `own`: newest first. `rebuilds`: a person requested the newest
- * commit, whatever else has changed. `moves`: an operation moves the database.
+ * commit, whatever else has changed. `move`: the database that an operation gives the revision.
  */
 export function keptBuild(
   requested: Requested,
   own: readonly AppRevision[],
   rollback: Rollback,
-  { rebuilds, moves }: Readonly<Record<'rebuilds' | 'moves', boolean>>,
+  { rebuilds, move }: { readonly rebuilds: boolean; readonly move: Pick<MoveRequest, 'hasData'> | undefined },
 ): KeptBuild {
   const from = rollback.of ?? own[0];
   if (from === undefined) return {};
   const image = imageOf(from);
-  const migrated = hasMigrated(from);
+  const migrated = hasMigrated(from) && (move?.hasData ?? isOfDatabase(from, own));
   if (rollback.is === 'taken') return { image, commit: knownCommitOf(from), migrated };
   if (rebuilds) return { migrated: false };
-  const isKept = migrated && changesSizesAlone(requested, ownRequested(from.spec));
-  if (!keepsBuild(requested, from, moves)) return { migrated: isKept };
+  const isKept = migrated && !move && changesSizesAlone(requested, ownRequested(from.spec));
+  if (!keepsBuild(requested, from, move !== undefined)) return { migrated: isKept };
   // Only a newer commit can correct a file that was not valid.
   if (from.spec.file?.failure) return { migrated: isKept };
   const commit = knownCommitOf(image === undefined && rollback.of === undefined ? { spec: from.spec } : from);
   return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
+}
+
+/**
+ * Whether the migration of `from` counts for the database that the record has now. It ran there, or that of another revision did, and an
+ * older one must not run after it.
+ */
+function isOfDatabase(from: AppRevision, own: readonly AppRevision[]): boolean {
+  const number = databaseNumberOf(own[0] ?? from);
+  const sharing = own.filter((one) => databaseNumberOf(one) === number);
+  return sharing.includes(from) || sharing.some(hasMigrated);
 }
 
 /** The commit of a revision, with its author and message. Without a status: the commit that it was created for. */

@@ -438,6 +438,7 @@ describe('another database of the same driver', () => {
     backup,
     operation: '00000001-0000-4000-8000-000000000000',
     requestedBy: 'anna',
+    hasData: false,
   };
   const moved = (record: AppDeployment, own: readonly AppRevision[], asked = move): ReturnType<typeof wantedRevision> =>
     wantedRevision(record, own, newer, {}, undefined, { move: asked });

@@ -98,7 +98,7 @@ export function wantedRevision(
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
   const deploys = isPush
     ? { commit: push }
-    : keptBuild(requested, own, rollback, { rebuilds: asksToRebuild(record.spec, own), moves: move !== undefined });
+    : keptBuild(requested, own, rollback, { rebuilds: asksToRebuild(record.spec, own), move });
   const old = rollback.is === 'taken' ? rollback.of : undefined;
   // A push or an operation requests it, not a change of the record.
   const serial = wanted.made ? nextSerial(own, generation) : undefined;

@@ -987,6 +987,81 @@ describe('a restore', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
+  it('migrates the restored data, whatever has run before (scale, rollback)', async () => {
+    const migrated = async (change: (world: MemoryController) => Promise<unknown>): Promise<unknown[]> => {
+      const world = await rested();
+      const { kube } = world;
+      await edit(kube, { spec: { sourceConfig: { runtime: { migrate: { command: ['up'] } } } } });
+      await rest(world);
+      const old = newestRevision(kube).spec.id;
+      await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
+      await rest(world);
+      await change(world);
+      ask(kube, 'back', ACTIONS.Restore);
+      await until(world, 'back', 'Loading');
+      if (change === unchanged) {
+        await world.reconcile();
+        const before = { rollbackTo: old, revisionSerial: 2, sourceConfig: { env: null } };
+        await edit(kube, { spec: before });
+      }
+      const made: string[] = [];
+      kube.failAfter(({ verb, kind, ref }) => {
+        if (verb === 'create' && kind === 'Job' && ref.name.includes('--migrate-')) made.push(ref.name);
+        return undefined;
+      });
+      const end = await until(world, 'back', 'Succeeded');
+      await rest(world);
+      return [end, uriIn(kube), newestRevision(kube).spec.resolved.migrated, made.length];
+    };
+    const unchanged = (): Promise<void> => Promise.resolve();
+    const scales = async (world: MemoryController): Promise<void> => {
+      await scaled(world.kube, 3);
+      await rest(world);
+    };
+    expect(await migrated(scales)).toEqual(['Succeeded Restored', 'shop---pg1', undefined, 1]);
+    expect(await migrated(unchanged)).toEqual(['Succeeded Restored', 'shop---pg1', undefined, 1]);
+  });
+
+  it.each([
+    ['Stopping', false],
+    ['Loading', false],
+    ['Loading', true],
+  ] as const)('gives way to an external database that is named in %s (cancelled: %s)', async (phase, isCancelled) => {
+    const world = await rested();
+    const { kube } = world;
+    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', phase);
+    await world.reconcile();
+    const secretReferences = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' }];
+    await edit(kube, { spec: { secretReferences, sourceConfig: { database: { backup: { enabled: false } } } } });
+    for (let round = 0; round < 3; round += 1) await turn(world, 'back');
+    const { uid = '' } = operationIn(kube, 'back')?.metadata ?? {};
+    if (isCancelled) await kube.remove(DATASTORE_OPERATIONS, { namespace: 'team', name: 'back' }, { uid });
+    for (let round = 0; round < 20; round += 1) await turn(world, 'back');
+    if (!isCancelled) expect(state(kube, 'back')).toBe('Failed Overtaken');
+    expect([operationIn(kube, 'back') === undefined, record(kube).status?.databaseOperation]).toEqual([
+      isCancelled,
+      undefined,
+    ]);
+    expect([says(kube, 'Ready'), record(kube).status?.replicas]).toEqual(['True Serving', '1/1']);
+  });
+
+  it('lets what serves go on where the record asks for what the platform refuses', async () => {
+    const world = await rested();
+    const { kube } = world;
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', 'Stopping');
+    await edit(kube, { spec: { source: 'codehost' } });
+    for (let round = 0; round < 20; round += 1) await turn(world, 'back');
+    const [server] = kube.objects<KubeObject & { spec: { replicas: number } }>(DEPLOYMENTS);
+    expect([state(kube, 'back').split(' ')[0], says(kube, 'Stalled').split(' ')[0], server?.spec.replicas]).toEqual([
+      'Failed',
+      'True',
+      1,
+    ]);
+  });
+
   it('of a deployment that is scaled to zero leaves it so', async () => {
     const world = await rested();
     const { kube } = world;
