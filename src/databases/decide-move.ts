@@ -197,8 +197,8 @@ function returned(known: Known, from: Now): Decided {
 
 /** One that no database of the deployment has had. */
 function nextNumber({ own, used }: Known): number {
-  const { neverLoaded = [] } = own[0]?.spec.resolved.movedDatabase ?? {};
-  return Math.max(0, ...used, ...own.map(databaseNumberOf), ...neverLoaded) + 1;
+  const { neverLoaded = [], highest = 0 } = own[0]?.spec.resolved.movedDatabase ?? {};
+  return Math.max(highest, ...used, ...own.map(databaseNumberOf), ...neverLoaded) + 1;
 }
 
 function dataTrouble({ record, own }: Known): string | undefined {

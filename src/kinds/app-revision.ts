@@ -134,6 +134,9 @@ export const Resolved = z
             'Numbers of databases that were replaced before their backup was loaded. The deployment cannot return to them.',
           )
           .optional(),
+        highest: integer(1, 9999)
+          .describe('Highest number that a database of the deployment has had, if it is higher. It is not used again.')
+          .optional(),
       })
       .describe('The database that the deployment has used since it was moved. Absent if it was never moved.')
       .optional(),

@@ -104,9 +104,11 @@ function movedTo(
 ): Moved {
   const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
   const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
+  const highest = Math.max(before?.highest ?? 0, before?.number ?? 0);
   return {
     number,
     ...present({ backup, backupOf, backupNamespace }),
+    ...(highest > number && { highest }),
     ...(neverLoaded.length > 0 && { neverLoaded }),
   };
 }

@@ -1090,6 +1090,21 @@ describe('a database that is not used any more', () => {
     expect([firstData(kube), uriIn(kube), record(kube).status?.databasesKept]).toEqual([[], 'shop---pg1', undefined]);
   });
 
+  it('leaves its number to no other, also when nothing of it is left', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'Restore');
+    await moved(world, 'Return');
+    for (let change = 0; change < 12; change += 1) {
+      await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: `${change}` }] } } });
+      await rest(world);
+    }
+    ask(kube, 'gone', { action: 'DeletePrevious', deletePrevious: { number: 1 } });
+    expect(await until(world, 'gone', 'Succeeded')).toBe('Succeeded Deleted');
+    await moved(world, 'Restore');
+    expect(newestRevision(kube).spec.resolved.movedDatabase?.number).toBe(2);
+  });
+
   it('is not deleted by an operation that was asked for before another one returned to it', async () => {
     const world = await rested();
     const { kube } = world;
