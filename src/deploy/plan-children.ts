@@ -201,20 +201,27 @@ function serverFirst(
   if (waiting.length === 0) return whole;
   const kept = partsOf(revision.spec.resolved).flatMap((part) => {
     const before = awaitsServer(observed, revision, part) ? keptFor(part, observed, revision) : undefined;
-    return before ? renderEarlier(before).filter((child) => isOfPart(child) && partOf(child) === part) : [];
+    return before ? renderEarlier(before).filter((child) => isRunning(child) && partOf(child) === part) : [];
   });
   return [...whole.filter((child) => !waiting.includes(child)), ...kept];
+}
+
+/** Whether the child is the workload of a part, or scales it: two revisions must not share them, or Davit and an autoscaler take turns. */
+function isRunning(child: KubeObject): boolean {
+  return isOfPart(child) || SCALING_KINDS.has(child.kind);
 }
 
 function partOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[COMPONENT_LABEL];
 }
 
-/** Whether the child runs a part that waits for its server, or scales one that does not run yet. */
+/** Whether the child runs or scales a part that waits for its server. */
 function followsServer(child: KubeObject, observed: Observed, revision: AppRevision): boolean {
   const part = partOf(child);
   if (part === undefined || !partsOf(revision.spec.resolved).includes(part)) return false;
-  const isHeld = isOfPart(child) || (SCALING_KINDS.has(child.kind) && workloadOf(observed, part) === undefined);
+  // Where nothing is kept, pods that are there have the scale of the record.
+  const isScaled = workloadOf(observed, part) === undefined || keptFor(part, observed, revision) !== undefined;
+  const isHeld = isOfPart(child) || (isScaled && SCALING_KINDS.has(child.kind));
   return isHeld && awaitsServer(observed, revision, part);
 }
 

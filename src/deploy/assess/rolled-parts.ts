@@ -23,8 +23,9 @@ import {
  * revision has failed then.
  */
 export function awaitsServer(observed: Observed, revision: AppRevision, role: string): boolean {
-  const isOwnTurn = role === 'server' || hasBeenReady(revision, role);
-  if (isOwnTurn || hasTemplateOf(workloadOf(observed, role), revision, role)) return false;
+  const isOwnTurn = role === 'server' || hasBeenReady(revision, role) || hasBeenReady(revision, 'server');
+  const isThere = hasTemplateOf(workloadOf(observed, role), revision, role) && !isAtZero(observed, revision, role);
+  if (isOwnTurn || isThere) return false;
   const server = workloadOf(observed, 'server');
   const isOver =
     !activeBefore(observed, revision) &&
@@ -47,6 +48,7 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
 export function isRoleRolled(observed: Observed, revision: AppRevision, role: string): boolean {
   const workload = workloadOf(observed, role);
   if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
+  if (isAtZero(observed, revision, role)) return false;
   const wanted = workload.spec?.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0 } = workload.status ?? {};
   const availableReplicas = availableOf(observed, role);
@@ -57,6 +59,13 @@ export function isRoleRolled(observed: Observed, revision: AppRevision, role: st
   if (scale.kind !== 'range') return false;
   const enough = hasBeenReady(revision, role) || availableReplicas === replicas;
   return updatedReplicas === replicas && enough && availableReplicas >= scale.min;
+}
+
+/** Whether a part has no pod yet that is to have some, because it comes from a scale of zero. */
+function isAtZero(observed: Observed, revision: AppRevision, role: string): boolean {
+  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
+  const least = scale.kind === 'fixed' ? scale.replicas : scale.min;
+  return least > 0 && workloadOf(observed, role)?.spec?.replicas === 0;
 }
 
 /** Whether the pods of a part were ready once: before this revision, or for it. */

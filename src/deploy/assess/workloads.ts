@@ -378,15 +378,16 @@ export function heldRevision(observed: ObservedChildren, latest: AppRevision): A
 }
 
 /**
- * The revision whose pods a part keeps while it waits for the server of `latest`: that of the pods it has, if that one has not failed,
- * otherwise the one that serves.
+ * The revision whose pods a part keeps while it waits for the server of `latest`: that of the pods it has, if it has any and that
+ * one has not failed, otherwise the one that serves.
  */
 export function keptFor(part: string, observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   const workload = workloadOf(observed, part);
   const there = observed.revisions.find(
     (one) => one.spec.id !== latest.spec.id && one.status?.failure === undefined && hasTemplateOf(workload, one, part),
   );
-  return ofSameDatabase(there ?? activeBefore(observed, latest), latest);
+  const hasPods = workload?.spec?.replicas !== 0;
+  return ofSameDatabase((hasPods ? there : undefined) ?? activeBefore(observed, latest), latest);
 }
 
 /** A revision with another database would write into the one that was moved from. */
@@ -399,7 +400,7 @@ function heldWhatever(observed: ObservedChildren, latest: AppRevision): AppRevis
   if (workloadOf(observed, 'server')) {
     const running = runningRevision(observed);
     // At a scale of zero its template was there before its migration.
-    if (running && !mayRun(observed, running)) return activeBefore(observed, latest);
+    if (running && (running.status?.failure || !mayRun(observed, running))) return activeBefore(observed, latest);
     // A revision that was deleted is made again under its id, and has no image until it is built.
     return running && imageOf(running) !== undefined ? running : undefined;
   }

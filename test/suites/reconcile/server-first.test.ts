@@ -1,0 +1,154 @@
+// A revision starts with its server (ADR 65): what the other parts run meanwhile, whatever else happens to the record.
+
+import { expect, it } from 'vitest';
+import type { Workload } from '../../../src/deploy/assess/observed.ts';
+import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
+import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
+import { Forbidden } from '../../../src/runtime/errors.ts';
+import { DEPLOYMENTS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import { edit, newestRevision, record } from '../../kit/memory/record.ts';
+import { crashing, makeReady, putPod } from '../../kit/memory/workloads.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, converge } from './harness.ts';
+
+type SourceConfig = AppDeployment['spec']['sourceConfig'];
+
+const WORKERS: SourceConfig = {
+  runtime: { workers: { scheduler: { command: ['scheduler'], singleton: true }, mailer: { command: ['mailer'] } } },
+};
+const scaled = (scale: number): SourceConfig => ({ resourceSpec: { minScale: scale, maxScale: scale } });
+/** The server has one pod, which is not ready. */
+const DOWN = { replicas: 1, readyReplicas: 0, availableReplicas: 0 };
+
+function revisions(kube: FakeKube): AppRevision[] {
+  return kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+}
+const states = (kube: FakeKube): unknown[] => revisions(kube).map(({ status }) => status?.state);
+
+/** Which revision each part runs, and with how many pods: `2x1`. */
+function running(kube: FakeKube): Record<string, string> {
+  const ids = revisions(kube).map(({ spec }) => spec.id);
+  const all = [...kube.objects<Workload>(DEPLOYMENTS), ...kube.objects<Workload>(STATEFUL_SETS)];
+  return Object.fromEntries(
+    all.map(({ metadata, spec }) => [
+      metadata.name.replace(/^shop--/, ''),
+      `${ids.indexOf(spec?.template?.metadata?.labels?.[REVISION_LABEL] ?? '') + 1}x${spec?.replicas}`,
+    ]),
+  );
+}
+
+/** What the controller of a workload reports: by default a new pod that is not ready beside the old one. */
+async function report(kube: FakeKube, name: string, more: object = {}, resource = DEPLOYMENTS): Promise<void> {
+  const found = kube.objects<Workload>(resource).find(({ metadata }) => metadata.name === name);
+  const status = {
+    observedGeneration: found?.metadata.generation,
+    replicas: 2,
+    updatedReplicas: 1,
+    readyReplicas: 1,
+    availableReplicas: 1,
+    conditions: [{ type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' }],
+    ...more,
+  };
+  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+  await kube.mergePatch(resource, { namespace: 'team', name }, { status }, writing);
+}
+
+async function deploy(kube: FakeKube, number: number, sourceConfig: object = {}, more: object = {}): Promise<void> {
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  const sourceRevisionConfig = { imageUri: `registry.example/shop:${number}` };
+  await edit(kube, { spec: { sourceRevisionConfig, sourceConfig, revisionSerial, ...more } });
+}
+
+it('a revision that had no pod is not deployed by the change that raises its scale', async () => {
+  const controller = await aConverged({ sourceConfig: WORKERS });
+  const { kube, reconcile } = controller;
+  await deploy(kube, 2, scaled(0));
+  await converge(controller);
+  await deploy(kube, 3, scaled(1));
+  await reconcile();
+  await report(kube, 'shop', DOWN);
+  putPod(kube, 'server', newestRevision(kube).spec.id, crashing(9));
+  for (let pass = 0; pass < 4; pass += 1) await reconcile();
+  expect([states(kube), running(kube)['shop']]).toEqual([['DEPLOYED', 'SKIPPED', 'DEPLOY_FAILED'], '1x1']);
+});
+
+it('workers are not started with the template of a revision at zero that was never migrated', async () => {
+  const controller = await aConverged({ sourceConfig: WORKERS });
+  const { kube, reconcile } = controller;
+  await deploy(kube, 2, { ...scaled(0), runtime: { migrate: { command: ['up'] } } });
+  await converge(controller);
+  await deploy(kube, 3, { ...scaled(1), runtime: { migrate: null } });
+  await reconcile();
+  await report(kube, 'shop', DOWN);
+  await reconcile();
+  await reconcile();
+  expect(running(kube)).toMatchObject({ shop: '3x1', mailer: '1x1', scheduler: '1x1' });
+});
+
+it('workers wait for the server of a rollout that is stopped at zero and started again', async () => {
+  const controller = await aConverged({ sourceConfig: WORKERS });
+  const { kube, reconcile } = controller;
+  await deploy(kube, 2);
+  await reconcile();
+  await report(kube, 'shop');
+  await reconcile();
+  await edit(kube, { spec: { sourceConfig: scaled(0) } });
+  await converge(controller);
+  await edit(kube, { spec: { sourceConfig: scaled(1) } });
+  await reconcile();
+  await report(kube, 'shop', DOWN);
+  await reconcile();
+  expect(running(kube)).toMatchObject({ shop: '2x1', mailer: '1x1' });
+  await converge(controller);
+  expect(running(kube)).toMatchObject({ shop: '2x1', mailer: '2x1', scheduler: '2x1' });
+});
+
+it('a part that waits is scaled as the revision that it runs', async () => {
+  const { kube, reconcile } = await aConverged({
+    sourceConfig: { resourceSpec: { queueMinScale: 0, queueMaxScale: 1 } },
+  });
+  await deploy(kube, 2, { runtime: { queueDepth: { query: 'SELECT 1' } } });
+  await reconcile();
+  await report(kube, 'shop');
+  await reconcile();
+  await reconcile();
+  expect([running(kube)['queue'], kube.objects(SCALED_OBJECTS)]).toEqual(['1x1', []]);
+});
+
+it('a failed revision is not held while the next one waits', async () => {
+  const { kube, reconcile } = await aConverged({ sourceConfig: WORKERS });
+  const pause = (value: string | null): Promise<void> =>
+    edit(kube, { metadata: { annotations: { [PAUSED_ANNOTATION]: value } } });
+  await deploy(kube, 2);
+  await reconcile();
+  await makeReady(kube);
+  await reconcile();
+  await report(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
+  await pause('true');
+  putPod(kube, 'scheduler', newestRevision(kube).spec.id, crashing(9));
+  await reconcile();
+  await deploy(kube, 3, {}, { secrets: [{ name: 'KEY', secretName: 'none', secretKey: 'none' }] });
+  await pause(null);
+  for (let pass = 0; pass < 4; pass += 1) await reconcile();
+  expect(running(kube)).toMatchObject({ shop: '1x1', scheduler: '1x1' });
+});
+
+it('a part does not wait for a server whose pods it shares with the revision before', async () => {
+  const { kube, reconcile } = await aConverged({
+    sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1, queueCpu: 0.5 } },
+  });
+  // The pods are refused at first, and one of the server is lost meanwhile.
+  kube.failOn(({ kind, dryRun }) =>
+    kind === 'Pod' && dryRun ? new Forbidden('no', { serverMessage: 'exceeded quota' }) : undefined,
+  );
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { queueCpu: 1 } }, revisionSerial: 1 } });
+  await reconcile();
+  await report(kube, 'shop', { replicas: 2, updatedReplicas: 2 });
+  kube.failOn(undefined);
+  await reconcile();
+  await reconcile();
+  expect(running(kube)['queue']).toBe('2x1');
+});
