@@ -291,6 +291,8 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
         if (!active || !before || !after || !isWhole(before) || after.spec.replicas === 0) return false;
         const [old, id] = [revisionIdOf(before), revisionIdOf(after)];
         const isServing = old === podsIdOf(active, role);
+        // It may go on to the revision between, whose turn it was.
+        if (id !== podsIdOf(newest, role)) return false;
         return isServing && old !== id && withoutId(before, old) === withoutId(after, id ?? '');
       });
       return (

@@ -309,7 +309,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a revision at zero is started before its migration': bug(
     'migrations',
     'src/deploy/assess/workloads.ts',
-    'if (running && !mayRun(observed, running))',
+    'if (running && (running.status?.failure || !mayRun(observed, running)))',
     'if (running?.spec.id === latest.spec.id && !mayRun(observed, running))',
   ),
 
