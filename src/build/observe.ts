@@ -1,6 +1,7 @@
 // Collects the observed state of a build (build/observed.ts) from the watch caches.
 
 import type { Job } from '../deploy/assess/jobs.ts';
+import type { Pod } from '../deploy/assess/observed.ts';
 import { pausedBy } from '../deploy/assess/pause.ts';
 import { BUILD_IS, type Caches, REVISION_ID } from '../deploy/cluster/caches.ts';
 import { buildName } from '../deploy/record/names.ts';
@@ -47,14 +48,18 @@ export function observeBuild(
   if (!revision || !record || record.metadata.deletionTimestamp !== undefined || tenantId === undefined)
     return { orphan: job };
   const tenant = { namespace, tenantId };
-  const pods = youngestFirst(builds.pods.byLabel(settings.builds.namespace, BUILD_LABEL, id));
+  // A Job of the same name that was deleted may still have its pod.
+  const isOthers = ({ metadata }: Pod): boolean =>
+    metadata.ownerReferences?.some(({ uid, controller }) => controller === true && job && uid !== job.metadata.uid) ===
+    true;
+  const pods = builds.pods.byLabel(settings.builds.namespace, BUILD_LABEL, id).filter((pod) => !isOthers(pod));
   return {
     revision,
     record,
     tenant,
     siblings: siblingsOf(record, caches),
     job,
-    pod: pods[0],
+    pod: youngestFirst(pods)[0],
     others: revision.status?.build?.phase === 'Queued' ? buildsUnderWay(caches) : [],
     contenderOf: (other) => contenderOf(other, { caches, builds, settings }),
     repository: imageRepository(registry, tenant, record.metadata.name),

@@ -198,7 +198,12 @@ function run(kube: FakeKube, ended: (commit: string) => Ended): void {
     kube.seed(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: `${name}-x`, namespace, labels },
+      metadata: {
+        name: `${name}-x`,
+        namespace,
+        labels,
+        ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: job.metadata.uid ?? '', controller: true }],
+      },
       status: {
         phase: 'Running',
         initContainerStatuses: statuses.filter((status) => status.name !== 'build'),
@@ -676,6 +681,20 @@ it('deletes nothing that serves when its revision is deleted, which only loses t
       ['Serving', before],
     );
   }
+});
+
+it('does not take the pod of an earlier Job of the same name for that of a revision that is made again', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle();
+  const { metadata, spec } = here.newest();
+  kube.erase(APP_REVISIONS, { namespace: 'team', name: metadata.name });
+  // The Job goes, and the garbage collector is slow.
+  await here.build(spec.id);
+  await here.settle(nothingRuns);
+  const { build } = here.newest().status ?? {};
+  expect([here.newest().spec.id, kube.objects(PODS).length, build?.phase]).toEqual([spec.id, 1, 'AwaitingBuild']);
 });
 
 it('does not build for a change of resources, a rollback or an unchanged commit', async () => {
