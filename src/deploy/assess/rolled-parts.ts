@@ -48,7 +48,8 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
 export function isRoleRolled(observed: Observed, revision: AppRevision, role: string): boolean {
   const workload = workloadOf(observed, role);
   if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
-  if (isAtZero(observed, revision, role)) return false;
+  // Without a pod nothing shows that its pods start.
+  if (!hasBeenReady(revision, role) && isAtZero(observed, revision, role)) return false;
   const wanted = workload.spec?.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0 } = workload.status ?? {};
   const availableReplicas = availableOf(observed, role);
