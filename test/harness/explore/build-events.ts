@@ -5,6 +5,7 @@ import { INTERRUPT_ANNOTATION } from '../../../src/kinds/meta.ts';
 import { JOBS, PODS, SECRETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/runtime/kube/client.ts';
 import type { Event } from './event.ts';
+import { controlledBy } from './job-events.ts';
 import { putSecret, records } from './people-events.ts';
 import { NOW, type Scene } from './scene.ts';
 
@@ -47,7 +48,12 @@ function end(scene: Scene, subject: string, exitCode: number, words = 'error: ex
   scene.put(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: `${subject}-x`, namespace: BUILDS, labels: job.metadata.labels ?? {} },
+    metadata: {
+      name: `${subject}-x`,
+      namespace: BUILDS,
+      labels: job.metadata.labels ?? {},
+      ownerReferences: [controlledBy('Job', job)],
+    },
     status: {
       phase: exitCode === 0 ? 'Succeeded' : 'Failed',
       initContainerStatuses: [ended('fetch', 0, commit), ended('plan', 0, '')],
@@ -113,8 +119,8 @@ export const BUILD_EVENTS: readonly Event[] = [
   },
 ];
 function orphans(scene: Scene): readonly KubeObject[] {
-  const names = new Set(scene.all(JOBS, BUILDS).map(({ metadata }) => `${metadata.name}-x`));
-  return scene.all(PODS, BUILDS).filter(({ metadata }) => !names.has(metadata.name));
+  const uids = new Set(scene.all(JOBS, BUILDS).map(({ metadata }) => metadata.uid));
+  return scene.all(PODS, BUILDS).filter(({ metadata }) => !metadata.ownerReferences?.some(({ uid }) => uids.has(uid)));
 }
 
 /** A push makes the commit what every record asks for that builds pushes. */

@@ -158,7 +158,12 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       for (const { verb, kind, ref, error } of writes) {
         if (verb !== 'delete' || kind !== 'Pod' || error !== undefined) continue;
         const pod = before.get<Pod>(PODS, ref.namespace ?? '', ref.name);
-        if (pod && isReady(pod)) return `The pass deletes pod ${ref.name}, which is ready.`;
+        // One that has the password of an earlier Redis is locked out.
+        const isLockedOut = ({ metadata }: KubeObject): boolean =>
+          metadata.name.endsWith('--redis') &&
+          (metadata.creationTimestamp ?? '') > (pod?.metadata.creationTimestamp ?? '');
+        if (pod && isReady(pod) && !before.all(SECRETS, ref.namespace ?? '').some(isLockedOut))
+          return `The pass deletes pod ${ref.name}, which is ready.`;
       }
       return undefined;
     },

@@ -192,6 +192,8 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
     say(`  ${label}`);
     const heard = isOfListener ? link(scene, 'heard') : undefined;
     const head = headOf(scene);
+    // Nobody acts twice within a second: it is the resolution of creationTimestamp.
+    if (found.event.by === 'people') pass(1000);
     await found.event.happen(scene, found.namespace, found.subject);
     if (headOf(scene) !== head) tellOfPush();
     await followMarks(heard);
@@ -201,7 +203,7 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
   /** A signed webhook. */
   function tellOfPush(): void {
     for (const integration of scene.everywhere<CodeHostIntegration>(CODE_HOST_INTEGRATIONS)) {
-      const pushes = [{ repository: 'team/shop', at: new Date(clock.ms).toISOString() }];
+      const pushes = [{ repository: 'team/shop', at: new Date((clock.ms += 1)).toISOString() }];
       scene.change(CODE_HOST_INTEGRATIONS, integration, { status: { pushes } });
     }
   }
