@@ -62,6 +62,46 @@ async function deploy(kube: FakeKube, number: number, sourceConfig: object = {},
   await edit(kube, { spec: { sourceRevisionConfig, sourceConfig, revisionSerial, ...more } });
 }
 
+it.each([
+  { what: 'its migration', next: { sourceConfig: { runtime: { migrate: { command: ['up'] } } } } },
+  { what: 'a Secret', next: { secrets: [{ name: 'KEY', secretName: 'none', secretKey: 'none' }] } },
+])(
+  'a change that waits for $what starts no part of the revision before, whose server is not ready',
+  async ({ next }) => {
+    const controller = await aConverged({ sourceConfig: WORKERS });
+    const { kube, reconcile } = controller;
+    await deploy(kube, 2);
+    await reconcile();
+    await report(kube, 'shop');
+    await reconcile();
+    await deploy(kube, 2, next.sourceConfig, next);
+    await reconcile();
+    await reconcile();
+    expect(running(kube)).toMatchObject({ shop: '2x1', mailer: '1x1', scheduler: '1x1' });
+    controller.writes();
+    await reconcile();
+    expect(controller.writes()).toEqual([]);
+  },
+);
+
+it('a part that waits keeps what it runs, also of a revision that was overtaken before it was deployed', async () => {
+  const controller = await aConverged({ sourceConfig: WORKERS });
+  const { kube, reconcile } = controller;
+  await deploy(kube, 2);
+  await reconcile();
+  await makeReady(kube);
+  await reconcile();
+  await deploy(kube, 3);
+  await reconcile();
+  await report(kube, 'shop');
+  await reconcile();
+  await reconcile();
+  expect(running(kube)).toMatchObject({ shop: '3x1', mailer: '2x1', scheduler: '2x1' });
+  controller.writes();
+  await reconcile();
+  expect(controller.writes()).toEqual([]);
+});
+
 it('a revision that had no pod is not deployed by the change that raises its scale', async () => {
   const controller = await aConverged({ sourceConfig: WORKERS });
   const { kube, reconcile } = controller;

@@ -296,55 +296,6 @@ it('in the first rollout of a revision the workers wait for its server, and keep
   expect(says(kube, 'Ready')).toBe('True Serving');
 });
 
-it('a change that has to wait starts no part of the revision before, whose server is not ready', async () => {
-  const changes = [
-    { spec: { sourceConfig: { runtime: { migrate: { command: ['up'] } } } } },
-    { spec: { secrets: [{ name: 'KEY', secretName: 'none', secretKey: 'none' }] } },
-  ];
-  for (const next of changes) {
-    const controller = await aConverged(SPEC);
-    const { kube, reconcile } = controller;
-    const serial = record(kube).spec.revisionSerial ?? 0;
-    const image = { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } };
-    await edit(kube, { spec: { ...image, revisionSerial: serial + 1 } });
-    await reconcile();
-    await setRolling(kube);
-    await reconcile();
-    await edit(kube, { spec: { ...next.spec, revisionSerial: serial + 2 } });
-    await reconcile();
-    await reconcile();
-    const waiting = { 'Deployment shop': 2, 'Deployment shop--mailer': 1, 'StatefulSet shop--scheduler': 1 };
-    expect(running(kube)).toEqual(waiting);
-    controller.writes();
-    await reconcile();
-    expect(controller.writes()).toEqual([]);
-  }
-});
-
-it('a part that waits keeps what it runs, also of a revision that was overtaken before it was deployed', async () => {
-  const controller = await aConverged(SPEC);
-  const { kube, reconcile } = controller;
-  const serial = record(kube).spec.revisionSerial ?? 0;
-  const deploy = async (number: number): Promise<void> => {
-    const imageUri = `registry.example/shop:${number}`;
-    await edit(kube, { spec: { sourceRevisionConfig: { imageUri }, revisionSerial: serial + number } });
-    await reconcile();
-  };
-  await deploy(2);
-  await makeReady(kube);
-  await reconcile();
-  expect(running(kube)).toMatchObject({ 'Deployment shop': 2, 'Deployment shop--mailer': 2 });
-  await deploy(3);
-  await setRolling(kube);
-  await reconcile();
-  await reconcile();
-  const waiting = { 'Deployment shop': 3, 'Deployment shop--mailer': 2, 'StatefulSet shop--scheduler': 2 };
-  expect(running(kube)).toEqual(waiting);
-  controller.writes();
-  await reconcile();
-  expect(controller.writes()).toEqual([]);
-});
-
 it('no part starts a revision that has failed at the deadline of its server', async () => {
   const controller = await aConverged(SPEC);
   const { kube, reconcile } = controller;
