@@ -8,6 +8,7 @@ import { untilLongHeldMs } from './assess/pod-inits.ts';
 import { untilSettledMs } from './assess/pod-settling.ts';
 import { recheckAfterMs } from './assess/pod-startup.ts';
 import { retryAfterMs } from './assess/retry.ts';
+import { untilSingletonLateMs } from './assess/singleton-deadline.ts';
 import { untilMissedMs } from './assess/task-runs.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
@@ -28,6 +29,7 @@ export function waitsOf(
     untilLongHeldMs(pods, now()),
     untilSettledMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
+    untilSingletonLateMs(pods, settings.pods.progressDeadlineSeconds, now()),
     untilMissedMs(after, now()),
     untilStuckMs(after, now()),
     untilLogExpiredMs(after, now()),

@@ -44,6 +44,7 @@ import {
   isSeen,
   isStoreOf,
 } from './rolled-parts.ts';
+import { hasTimeLeft } from './singleton-deadline.ts';
 import { isOwn, storesAnswerSince } from './stores.ts';
 import { howToRelease } from './terminating-pods.ts';
 
@@ -286,7 +287,9 @@ function deadlineExceeded(seen: Seen): Entry | undefined {
   const isOutage = hasBeenReady(revision, role) && availableOf(observed, role) === 0;
   const isOver =
     workload?.kind === 'StatefulSet'
-      ? !isOutage && observed.patience?.overdue.has('WorkloadsReady')
+      ? !isOutage &&
+        observed.patience?.overdue.has('WorkloadsReady') &&
+        !hasTimeLeft(podsOf(observed, role, podsIdOf(revision, role)), observed.patience)
       : hasExceededDeadline(observed, workload, revision, role);
   if (isOver !== true) return undefined;
   const trouble = troubleOf(seen);

@@ -6,9 +6,9 @@ import type { AppDeployment } from '../../../src/kinds/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision.ts';
 import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
-import { DEPLOYMENTS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import { DEPLOYMENTS, PODS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import { edit, newestRevision, record } from '../../kit/memory/record.ts';
-import { crashing, makeReady, putPod } from '../../kit/memory/workloads.ts';
+import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
 
@@ -191,4 +191,30 @@ it('a part does not wait for a server whose pods it shares with the revision bef
   await reconcile();
   await reconcile();
   expect(running(kube)['queue']).toBe('2x1');
+});
+
+it('the pod of a singleton has the time of a rollout of its own, after that of the server', async () => {
+  const controller = await aConverged({ sourceConfig: WORKERS });
+  const { kube, reconcile, clock } = controller;
+  await deploy(kube, 2);
+  await reconcile();
+  await report(kube, 'shop');
+  await reconcile();
+  clock.ms += 570_000;
+  await report(kube, 'shop', { replicas: 1 });
+  await reconcile();
+  await report(kube, 'shop--mailer', { replicas: 1 });
+  await report(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
+  putPod(kube, 'scheduler', newestRevision(kube).spec.id, {});
+  const made = kube.objects(PODS).find(({ metadata }) => metadata.name === 'shop-scheduler-new');
+  removePod(kube, 'scheduler');
+  const creationTimestamp = new Date(clock.ms).toISOString();
+  const ownerReferences = made?.metadata.ownerReferences?.map((owner) => ({ ...owner, kind: 'StatefulSet' })) ?? [];
+  if (made) kube.seed(PODS, { ...made, metadata: { ...made.metadata, creationTimestamp, ownerReferences } });
+  clock.ms += 40_000;
+  const { requeueAfterMs } = await reconcile();
+  expect([states(kube)[1], requeueAfterMs]).toEqual(['DEPLOYING', 560_000]);
+  clock.ms += 560_000;
+  await reconcile();
+  expect(states(kube)[1]).toBe('DEPLOY_FAILED');
 });
