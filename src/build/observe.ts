@@ -3,13 +3,13 @@
 import type { Job } from '../deploy/assess/jobs.ts';
 import type { Pod } from '../deploy/assess/observed.ts';
 import { pausedBy } from '../deploy/assess/pause.ts';
-import { BUILD_IS, type Caches, REVISION_ID } from '../deploy/cluster/caches.ts';
+import { BUILD_IS, type Caches, ownRevisions, REVISION_ID } from '../deploy/cluster/caches.ts';
+import { isOwnedBy } from '../deploy/record/metadata.ts';
 import { buildName } from '../deploy/record/names.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from '../deploy/record/registry-names.ts';
-import { revisionsOf } from '../deploy/record/revisions.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { AppRevision } from '../kinds/app-revision.ts';
-import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../kinds/meta.ts';
+import { BUILD_LABEL, TENANT_LABEL } from '../kinds/meta.ts';
 import type { Settings } from '../kinds/settings.ts';
 import { youngestFirst } from '../runtime/kube/youngest-first.ts';
 import type { BuildCaches } from './caches.ts';
@@ -49,15 +49,14 @@ export function observeBuild(
     return { orphan: job };
   const tenant = { namespace, tenantId };
   // A Job of the same name that was deleted may still have its pod.
-  const isOthers = ({ metadata }: Pod): boolean =>
-    metadata.ownerReferences?.some(({ uid, controller }) => controller === true && job && uid !== job.metadata.uid) ===
-    true;
-  const pods = builds.pods.byLabel(settings.builds.namespace, BUILD_LABEL, id).filter((pod) => !isOthers(pod));
+  const isOwn = (pod: Pod): boolean =>
+    !job || pod.metadata.ownerReferences === undefined || isOwnedBy(pod, job.metadata.uid);
+  const pods = builds.pods.byLabel(settings.builds.namespace, BUILD_LABEL, id).filter(isOwn);
   return {
     revision,
     record,
     tenant,
-    siblings: siblingsOf(record, caches),
+    siblings: ownRevisions(record, caches),
     job,
     pod: youngestFirst(pods)[0],
     others: revision.status?.build?.phase === 'Queued' ? buildsUnderWay(caches) : [],
@@ -91,17 +90,10 @@ function contenderOf(
   const isThere = record !== undefined && record.metadata.deletionTimestamp === undefined;
   return {
     record: isThere ? record : undefined,
-    siblings: isThere ? siblingsOf(record, caches) : [],
+    siblings: isThere ? ownRevisions(record, caches) : [],
     job: builds.jobs.get({ namespace: settings.builds.namespace, name: buildName(revision.spec.id) }),
     isPaused: isThere && pausedBy(record, settings) !== undefined,
   };
-}
-
-function siblingsOf(record: AppDeployment, { revisions }: Caches): AppRevision[] {
-  return revisionsOf(
-    record,
-    revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name),
-  );
 }
 
 /** The uid of a namespace that is a tenant's. */

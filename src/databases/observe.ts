@@ -7,11 +7,10 @@ import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from
 import { pausedBy } from '../deploy/assess/pause.ts';
 import { writersAmong } from '../deploy/assess/pod-failures.ts';
 import { backupSourceIn } from '../deploy/cluster/archives.ts';
-import { type Caches, childrenNamed } from '../deploy/cluster/caches.ts';
+import { type Caches, childrenNamed, ownRevisions } from '../deploy/cluster/caches.ts';
 import type { Cluster } from '../deploy/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deploy/record/metadata.ts';
 import { names } from '../deploy/record/names.ts';
-import { revisionsOf } from '../deploy/record/revisions.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { DatabaseRestore } from '../kinds/database.ts';
 import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
@@ -59,9 +58,7 @@ export function observeOperation(
   const schedule = record && scheduleOf(record, caches);
   const base = caches.baseBackups?.get({ namespace, name: own });
   const pods = caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, deployment);
-  const revisions = record
-    ? revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, deployment))
-    : [];
+  const revisions = record ? ownRevisions(record, caches) : [];
   const all = record && { record, names: namesNow(record, revisions, children), revisions, children, pods };
   return {
     operation,

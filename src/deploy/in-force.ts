@@ -1,14 +1,13 @@
 // The scale of a revision, and the images of its datastores, that are in force now.
 
 import type { AppRevision } from '../kinds/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../kinds/meta.ts';
 import { holds } from '../kinds/operation-phases.ts';
 import type { Settings } from '../kinds/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import type { Observed } from './assess/observed.ts';
+import { ownRevisions } from './cluster/caches.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { withImagesInForce } from './record/image-in-force.ts';
-import { revisionsOf } from './record/revisions.ts';
 import { scaledBy, scaledTo, stopped } from './record/scaled.ts';
 
 /** A revision at the scale that is in force: none while an operation holds the record. */
@@ -40,9 +39,7 @@ export function revisionsToMakeFrom(
 ): readonly AppRevision[] {
   const { record, operation, revisions } = observed;
   if (!holds(operation)) return revisions;
-  const { namespace = '', name } = record.metadata;
-  const own = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
-  return own.map((revision, index) =>
+  return ownRevisions(record, caches).map((revision, index) =>
     scaledBy(record.spec, withImagesInForce(observed, revision, index === 0), settings),
   );
 }

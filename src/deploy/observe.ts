@@ -19,7 +19,7 @@ import { patienceOf } from './assess/patience.ts';
 import { withMarks } from './assess/pod-marks.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { archivesIn, backupSourceIn, backupStoreIn, baseBackupsIn } from './cluster/archives.ts';
-import { type Caches, childrenNamed, DEPLOYMENT_NAMED } from './cluster/caches.ts';
+import { type Caches, childrenNamed, DEPLOYMENT_NAMED, ownRevisions } from './cluster/caches.ts';
 import { failureOf } from './cluster/failures.ts';
 import { atScaleInForce, revisionInForce } from './in-force.ts';
 import type { ReconcilerOptions } from './pass.ts';
@@ -31,7 +31,6 @@ import { restoreOf } from './record/database-move.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { isOwnedBy } from './record/metadata.ts';
 import { holdsValuesOf } from './record/names.ts';
-import { revisionsOf } from './record/revisions.ts';
 import { readAtStart } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 import type { ServerVersions } from './server-versions.ts';
@@ -60,7 +59,7 @@ export function observeCaches(
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+  const revisions = ownRevisions(record, caches);
   const children = childrenNamed(home.caches, namespace, name);
   const operation = operationOn(record, caches);
   return {

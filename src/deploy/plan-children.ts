@@ -190,39 +190,30 @@ function stageOf(
   };
 }
 
-/** The children without the parts that wait for their server; these keep what they run. */
+/** The children without the parts that wait for their server; these keep what they run, with what scales it. */
 function serverFirst(
   whole: readonly KubeObject[],
   observed: Observed,
   revision: AppRevision,
   renderEarlier: (revision: AppRevision) => readonly KubeObject[],
 ): readonly KubeObject[] {
-  const waiting = whole.filter((child) => followsServer(child, observed, revision));
-  if (waiting.length === 0) return whole;
-  const kept = partsOf(revision.spec.resolved).flatMap((part) => {
-    const before = awaitsServer(observed, revision, part) ? keptFor(part, observed, revision) : undefined;
-    return before ? renderEarlier(before).filter((child) => isRunning(child) && partOf(child) === part) : [];
-  });
-  return [...whole.filter((child) => !waiting.includes(child)), ...kept];
-}
-
-/** Whether the child is the workload of a part, or scales it: two revisions must not share them, or Davit and an autoscaler take turns. */
-function isRunning(child: KubeObject): boolean {
-  return isOfPart(child) || SCALING_KINDS.has(child.kind);
+  const parts = partsOf(revision.spec.resolved).filter((part) => awaitsServer(observed, revision, part));
+  const kept = new Map(parts.map((part) => [part, keptFor(part, observed, revision)]));
+  // Where nothing is kept, pods that are there have the scale of the record.
+  const isWaiting = (child: KubeObject, part = ''): boolean =>
+    kept.has(part) &&
+    (isOfPart(child) ||
+      (SCALING_KINDS.has(child.kind) && (kept.get(part) !== undefined || workloadOf(observed, part) === undefined)));
+  const ready = whole.filter((child) => !isWaiting(child, partOf(child)));
+  if (ready.length === whole.length) return whole;
+  const earlier = [...kept].flatMap(([part, before]) =>
+    before ? renderEarlier(before).filter((child) => partOf(child) === part && isWaiting(child, part)) : [],
+  );
+  return [...ready, ...earlier];
 }
 
 function partOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[COMPONENT_LABEL];
-}
-
-/** Whether the child runs or scales a part that waits for its server. */
-function followsServer(child: KubeObject, observed: Observed, revision: AppRevision): boolean {
-  const part = partOf(child);
-  if (part === undefined || !partsOf(revision.spec.resolved).includes(part)) return false;
-  // Where nothing is kept, pods that are there have the scale of the record.
-  const isScaled = workloadOf(observed, part) === undefined || keptFor(part, observed, revision) !== undefined;
-  const isHeld = isOfPart(child) || (isScaled && SCALING_KINDS.has(child.kind));
-  return isHeld && awaitsServer(observed, revision, part);
 }
 
 /**

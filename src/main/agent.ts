@@ -7,9 +7,8 @@ import { holdHubLease } from '../clusters/agent/hub-lease.ts';
 import { withListable } from '../clusters/agent/listable.ts';
 import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../clusters/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../clusters/agent/works.ts';
-import { revisionsOf } from '../deploy/record/revisions.ts';
+import { ownRevisions } from '../deploy/cluster/caches.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../kinds/listener-log.ts';
-import { DEPLOYMENT_LABEL } from '../kinds/meta.ts';
 import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../logs/budget.ts';
 import { readTargetLogs } from '../logs/kept-lines.ts';
 import { makePage } from '../logs/lines.ts';
@@ -160,8 +159,8 @@ function logAnswers({ local, ...rest }: Answering): ControllerDefinition<undefin
   const readPage: AgentLogsOptions['readPage'] = async (copy, revision, query, signal) => {
     const wanted = DeployLogsQuery.parse(query);
     const page = makePage(wanted, { mostBytes: MOST_BYTES_OF_CROSSING_PAGE });
-    const { namespace = '', name } = copy.metadata;
-    const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+    const { namespace = '' } = copy.metadata;
+    const revisions = ownRevisions(copy, rest.caches);
     const target = { record: copy, revisions, revisionId: revision, query: wanted };
     return JSON.stringify(page.done(await readTargetLogs(local, target, { page, budget, tenant: namespace, signal })));
   };

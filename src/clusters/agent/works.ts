@@ -2,8 +2,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { withAppliedDigest } from '../../deploy/cluster/apply.ts';
+import { ownRevisions } from '../../deploy/cluster/caches.ts';
 import { hasDrifted } from '../../deploy/plan/drift.ts';
-import { revisionsOf } from '../../deploy/record/revisions.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../kinds/listener-work.ts';
 import {
@@ -77,7 +77,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       copy,
       restoredFrom: from === undefined ? undefined : caches.copies.get({ namespace: place, name: from }),
       secrets: caches.secrets.byLabel(place, LISTENER_COPY_LABEL, name),
-      revisions: copy ? revisionsOf(copy, caches.revisions.byLabel(place, DEPLOYMENT_LABEL, work.spec.name)) : [],
+      revisions: copy ? ownRevisions(copy, caches) : [],
       isOnHub: (id) => caches.works.get({ namespace, name: id }) !== undefined,
     };
   }

@@ -6,6 +6,7 @@ import { isWorker } from '../../kinds/worker-parts.ts';
 import type { Pod } from './observed.ts';
 import type { Patience } from './patience.ts';
 import { isReadyPod } from './pod-failures.ts';
+import { controllerKindOf } from './terminating-pods.ts';
 
 /** Whether one of these pods, which are those of a singleton in a rollout, still has time. */
 export function hasTimeLeft(pods: readonly Pod[], patience: Patience | undefined): boolean {
@@ -20,10 +21,7 @@ export function untilSingletonLateMs(
   now: Date,
 ): number | undefined {
   const waits = pods
-    .filter(
-      ({ metadata: { labels, ownerReferences } }) =>
-        isWorker(labels?.[COMPONENT_LABEL]) && ownerReferences?.some(({ kind }) => kind === 'StatefulSet'),
-    )
+    .filter((pod) => isWorker(pod.metadata.labels?.[COMPONENT_LABEL]) && controllerKindOf(pod) === 'StatefulSet')
     .map((pod) => leftMs(pod, progressDeadlineSeconds, now.getTime()))
     .filter((ms) => ms > 0);
   return waits.length > 0 ? Math.min(...waits) : undefined;

@@ -381,8 +381,8 @@ export function heldRevision(observed: ObservedChildren, latest: AppRevision): A
 }
 
 /**
- * The revision whose pods a part keeps while it waits for the server of `latest`: that of the pods it has, if it has any and that
- * one has not failed, otherwise the one that serves.
+ * The revision that a part runs while it waits for the server of `latest`: the one that its pods run, unless that has failed or the part
+ * has no pods. Otherwise the one that serves.
  */
 export function keptFor(part: string, observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   const workload = workloadOf(observed, part);

@@ -41,6 +41,7 @@ import { makeOrganizationCaches, type OrganizationCaches, SECRETS_NAMED } from '
 import type { BaseBackup } from '../assess/base-backups.ts';
 import type { Pod } from '../assess/observed.ts';
 import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
+import { revisionsOf } from '../record/revisions.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import {
@@ -222,6 +223,12 @@ function secretsNamed(spec: AppDeployment['spec']): string[] {
 function listenerNamed({ spec }: AppDeployment): string[] {
   const { listenerId } = spec.sourceConfig;
   return listenerId === undefined ? [] : [listenerId.toLowerCase()];
+}
+
+/** The revisions of this record, newest first. */
+export function ownRevisions(record: AppDeployment, { revisions }: Pick<Caches, 'revisions'>): AppRevision[] {
+  const { namespace = '', name } = record.metadata;
+  return revisionsOf(record, revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
 }
 
 /**
