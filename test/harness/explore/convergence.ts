@@ -70,8 +70,8 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
 }
 
 /**
- * Parts of earlier revisions which the newest one does not have, and those which wait for the server of the newest one, or did not have
- * to. They keep what they run until the newest one serves, and a new record never had them.
+ * Parts that keep what they run until the newest revision serves: those that only earlier revisions have, and all but the server while its
+ * pods are not ready. A new record never had them.
  */
 function heldParts(scene: Scene, namespace: string): ReadonlySet<string> {
   const [record] = scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);

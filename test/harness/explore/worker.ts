@@ -1,5 +1,6 @@
 // One bound in a process of its own, so that both cores are used, and a seeded bug is in one of them alone.
 
+import type { Bound } from './bound.ts';
 import { BOUNDS } from './bounds.ts';
 import { type Found, search } from './search.ts';
 import { WAKE_BOUNDS } from './wakes/bounds.ts';
@@ -18,12 +19,17 @@ export interface Task {
   readonly way?: readonly string[];
 }
 
+function named(name: string, bounds: readonly Bound[]): Bound {
+  const bound = bounds.find((one) => one.name === name);
+  if (!bound) throw new Error(`no bound is called ${name}: ${bounds.map((one) => one.name).join(', ')}`);
+  return bound;
+}
+
 async function wakes(
   { bound: name, states, seconds, first = false, wakesFrom }: Task,
   say: (line: string) => void,
 ): Promise<Found> {
-  const bound = WAKE_BOUNDS.find((one) => one.name === name);
-  if (!bound) throw new Error(`no bound is called ${name}: ${WAKE_BOUNDS.map((one) => one.name).join(', ')}`);
+  const bound = named(name, WAKE_BOUNDS);
   const deadline = Date.now() + seconds * 1000;
   const options = { walks: states, first, isOver: () => Date.now() > deadline, ...(wakesFrom && { from: wakesFrom }) };
   const { walks, passes, violations } = await walkAll(bound, options, say);
@@ -31,17 +37,14 @@ async function wakes(
 }
 
 async function oneWay({ bound: name }: Task, way: readonly string[]): Promise<Found> {
-  const bound = WAKE_BOUNDS.find((one) => one.name === name);
-  if (!bound) throw new Error(`no bound is called ${name}: ${WAKE_BOUNDS.map((one) => one.name).join(', ')}`);
+  const bound = named(name, WAKE_BOUNDS);
   const { broken, taken } = await rerun(bound, way);
   const violations = broken.map((one) => ({ ...one, bound: name, events: taken, afterwards: [] }));
   return { states: 1, transitions: taken.length, depth: 0, sequences: 0, complete: false, violations, counts: {} };
 }
 
 async function interleavings(task: Task, onProgress: (line: string) => void): Promise<Found> {
-  const bound = BOUNDS.find(({ name }) => name === task.bound);
-  if (!bound) throw new Error(`no bound is called ${task.bound}: ${BOUNDS.map(({ name }) => name).join(', ')}`);
-  return search(bound, { ...task, deadline: Date.now() + task.seconds * 1000, onProgress });
+  return search(named(task.bound, BOUNDS), { ...task, deadline: Date.now() + task.seconds * 1000, onProgress });
 }
 
 process.once('message', async (task: Task) => {

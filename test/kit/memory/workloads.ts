@@ -1,7 +1,7 @@
 // What kubelets and the built-in controllers do, on the in-memory API server.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { ContainerStatus, ObservedCondition, Pod } from '../../../src/deploy/assess/observed.ts';
+import type { ContainerStatus, ObservedCondition, Pod, Workload } from '../../../src/deploy/assess/observed.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
@@ -39,6 +39,27 @@ export function putPod(
   };
   removePod(kube, role);
   kube.seed(PODS, pod);
+}
+
+/** What the controller of a workload of `shop` reports: by default a new pod that is not ready beside the old one. */
+export async function reportRolling(
+  kube: FakeKube,
+  name = 'shop',
+  more: object = {},
+  resource = DEPLOYMENTS,
+): Promise<void> {
+  const found = kube.objects<Workload>(resource).find(({ metadata }) => metadata.name === name);
+  const status = {
+    observedGeneration: found?.metadata.generation,
+    replicas: 2,
+    updatedReplicas: 1,
+    readyReplicas: 1,
+    availableReplicas: 1,
+    conditions: [{ type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' }],
+    ...more,
+  };
+  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+  await kube.mergePatch(resource, { namespace: 'team', name }, { status }, writing);
 }
 
 /** Removes the pod that `putPod` made, if it is there. */

@@ -987,39 +987,36 @@ describe('a restore', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
-  it('migrates the restored data, whatever has run before (scale, rollback)', async () => {
-    const migrated = async (change: (world: MemoryController) => Promise<unknown>): Promise<unknown[]> => {
-      const world = await rested();
-      const { kube } = world;
-      await edit(kube, { spec: { sourceConfig: { runtime: { migrate: { command: ['up'] } } } } });
+  it.each(['scale', 'rollback'])('migrates the restored data, whatever has run before (%s)', async (what) => {
+    const world = await rested();
+    const { kube } = world;
+    await edit(kube, { spec: { sourceConfig: { runtime: { migrate: { command: ['up'] } } } } });
+    await rest(world);
+    const old = newestRevision(kube).spec.id;
+    await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
+    await rest(world);
+    if (what === 'scale') {
+      await scaled(kube, 3);
       await rest(world);
-      const old = newestRevision(kube).spec.id;
-      await edit(kube, { spec: { sourceConfig: { env: [{ name: 'A', value: 'b' }] } } });
-      await rest(world);
-      await change(world);
-      ask(kube, 'back', ACTIONS.Restore);
-      await until(world, 'back', 'Loading');
-      if (change === unchanged) {
-        await world.reconcile();
-        const before = { rollbackTo: old, revisionSerial: 2, sourceConfig: { env: null } };
-        await edit(kube, { spec: before });
-      }
-      const made: string[] = [];
-      kube.failAfter(({ verb, kind, ref }) => {
-        if (verb === 'create' && kind === 'Job' && ref.name.includes('--migrate-')) made.push(ref.name);
-        return undefined;
-      });
-      const end = await until(world, 'back', 'Succeeded');
-      await rest(world);
-      return [end, uriIn(kube), newestRevision(kube).spec.resolved.migrated, made.length];
-    };
-    const unchanged = (): Promise<void> => Promise.resolve();
-    const scales = async (world: MemoryController): Promise<void> => {
-      await scaled(world.kube, 3);
-      await rest(world);
-    };
-    expect(await migrated(scales)).toEqual(['Succeeded Restored', 'shop---pg1', undefined, 1]);
-    expect(await migrated(unchanged)).toEqual(['Succeeded Restored', 'shop---pg1', undefined, 1]);
+    }
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', 'Loading');
+    if (what === 'rollback') {
+      await world.reconcile();
+      await edit(kube, { spec: { rollbackTo: old, revisionSerial: 2, sourceConfig: { env: null } } });
+    }
+    const made: string[] = [];
+    kube.failAfter(({ verb, kind, ref }) => {
+      if (verb === 'create' && kind === 'Job' && ref.name.includes('--migrate-')) made.push(ref.name);
+      return undefined;
+    });
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    expect([uriIn(kube), newestRevision(kube).spec.resolved.migrated, made.length]).toEqual([
+      'shop---pg1',
+      undefined,
+      1,
+    ]);
   });
 
   it.each([

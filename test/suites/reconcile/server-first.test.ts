@@ -7,8 +7,9 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/kinds/app-revision
 import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
 import { DEPLOYMENTS, PODS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
+import type { MemoryController } from '../../kit/memory/controller.ts';
 import { edit, newestRevision, record } from '../../kit/memory/record.ts';
-import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
+import { crashing, makeReady, putPod, removePod, reportRolling } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
 
@@ -40,26 +41,25 @@ function running(kube: FakeKube): Record<string, string> {
   );
 }
 
-/** What the controller of a workload reports: by default a new pod that is not ready beside the old one. */
-async function report(kube: FakeKube, name: string, more: object = {}, resource = DEPLOYMENTS): Promise<void> {
-  const found = kube.objects<Workload>(resource).find(({ metadata }) => metadata.name === name);
-  const status = {
-    observedGeneration: found?.metadata.generation,
-    replicas: 2,
-    updatedReplicas: 1,
-    readyReplicas: 1,
-    availableReplicas: 1,
-    conditions: [{ type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' }],
-    ...more,
-  };
-  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-  await kube.mergePatch(resource, { namespace: 'team', name }, { status }, writing);
-}
-
 async function deploy(kube: FakeKube, number: number, sourceConfig: object = {}, more: object = {}): Promise<void> {
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
   const sourceRevisionConfig = { imageUri: `registry.example/shop:${number}` };
   await edit(kube, { spec: { sourceRevisionConfig, sourceConfig, revisionSerial, ...more } });
+}
+
+/** Revision `number` is rolled out, and the new pod of its server is not ready. */
+async function rolls({ kube, reconcile }: MemoryController, number: number): Promise<void> {
+  await deploy(kube, number);
+  await reconcile();
+  await reportRolling(kube);
+  await reconcile();
+}
+
+/** A further pass changes nothing. */
+async function rests(controller: MemoryController): Promise<void> {
+  controller.writes();
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
 }
 
 it.each([
@@ -70,17 +70,12 @@ it.each([
   async ({ next }) => {
     const controller = await aConverged({ sourceConfig: WORKERS });
     const { kube, reconcile } = controller;
-    await deploy(kube, 2);
-    await reconcile();
-    await report(kube, 'shop');
-    await reconcile();
+    await rolls(controller, 2);
     await deploy(kube, 2, next.sourceConfig, next);
     await reconcile();
     await reconcile();
     expect(running(kube)).toMatchObject({ shop: '2x1', mailer: '1x1', scheduler: '1x1' });
-    controller.writes();
-    await reconcile();
-    expect(controller.writes()).toEqual([]);
+    await rests(controller);
   },
 );
 
@@ -91,15 +86,10 @@ it('a part that waits keeps what it runs, also of a revision that was overtaken 
   await reconcile();
   await makeReady(kube);
   await reconcile();
-  await deploy(kube, 3);
-  await reconcile();
-  await report(kube, 'shop');
-  await reconcile();
+  await rolls(controller, 3);
   await reconcile();
   expect(running(kube)).toMatchObject({ shop: '3x1', mailer: '2x1', scheduler: '2x1' });
-  controller.writes();
-  await reconcile();
-  expect(controller.writes()).toEqual([]);
+  await rests(controller);
 });
 
 it('a revision that had no pod is not deployed by the change that raises its scale', async () => {
@@ -109,7 +99,7 @@ it('a revision that had no pod is not deployed by the change that raises its sca
   await converge(controller);
   await deploy(kube, 3, scaled(1));
   await reconcile();
-  await report(kube, 'shop', DOWN);
+  await reportRolling(kube, 'shop', DOWN);
   putPod(kube, 'server', newestRevision(kube).spec.id, crashing(9));
   for (let pass = 0; pass < 4; pass += 1) await reconcile();
   expect([states(kube), running(kube)['shop']]).toEqual([['DEPLOYED', 'SKIPPED', 'DEPLOY_FAILED'], '1x1']);
@@ -122,7 +112,7 @@ it('workers are not started with the template of a revision at zero that was nev
   await converge(controller);
   await deploy(kube, 3, { ...scaled(1), runtime: { migrate: null } });
   await reconcile();
-  await report(kube, 'shop', DOWN);
+  await reportRolling(kube, 'shop', DOWN);
   await reconcile();
   await reconcile();
   expect(running(kube)).toMatchObject({ shop: '3x1', mailer: '1x1', scheduler: '1x1' });
@@ -131,15 +121,12 @@ it('workers are not started with the template of a revision at zero that was nev
 it('workers wait for the server of a rollout that is stopped at zero and started again', async () => {
   const controller = await aConverged({ sourceConfig: WORKERS });
   const { kube, reconcile } = controller;
-  await deploy(kube, 2);
-  await reconcile();
-  await report(kube, 'shop');
-  await reconcile();
+  await rolls(controller, 2);
   await edit(kube, { spec: { sourceConfig: scaled(0) } });
   await converge(controller);
   await edit(kube, { spec: { sourceConfig: scaled(1) } });
   await reconcile();
-  await report(kube, 'shop', DOWN);
+  await reportRolling(kube, 'shop', DOWN);
   await reconcile();
   expect(running(kube)).toMatchObject({ shop: '2x1', mailer: '1x1' });
   await converge(controller);
@@ -152,7 +139,7 @@ it('a part that waits is scaled as the revision that it runs', async () => {
   });
   await deploy(kube, 2, { runtime: { queueDepth: { query: 'SELECT 1' } } });
   await reconcile();
-  await report(kube, 'shop');
+  await reportRolling(kube, 'shop');
   await reconcile();
   await reconcile();
   expect([running(kube)['queue'], kube.objects(SCALED_OBJECTS)]).toEqual(['1x1', []]);
@@ -166,7 +153,7 @@ it('a failed revision is not held while the next one waits', async () => {
   await reconcile();
   await makeReady(kube);
   await reconcile();
-  await report(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
+  await reportRolling(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
   await pause('true');
   putPod(kube, 'scheduler', newestRevision(kube).spec.id, crashing(9));
   await reconcile();
@@ -186,7 +173,7 @@ it('a part does not wait for a server whose pods it shares with the revision bef
   );
   await edit(kube, { spec: { sourceConfig: { resourceSpec: { queueCpu: 1 } }, revisionSerial: 1 } });
   await reconcile();
-  await report(kube, 'shop', { replicas: 2, updatedReplicas: 2 });
+  await reportRolling(kube, 'shop', { replicas: 2, updatedReplicas: 2 });
   kube.failOn(undefined);
   await reconcile();
   await reconcile();
@@ -196,15 +183,12 @@ it('a part does not wait for a server whose pods it shares with the revision bef
 it('the pod of a singleton has the time of a rollout of its own, after that of the server', async () => {
   const controller = await aConverged({ sourceConfig: WORKERS });
   const { kube, reconcile, clock } = controller;
-  await deploy(kube, 2);
-  await reconcile();
-  await report(kube, 'shop');
-  await reconcile();
+  await rolls(controller, 2);
   clock.ms += 570_000;
-  await report(kube, 'shop', { replicas: 1 });
+  await reportRolling(kube, 'shop', { replicas: 1 });
   await reconcile();
-  await report(kube, 'shop--mailer', { replicas: 1 });
-  await report(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
+  await reportRolling(kube, 'shop--mailer', { replicas: 1 });
+  await reportRolling(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
   putPod(kube, 'scheduler', newestRevision(kube).spec.id, {});
   const made = kube.objects(PODS).find(({ metadata }) => metadata.name === 'shop-scheduler-new');
   removePod(kube, 'scheduler');

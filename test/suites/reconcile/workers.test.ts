@@ -18,7 +18,7 @@ import {
   record,
   says,
 } from '../../kit/memory/record.ts';
-import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
+import { crashing, makeReady, putPod, removePod, reportRolling } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, takeDown } from './harness.ts';
 
@@ -254,24 +254,8 @@ it('is deleted with the deployment', async () => {
   expect([workloads(controller.kube), controller.kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
 });
 
-/** The server's Deployment as its controller reports it while its new pods are not ready; `isOver`: its deadline has passed. */
-async function setRolling(kube: FakeKube, isOver = false): Promise<void> {
-  const [server] = kube.objects<Workload>(DEPLOYMENTS).filter(({ metadata }) => metadata.name === 'shop');
-  const status = {
-    observedGeneration: server?.metadata.generation,
-    replicas: 2,
-    updatedReplicas: 1,
-    readyReplicas: 1,
-    availableReplicas: 1,
-    conditions: [
-      isOver
-        ? { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }
-        : { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' },
-    ],
-  };
-  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
-  await kube.mergePatch(DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { status }, writing);
-}
+/** The deadline of the server's rollout has passed. */
+const OVER = { conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }] };
 
 it('in the first rollout of a revision the workers wait for its server, and keep what they run', async () => {
   const controller = await aConverged(SPEC);
@@ -279,7 +263,7 @@ it('in the first rollout of a revision the workers wait for its server, and keep
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
   await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
   await reconcile();
-  await setRolling(kube);
+  await reportRolling(kube);
   await reconcile();
   await reconcile();
   const waiting = { 'Deployment shop': 2, 'Deployment shop--mailer': 1, 'StatefulSet shop--scheduler': 1 };
@@ -302,7 +286,7 @@ it('no part starts a revision that has failed at the deadline of its server', as
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
   await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
   await reconcile();
-  await setRolling(kube, true);
+  await reportRolling(kube, 'shop', OVER);
   controller.writes();
   await reconcile();
   await reconcile();
@@ -318,7 +302,7 @@ it('the failure of a server at its deadline names the new workers that it may ha
   await change(kube, { poster: MAILER });
   await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
   await reconcile();
-  await setRolling(kube, true);
+  await reportRolling(kube, 'shop', OVER);
   await reconcile();
   expect(says(kube, 'WorkloadsReady')).toBe('False ProgressDeadlineExceeded');
   expect(conditionIn(kube, 'WorkloadsReady')?.message).toContain(
@@ -333,7 +317,7 @@ it('a part that is deleted while it waits for the server of a new revision runs 
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
   await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
   await reconcile();
-  await setRolling(kube);
+  await reportRolling(kube);
   await reconcile();
   for (const [resource, name] of [
     [DEPLOYMENTS, 'shop--mailer'],
@@ -362,9 +346,9 @@ it('a first revision starts its server first, and all start when the deadline of
   await reconcile();
   await reconcile();
   expect(running(kube)).toEqual({ 'Deployment shop': 1 });
-  await setRolling(kube, true);
+  await reportRolling(kube, 'shop', OVER);
   await reconcile();
-  await setRolling(kube);
+  await reportRolling(kube);
   await reconcile();
   expect(running(kube)).toEqual({
     'Deployment shop': 1,
