@@ -285,6 +285,22 @@ it.each([
 });
 
 const NO_PROGRAM = 'exec: "serve": executable file not found in $PATH';
+it('says the same of a container that cannot be started, whatever the kubelet shows at the moment', () => {
+  const terminated = { exitCode: 128, reason: 'StartError', message: NO_PROGRAM };
+  const waiting = (reason: string): ContainerState => ({ waiting: { reason, message: NO_PROGRAM } });
+  const shown: readonly (readonly [ContainerState, ContainerState?])[] = [
+    [waiting('RunContainerError')],
+    [waiting('RunContainerError'), { terminated }],
+    [waiting('CrashLoopBackOff'), { terminated }],
+    [{ terminated }],
+  ];
+  const said = shown.map(([state, lastState]) =>
+    podFailure([aPod('server', REVISION, { main: [{ name: 'server', state, ...(lastState && { lastState }) }] })]),
+  );
+  const message = `Container server exited (StartError, exit code 128): ${NO_PROGRAM}. Correct the command, or use an image that has this program.`;
+  expect(said).toEqual(Array(4).fill({ reason: 'ContainerCrashed', message }));
+});
+
 it.each([
   [
     'a program that the image does not have',

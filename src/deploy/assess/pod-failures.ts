@@ -18,7 +18,7 @@ import { quantity } from '../../kinds/quantity.ts';
 import { quoted, shortened, withoutEscapes } from '../../kinds/text.ts';
 import { isPart, isRole } from '../../kinds/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
-import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
+import type { ContainerState, ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { messagesOnly } from './server-log.ts';
 import { howToGiveUp, howToRelease, isControlled, isReplacedAfterItsEnd } from './terminating-pods.ts';
 
@@ -27,12 +27,7 @@ export interface Trouble {
   readonly message: string;
 }
 
-const CONFIG_REASONS: ReadonlySet<string> = new Set([
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-  'StartError',
-]);
+const CONFIG_REASONS: ReadonlySet<string> = new Set(['CreateContainerConfigError', 'CreateContainerError']);
 
 /** Container of an own PostgreSQL. */
 const DATABASE = 'postgres';
@@ -158,6 +153,7 @@ function adviceOnProgram(words: string): string | undefined {
 function crashTrouble(container: Container): Trouble | undefined {
   const ended =
     container.state?.terminated ??
+    notStarted(container) ??
     (container.state?.running && container.ready && !container.unsettled ? undefined : container.lastState?.terminated);
   const isLoop = container.unsettled || container.state?.waiting?.reason === 'CrashLoopBackOff';
   if (!ended || (ended.exitCode === 0 && !isLoop)) return undefined;
@@ -173,6 +169,14 @@ function crashTrouble(container: Container): Trouble | undefined {
     reason: 'ContainerCrashed',
     message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}${container.unsettled ? ' It is running again; Davit waits to see whether it stays up.' : ''}`,
   };
+}
+
+/** As the kubelet reports it as soon as the container is there: a container whose program was not started has exited. */
+function notStarted({ state }: Container): ContainerState['terminated'] {
+  const { reason, message } = state?.waiting ?? {};
+  return reason === 'RunContainerError'
+    ? { exitCode: 128, reason: 'StartError', ...(message !== undefined && { message }) }
+    : undefined;
 }
 
 function outOfMemory({ name, resources }: ContainerStatus): string {
@@ -226,8 +230,10 @@ export function crashedOften(pods: readonly Pod[], times: number, sinceMs: numbe
   return firstTrouble(containersOf(living(pods)), (container) => {
     const { name, state, lastState } = container;
     const { startedAt = '', finishedAt = '' } = state?.terminated ?? lastState?.terminated ?? {};
-    const isOlder = Date.parse(startedAt) <= sinceMs;
-    const ranLong = Date.parse(finishedAt) - Date.parse(startedAt) >= FORGOTTEN_MS;
+    // The epoch, if its program was not started.
+    const began = Date.parse(startedAt) || Date.parse(finishedAt);
+    const isOlder = began <= sinceMs;
+    const ranLong = Date.parse(finishedAt) - began >= FORGOTTEN_MS;
     const isLoop = !WAITS.has(name) && !isOlder && !ranLong && exitsOf(container) >= times;
     return isLoop ? crashTrouble(container) : undefined;
   });

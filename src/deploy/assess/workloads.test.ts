@@ -254,6 +254,12 @@ describe('checkWorkloads', () => {
   describe('a container that exits again and again', () => {
     const exits = (restartCount: number, name = 'server', state: ContainerState = CRASHED): Pod =>
       aPod('server', revision, { main: [{ name, image: 'a', restartCount, state, lastState: ENDED }] });
+    /** A kubelet reports the epoch as the start of a container that was not started. */
+    const neverStarts = (restartCount: number): Pod => {
+      const [startedAt, finishedAt] = [new Date(0).toISOString(), new Date(3_600_000).toISOString()];
+      const lastState = { terminated: { exitCode: 128, reason: 'StartError', startedAt, finishedAt } };
+      return aPod('server', revision, { main: [{ name: 'server', restartCount, state: CRASHED, lastState }] });
+    };
     const served: AppRevision = { ...revision, status: { state: 'DEPLOYED' } };
     /** It has exited often in its life. */
     const ran = (minutes: number): Pod => {
@@ -286,6 +292,7 @@ describe('checkWorkloads', () => {
         want: 'stalled ContainerCrashed',
         says: 'No earlier revision serves, so its pods stay',
       },
+      { name: 'that never starts', pod: neverStarts(2), others: [older], want: 'stalled ContainerCrashed final' },
       { name: 'while it runs again', pod: exits(3, 'server', { running: {} }), want: 'stalled ContainerCrashed' },
       { name: 'a sidecar', pod: exits(2, 'proxy'), others: [older], want: 'stalled ContainerCrashed final' },
       { name: "Davit's own, which waits", pod: exits(9, 'wait-for-database'), want: 'fail ContainerCrashed' },

@@ -79,6 +79,30 @@ withPods('what cannot start says why', () => {
     await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=180s']);
   });
 
+  it('a program that the image does not have: failed after three tries', async () => {
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', {
+      name: 'no-program',
+      source: 'external_docker',
+      source_config: {
+        resource_spec: { cpu: 0.1, memory_mb: 128 },
+        runtime: { server: { command: ['nodee'] }, database: 'none', redis: 'none' },
+      },
+      source_revision_config: { image_uri: davit.images.sample },
+      secrets: [],
+    });
+    await eventually(
+      async () =>
+        expect(await shop.condition('no-program', 'Stalled')).toMatchObject({
+          reason: 'ContainerCrashed',
+          message: expect.stringMatching(
+            /exited at least 3 times.*"nodee": executable file not found in \$PATH.*Correct the command/,
+          ) as string,
+        }),
+      120_000,
+    );
+    await davit.call(tenant, 'DELETE', `/v2/deployments/${body.id}`);
+  });
+
   it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
     const created = await davit.call(tenant, 'POST', '/v2/deployments', shop.payload('too-large', {}, { db_cpu: 60 }));
     await eventually(
