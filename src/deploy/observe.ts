@@ -51,17 +51,18 @@ export async function observeWithSecrets(
   };
 }
 
-/** The state in the caches, which is everything except the values of referenced Secrets. */
+/** The state in the caches, which is everything except the values of referenced Secrets. `followed`: with the operation of this one. */
 export function observeCaches(
   record: AppDeployment,
   { home, settings }: ObservedFrom,
+  followed?: Pick<Observed, 'operation'>,
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = ownRevisions(record, caches);
   const children = childrenNamed(home.caches, namespace, name);
-  const operation = operationOn(record, caches);
+  const { operation } = followed ?? { operation: operationOn(record, caches) };
   return {
     record,
     operation,
@@ -100,7 +101,8 @@ export interface ReportInputs {
 }
 
 /**
- * The record and its children after a pass. What the record names is as the pass found it: a change of that wakes the record again.
+ * The record and its children after a pass. What the record names, and the operation, are as the pass found them: a change wakes the record
+ * again. In a phase that has begun meanwhile, pods that the pass has stopped would count as those of a scale of zero.
  * Events are listed live, and only for the report on pods, and so are the versions of datastores; no decision depends on them.
  */
 export async function observeForReport(
@@ -109,7 +111,7 @@ export async function observeForReport(
   options: Pick<ReconcilerOptions, 'home' | 'settings' | 'now'>,
 ): Promise<Observed> {
   const { home, settings, now } = options;
-  const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);
+  const after = atScaleInForce({ ...before, ...observeCaches(record, options, before) }, preconditions);
   const [pods, said] = await Promise.all([
     podEvents.addTo(withMarks(after.pods, now()), home.client, log),
     versions.of(after, home.client, log),

@@ -957,6 +957,36 @@ describe('a restore', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
   });
 
+  it('has succeeded only when the pass that starts the pods says that they serve', async () => {
+    const world = await rested();
+    const { kube } = world;
+    ask(kube, 'back', ACTIONS.Restore);
+    await until(world, 'back', 'Loading');
+    while (record(kube).status?.databaseRestore?.restoredAt === undefined) {
+      await world.reconcile();
+      await makeReady(kube);
+    }
+    kube.erase(SERVICES, { namespace: 'team', name: 'shop' });
+    // The operation goes on while a pass is under way, which has stopped the pods.
+    kube.failAfter(({ verb, kind, ref }) => {
+      if (verb === 'apply' && kind === 'Service' && ref.name === 'shop') {
+        const operation = operationIn(kube, 'back');
+        kube.seed(DATASTORE_OPERATIONS, {
+          ...operation,
+          status: { ...operation?.status, phase: 'Starting' },
+        } as KubeObject);
+      }
+      return undefined;
+    });
+    await world.reconcile();
+    await world.reconcile('team/back', 'operations');
+    expect([says(kube, 'Ready'), operationIn(kube, 'back')?.status?.phase]).toEqual([
+      'False OperationRunning',
+      'Starting',
+    ]);
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+  });
+
   it('leaves the scale that the record has meanwhile', async () => {
     const world = await rested();
     const { kube } = world;
