@@ -41,7 +41,7 @@ export interface Known {
   readonly record: AppDeployment;
   /** Its revisions, newest first. */
   readonly own: readonly AppRevision[];
-  /** Numbers of the databases whose objects are there. */
+  /** Numbers of the databases whose objects are there. For a new database: also of those that earlier deployments of the name have left. */
   readonly used: readonly number[];
   /** Images of new databases. Absent: a database of the same version is not refused. */
   readonly images?: Pick<Settings['images'], 'postgres' | 'cloudNativePg'>;

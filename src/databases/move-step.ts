@@ -63,9 +63,8 @@ export function cancelMove(observed: ObservedOperation): OperationStep | undefin
 }
 
 function begin(observed: ObservedOperation, spec: Action): OperationStep {
-  const { record, origin, restoreSource, revisions: own, databases, images } = observed;
+  const { record, origin, restoreSource, revisions: own, numbers: used, images } = observed;
   if (!record) return {};
-  const used = databases.map(({ number }) => number);
   const unseen = waitsForPass(observed);
   if (unseen) return unseen;
   const decided = decideMove({ record, own, used, images, origin, restoreSource }, spec);

@@ -35,6 +35,8 @@ export interface ObservedOperation {
   readonly revisions: readonly AppRevision[];
   /** Volumes, Clusters and passwords of the databases of the record, with their numbers. */
   readonly databases: readonly { readonly number: number; readonly object: KubeObject }[];
+  /** Numbers of all databases of the name, also of those that earlier deployments have left. */
+  readonly numbers: readonly number[];
   /** What of the deployment may still write to the database, for people: a pod, a workload, or a Job. */
   readonly running?: string | undefined;
   /** Images of new databases. */

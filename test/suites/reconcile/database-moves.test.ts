@@ -987,6 +987,33 @@ describe('a restore', () => {
     expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
   });
 
+  it('leaves what an earlier deployment of the name has retained', async () => {
+    const world = await rested();
+    const { kube } = world;
+    for (const resource of [PERSISTENT_VOLUME_CLAIMS, SECRETS]) {
+      const own = kube.objects(resource).find(({ metadata }) => metadata.name === 'shop--postgres') as KubeObject;
+      const labels = { ...own.metadata.labels, 'davit.dev/deployment-uid': '0-earlier' };
+      kube.seed(resource, {
+        ...own,
+        metadata: { ...own.metadata, name: 'shop---pg1', uid: `${resource.kind}-1`, labels },
+      });
+    }
+    // As it is where the record has adopted its present database from that deployment.
+    await edit(kube, { metadata: { annotations: { 'davit.dev/adopt-database': '0-earlier' } } });
+    await rest(world);
+    ask(kube, 'back', ACTIONS.Restore);
+    expect(await until(world, 'back', 'Succeeded')).toBe('Succeeded Restored');
+    await rest(world);
+    const kept = [PERSISTENT_VOLUME_CLAIMS, SECRETS].flatMap((resource) =>
+      kube.objects(resource).filter(({ metadata }) => metadata.name === 'shop---pg1'),
+    );
+    expect(kept.map(({ metadata }) => metadata.labels?.['davit.dev/deployment-uid'])).toEqual([
+      '0-earlier',
+      '0-earlier',
+    ]);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg2']);
+  });
+
   it('leaves the scale that the record has meanwhile', async () => {
     const world = await rested();
     const { kube } = world;
