@@ -4,11 +4,11 @@ import { untilLogExpiredMs } from './assess/ended-logs.ts';
 import { untilPodsMissedMs } from './assess/jobs.ts';
 import type { Observed } from './assess/observed.ts';
 import { untilExhaustedMs } from './assess/patience.ts';
+import { untilLateMs } from './assess/pod-deadline.ts';
 import { untilLongHeldMs } from './assess/pod-inits.ts';
 import { untilSettledMs } from './assess/pod-settling.ts';
 import { recheckAfterMs } from './assess/pod-startup.ts';
 import { retryAfterMs } from './assess/retry.ts';
-import { untilSingletonLateMs } from './assess/singleton-deadline.ts';
 import { untilMissedMs } from './assess/task-runs.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
@@ -29,7 +29,7 @@ export function waitsOf(
     untilLongHeldMs(pods, now()),
     untilSettledMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
-    untilSingletonLateMs(pods, settings.pods.progressDeadlineSeconds, now()),
+    untilLateMs(pods, settings.pods.progressDeadlineSeconds, now()),
     untilMissedMs(after, now()),
     untilStuckMs(after, now()),
     untilLogExpiredMs(after, now()),

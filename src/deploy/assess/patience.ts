@@ -30,21 +30,15 @@ export interface Patience {
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
 /** At a scale of zero nothing is available, and nothing is wrong: what was scaled up has the time from then on. */
 const TOGETHER: Readonly<Partial<Record<ConditionType, ConditionType>>> = { Available: 'WorkloadsReady' };
-/** What is rolled out waits for these, where no Deployment has a deadline. */
-const AWAITED: readonly ConditionType[] = ['DatabaseReady', 'RedisReady'];
-
-/** The StatefulSet of a singleton has no deadline either. */
-function awaitedIn({ spec }: AppDeployment): readonly ConditionType[] {
-  const workers = Object.values(spec.sourceConfig.runtime?.workers ?? {});
-  return workers.some(({ singleton }) => singleton === true) ? ['WorkloadsReady', ...AWAITED] : AWAITED;
-}
+/** What a rollout waits for, also where no Deployment has a deadline. */
+const AWAITED: readonly ConditionType[] = ['WorkloadsReady', 'DatabaseReady', 'RedisReady'];
 
 export function patienceOf(record: AppDeployment, settings: Settings, now: Date): Patience {
   const { maxCrashes, unavailableSeconds, progressDeadlineSeconds } = settings.pods;
   const over = (types: readonly ConditionType[], seconds: number): ReadonlySet<ConditionType> =>
     new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
   const exhausted = over(TIMED, unavailableSeconds);
-  const overdue = over(awaitedIn(record), progressDeadlineSeconds);
+  const overdue = over(AWAITED, progressDeadlineSeconds);
   const backupStale = untilBackupStaleMs(record, settings, now) === 0;
   const verificationStale = untilVerificationStaleMs(record, settings, now) === 0;
   const archiveStale = untilArchiveStaleMs(record, now) === 0;
@@ -57,7 +51,7 @@ export function untilExhaustedMs(record: AppDeployment, settings: Settings, now:
   const { pods } = settings;
   const waits = [
     ...TIMED.map((type) => leftMs(record, type, pods.unavailableSeconds, now)),
-    ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
+    ...AWAITED.map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
     untilBackupStaleMs(record, settings, now),
     untilArchiveStaleMs(record, now),
     untilVerificationStaleMs(record, settings, now),

@@ -65,6 +65,6 @@ export function isReplacedAfterItsEnd(pod: Pod): boolean {
   return ['StatefulSet', 'Cluster', 'Job'].includes(controllerKindOf(pod) ?? '');
 }
 
-export function controllerKindOf({ metadata }: Pod): string | undefined {
+function controllerKindOf({ metadata }: Pod): string | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.kind;
 }

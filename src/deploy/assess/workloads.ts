@@ -28,6 +28,7 @@ import {
   workersThere,
   workloadOf,
 } from './observed.ts';
+import { hasNoDeadline, hasTimeLeft } from './pod-deadline.ts';
 import { crashedOften, isReadyPod, living, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
@@ -44,7 +45,6 @@ import {
   isSeen,
   isStoreOf,
 } from './rolled-parts.ts';
-import { hasTimeLeft } from './singleton-deadline.ts';
 import { isOwn, storesAnswerSince } from './stores.ts';
 import { howToRelease } from './terminating-pods.ts';
 
@@ -283,21 +283,22 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
 
 function deadlineExceeded(seen: Seen): Entry | undefined {
   const { observed, workload, revision, role } = seen;
-  // A StatefulSet has no deadline. One that was rolled out and lost its pod is no rollout (`unavailable`).
-  const isOutage = hasBeenReady(revision, role) && availableOf(observed, role) === 0;
-  const isOver =
-    workload?.kind === 'StatefulSet'
-      ? !isOutage &&
-        observed.patience?.overdue.has('WorkloadsReady') &&
-        !hasTimeLeft(podsOf(observed, role, podsIdOf(revision, role)), observed.patience)
-      : hasExceededDeadline(observed, workload, revision, role);
-  if (isOver !== true) return undefined;
+  if (!hasExceededDeadline(observed, workload, revision, role) && !isOverdue(seen)) return undefined;
   const trouble = troubleOf(seen);
   const { progressDeadlineSeconds } = revision.spec.resolved;
   return stalled(
     trouble?.reason ?? 'ProgressDeadlineExceeded',
     `The rollout of the ${role} made no progress in ${progressDeadlineSeconds} s. ${trouble?.message ?? waitingFor(seen)}${unstartedParts(seen)}`,
   );
+}
+
+/** The same where Kubernetes sets no deadline. What was rolled out and lost its pods is no rollout (`unavailable`). */
+function isOverdue({ observed, workload, revision, role }: Seen): boolean {
+  if (!workload || !hasNoDeadline(workload)) return false;
+  const isRollout =
+    !hasBeenReady(revision, role) || (workload.kind === 'StatefulSet' && availableOf(observed, role) > 0);
+  const isLate = observed.patience?.overdue.has('WorkloadsReady') === true;
+  return isRollout && isLate && !hasTimeLeft(podsOf(observed, role, podsIdOf(revision, role)), observed.patience);
 }
 
 /** The server may need a part to become ready that has no pod, because earlier revisions lack it. */

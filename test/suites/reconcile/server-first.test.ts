@@ -8,7 +8,7 @@ import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
 import { DEPLOYMENTS, PODS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
-import { edit, newestRevision, record } from '../../kit/memory/record.ts';
+import { conditionIn, edit, newestRevision, record } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod, reportRolling } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
@@ -180,6 +180,15 @@ it('a part does not wait for a server whose pods it shares with the revision bef
   expect(running(kube)['queue']).toBe('2x1');
 });
 
+/** A pod of the newest revision that is created now. */
+function putYoungPod({ kube, clock }: MemoryController, part: string): void {
+  putPod(kube, part, newestRevision(kube).spec.id, {});
+  const made = kube.objects(PODS).find(({ metadata }) => metadata.name === `shop-${part}-new`);
+  removePod(kube, part);
+  const creationTimestamp = new Date(clock.ms).toISOString();
+  if (made) kube.seed(PODS, { ...made, metadata: { ...made.metadata, creationTimestamp } });
+}
+
 it('the pod of a singleton has the time of a rollout of its own, after that of the server', async () => {
   const controller = await aConverged({ sourceConfig: WORKERS });
   const { kube, reconcile, clock } = controller;
@@ -189,16 +198,39 @@ it('the pod of a singleton has the time of a rollout of its own, after that of t
   await reconcile();
   await reportRolling(kube, 'shop--mailer', { replicas: 1 });
   await reportRolling(kube, 'shop--scheduler', DOWN, STATEFUL_SETS);
-  putPod(kube, 'scheduler', newestRevision(kube).spec.id, {});
-  const made = kube.objects(PODS).find(({ metadata }) => metadata.name === 'shop-scheduler-new');
-  removePod(kube, 'scheduler');
-  const creationTimestamp = new Date(clock.ms).toISOString();
-  const ownerReferences = made?.metadata.ownerReferences?.map((owner) => ({ ...owner, kind: 'StatefulSet' })) ?? [];
-  if (made) kube.seed(PODS, { ...made, metadata: { ...made.metadata, creationTimestamp, ownerReferences } });
+  putYoungPod(controller, 'scheduler');
   clock.ms += 40_000;
   const { requeueAfterMs } = await reconcile();
   expect([states(kube)[1], requeueAfterMs]).toEqual(['DEPLOYING', 560_000]);
   clock.ms += 560_000;
   await reconcile();
   expect(states(kube)[1]).toBe('DEPLOY_FAILED');
+});
+
+it('a server that comes from a scale of zero has the time of a rollout, although Kubernetes sets no deadline', async () => {
+  const controller = await aConverged();
+  const { kube, reconcile, clock } = controller;
+  await deploy(kube, 2);
+  for (const [scale, more] of [
+    [0, {}],
+    [1, DOWN],
+  ] as const) {
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
+    await reconcile();
+    const counts = scale === 0 ? { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0 } : more;
+    const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }];
+    await reportRolling(kube, 'shop', { ...counts, conditions });
+    await reconcile();
+  }
+  clock.ms += 60_000;
+  putYoungPod(controller, 'server');
+  clock.ms += 570_000;
+  const { requeueAfterMs } = await reconcile();
+  expect([states(kube)[1], requeueAfterMs]).toEqual(['DEPLOYING', 30_000]);
+  clock.ms += 30_000;
+  await reconcile();
+  expect([states(kube)[1], conditionIn(kube, 'Stalled')]).toEqual([
+    'DEPLOY_FAILED',
+    expect.objectContaining({ status: 'True', message: expect.stringMatching(/server made no progress in 600 s/) }),
+  ]);
 });
