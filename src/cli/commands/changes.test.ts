@@ -341,7 +341,7 @@ describe('delete', () => {
       undefined,
       [],
       2,
-      /Confirmation needs a terminal\. Nothing was deleted\. To confirm in advance: kubectl davit delete shop --yes$/,
+      /Confirmation needs a terminal\. Nothing was deleted\. To confirm in advance, repeat the command with --yes\.$/,
     ],
     ['a timeout without --wait', undefined, ['--yes', '--timeout', '3'], 2, /^--timeout is for --wait\.$/],
   ])('deletes nothing with %s', async (_what, answers, flags, code, words) => {

@@ -125,8 +125,7 @@ backups --store lists the backups in the store by namespace and its uid, for an 
     const { action, does } = ACTS[word as Word];
     const request = { action, ...memberOf(word as Word, context.flags) };
     context.warn(`${name} ${does}`);
-    const command = `database ${word} ${name}`;
-    await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was changed.', command });
+    await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was changed.' });
     return tellEnd(context, name, await carryOut(context, name, request));
   },
 };

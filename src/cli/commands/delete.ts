@@ -56,7 +56,6 @@ async function deleteDeployment(context: Context): Promise<number> {
       name,
       question: `Delete ${name}${namespace === null ? '' : ` in namespace ${namespace}`}?`,
       refusal: 'Nothing was deleted.',
-      command: `delete ${name}`,
     });
     await remove(api, deployment);
   }

@@ -57,8 +57,7 @@ export async function discardRetained(context: Context, name: string): Promise<n
   context.warn(
     `Database ${databaseText(found)} of ${name} (${claim}, ${bytesText(size)}, made at ${made}) and its password will be deleted, with all data.`,
   );
-  const command = `database discard ${name}`;
-  await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was deleted.', command });
+  await confirm(context, { name, question: 'Continue?', refusal: 'Nothing was deleted.' });
   const api = await context.api();
   await api.call('DELETE', `${PATH}/${found.id}`);
   tell(context, {

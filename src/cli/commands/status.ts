@@ -1,4 +1,4 @@
-// Shows one deployment with all its parts, or lists all deployments.
+// Shows one deployment with all its parts (text/tree.ts), or lists all deployments.
 
 import type { DeploymentPod } from '../../deploy/http/events/payloads.ts';
 import type { Deployment } from '../../deploy/http/payloads.ts';

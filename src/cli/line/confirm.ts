@@ -2,7 +2,6 @@
 
 import { Failure } from '../transport/kubectl.ts';
 import { type Context, type FlagDefinition, Misuse } from './command.ts';
-import { PROGRAM } from './program.ts';
 
 export const YES: FlagDefinition = {
   name: 'yes',
@@ -17,18 +16,16 @@ interface Question {
   readonly question: string;
   /** What is said where the answer is another one. */
   readonly refusal: string;
-  /** The command after the program, as somebody would repeat it without --yes. */
-  readonly command: string;
 }
 
 /** Asks for the name of the deployment. Throws Misuse without a terminal and without --yes, and Failure for another answer. */
 export async function confirm(
   { flags, terminal }: Pick<Context, 'flags' | 'terminal'>,
-  { name, question, refusal, command }: Question,
+  { name, question, refusal }: Question,
 ): Promise<void> {
   if (flags.has(YES.name)) return;
   if (!terminal.isInteractive)
-    throw new Misuse(`Confirmation needs a terminal. ${refusal} To confirm in advance: ${PROGRAM} ${command} --yes`);
+    throw new Misuse(`Confirmation needs a terminal. ${refusal} To confirm in advance, repeat the command with --yes.`);
   const answer = await terminal.ask(`${question} Type ${name} to confirm: `);
   if (answer.trim() !== name) throw new Failure(refusal);
 }
