@@ -1,4 +1,4 @@
-// What is reported of a build: status.build of its AppRevision, and an Event when it has ended.
+// What is reported of a build: status.build of its AppRevision, whether a hindrance ends it, and an Event when it has ended.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Caches } from '../deploy/cluster/caches.ts';

@@ -1,4 +1,4 @@
-// The revision that a record wants: the current one, or a new one that the pass creates.
+// The revision that a record wants (record/wanted-revision.ts): the current one, or a new one that the pass creates.
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec } from '../kinds/app-revision.ts';

@@ -1,5 +1,5 @@
 // The registry of host claims of all tenants: an index of the caches by host, and the hosts whose addresses are being created. A
-// claim is decided synchronously, so that exactly one of several concurrent claims of a free host succeeds.
+// claim is decided (assess/host-ownership.ts) synchronously, so that exactly one of several concurrent claims succeeds.
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, HOSTS_ANNOTATION } from '../kinds/meta.ts';

@@ -1,6 +1,6 @@
 // Keyed fingerprints of the contents of Secrets; values are never stored. The watch cache contains only metadata, and a Secret is
 // read live only after it has changed, and once where the cache does not have it: the Secret that a record names is often written
-// just before the record, and the two watches deliver in no order.
+// just before the record, and the two watches deliver in no order. plan/rotation.ts decides when pods roll.
 
 import { refOf } from '../runtime/controller/keys.ts';
 import { NotFound } from '../runtime/errors.ts';

@@ -1,4 +1,4 @@
-// The pods that run a record's image. All parts have the same template, except for variables.
+// The pods that run a record's image.
 
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { IVolume } from 'kubernetes-models/v1/Volume';

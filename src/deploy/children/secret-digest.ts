@@ -1,5 +1,5 @@
-// The digest that rolls pods when a Secret that they read changes. It is keyed: people who may read pods could guess a value from
-// its plain hash.
+// The digest of the Secret values that pods read; plan/rotation.ts decides when another one rolls them. It is keyed: people who may
+// read pods could guess a value from its plain hash.
 
 import { createHash, createHmac } from 'node:crypto';
 

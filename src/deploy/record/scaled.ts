@@ -1,4 +1,4 @@
-// A revision at the scale that its record asks for now.
+// A revision at the scale that its record asks for now (scale.ts: a number, or a range for an autoscaler).
 
 import { type AppDeploymentSpec, type AppDeploymentStatus, deploymentTypeMeant } from '../../kinds/app-deployment.ts';
 import type { AppRevision, Resolved, Scaled } from '../../kinds/app-revision.ts';
