@@ -58,6 +58,16 @@ it('adopts the database of the name', async () => {
   expect(cli.stored()?.metadata.annotations?.['davit.dev/adopt-database']).toBe(GONE);
 });
 
+it('of several, the one for which the deployment waits', async () => {
+  const status = { state: 'AWAITING_DATABASE', conditions: KEPT, databaseNumber: 1 } as const;
+  const cli = withClaims(makeOwnCli({ record: aRecord({}, status) }), 'shop--postgres', 'shop---pg1');
+  expect((await cli.run(['database', 'adopt', 'shop'])).out).toMatch(/^shop adopts database pod\/1 \(shop---pg1\)/);
+  expect(await cli.run(['database', 'adopt', 'shop', '--number', '0'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('waits for database 1') as string,
+  });
+});
+
 it('deletes one after its name was typed', async () => {
   const cli = withClaims(makeOwnCli(), 'shop--postgres');
   const claims = (): number => cli.kube.objects(PERSISTENT_VOLUME_CLAIMS).length;

@@ -67,11 +67,13 @@ export async function discardRetained(context: Context, name: string): Promise<n
   return 0;
 }
 
-/** The one of this name and --number. Throws Failure and Misuse. */
+/** The one of this name and --number, by default the one that a deployment waits for. Throws Failure and Misuse. */
 async function chosen(context: Context, name: string): Promise<RetainedResponse> {
   const number = context.flags.number('number');
   const ofName = (await allOf(context)).filter((one) => one.deployment_name === name);
-  const found = number === undefined ? ofName : ofName.filter((one) => one.number === number);
+  const wanted = ofName.filter((one) => one.wanted_by !== null);
+  const byDefault = wanted.length > 0 ? wanted : ofName;
+  const found = number === undefined ? byDefault : ofName.filter((one) => one.number === number);
   const [first, second] = found;
   if (first === undefined)
     throw new Failure(

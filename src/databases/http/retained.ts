@@ -9,10 +9,15 @@ import type { Deployments } from '../../deploy/http/repository.ts';
 import { NoFields } from '../../deploy/http/revisions/payloads.ts';
 import { names } from '../../deploy/record/names.ts';
 import { type RetainedDatabase, retainedDatabases } from '../../deploy/record/retained-databases.ts';
-import { APP_DEPLOYMENTS } from '../../kinds/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../kinds/app-deployment.ts';
 import { conditionOf } from '../../kinds/conditions.ts';
 import { DATABASE_DRIVERS } from '../../kinds/database-names.ts';
-import { ADOPT_DATABASE_ANNOTATION, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../kinds/meta.ts';
+import {
+  ADOPT_DATABASE_ANNOTATION,
+  COMPONENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  USED_LAST_ANNOTATION,
+} from '../../kinds/meta.ts';
 import { Uuid } from '../../kinds/primitives.ts';
 import { Forbidden, NotFound, undefinedIfNotFound } from '../../runtime/errors.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
@@ -30,9 +35,7 @@ const RetainedResponse = z
     claim: z.string().describe('Name of its PersistentVolumeClaim, or of its Cluster.'),
     size_bytes: z.int().describe('Size of its volumes, in bytes.'),
     created_at: time.describe('When it was created.'),
-    wanted_by: id
-      .nullable()
-      .describe('Id of the current deployment with that name. null if no deployment has the name.'),
+    wanted_by: id.nullable().describe('Id of the deployment of that name that waits for it. null if none does.'),
   })
   .meta({ id: 'RetainedDatabase' });
 export type RetainedResponse = z.output<typeof RetainedResponse>;
@@ -67,8 +70,14 @@ export function registerRetained(app: App, { auth, deployments }: RetainedNeeds)
     handler: async (request, reply) => {
       if (request.method === 'HEAD')
         reply.header('allow', await auth.allowed(request, { DELETE: 'delete' }, PERSISTENT_VOLUME_CLAIMS));
-      const { retained, deploymentOf, hidden } = await lookIn(auth.admitted(request));
-      return { resources: retained.map((one) => present(one, deploymentOf)), hidden };
+      const admitted = auth.admitted(request);
+      const { retained, deploymentOf, hidden } = await lookIn(admitted);
+      const resources = retained.map(async (one) => {
+        const uid = deploymentOf(one.deployment);
+        const record = uid === undefined ? undefined : await deployments.find(admitted, uid).catch(undefinedIfUnknown);
+        return present(one, record && awaitedNumber(record) === one.number ? uid : undefined);
+      });
+      return { resources: await Promise.all(resources), hidden };
     },
   });
 
@@ -84,22 +93,28 @@ export function registerRetained(app: App, { auth, deployments }: RetainedNeeds)
     },
     handler: async (request) => {
       const admitted = auth.admitted(request);
-      const { found, deploymentOf } = await find(admitted, request.params.database_id);
-      const { deployment, origin } = found;
+      const { found, retained, deploymentOf } = await find(admitted, request.params.database_id);
+      const { deployment, origin, number } = found;
       auth.concerns(request, deployment);
       const uid = deploymentOf(deployment);
       if (uid === undefined)
         throw new HttpError(409, `Deployment "${deployment}", which could use it, does not exist. Create it first.`);
-      const { status } = await deployments.find(admitted, uid);
-      const ready = conditionOf(status?.conditions, 'Ready');
-      if (ready !== undefined && ready.reason !== 'DatabaseKept')
+      const record = await deployments.find(admitted, uid);
+      const awaited = awaitedNumber(record);
+      if (awaited === undefined && conditionOf(record.status?.conditions, 'Ready') !== undefined)
         throw new HttpError(409, `"${deployment}" does not wait for a retained database.`);
+      if (awaited === undefined && retained.filter((one) => one.deployment === deployment).length > 1)
+        throw new HttpError(
+          409,
+          `Davit has not observed "${deployment}" yet. Send the request again in a few seconds.`,
+        );
+      if (awaited !== undefined && awaited !== number) throw new HttpError(409, howToChoose(found, awaited));
       await deployments.change(admitted, uid, ({ spec }) => ({
         spec,
         values: new Map(),
         annotations: { [ADOPT_DATABASE_ANNOTATION]: origin },
       }));
-      return present(found, deploymentOf);
+      return present(found, uid);
     },
   });
 
@@ -188,9 +203,28 @@ async function discard(
     }
 }
 
+/** Number of the retained database that a deployment waits for. Undefined where it waits for none, and before its first report. */
+function awaitedNumber({ status }: AppDeployment): number | undefined {
+  const isWaiting = conditionOf(status?.conditions, 'Ready')?.reason === 'DatabaseKept';
+  return isWaiting ? (status?.databaseNumber ?? 0) : undefined;
+}
+
+function undefinedIfUnknown(error: unknown): undefined {
+  if (error instanceof HttpError && error.status === 404) return undefined;
+  throw error;
+}
+
+/** A deployment has the number of its database from its first revision on. */
+function howToChoose({ holder, deployment, origin, number, driver }: RetainedDatabase, awaited: number): string {
+  const { namespace } = holder.metadata;
+  const annotate = (of: number, value: string): string =>
+    `kubectl annotate secret ${names(deployment, of).postgresSecret} -n ${namespace} --overwrite ${value}`;
+  return `"${deployment}" waits for database ${awaited}, which was used last, and adopts no other. To use database ${number} instead: delete "${deployment}", run ${annotate(awaited, `${USED_LAST_ANNOTATION}-`)} and ${annotate(number, `"${USED_LAST_ANNOTATION}=${origin} ${driver}"`)}, and create "${deployment}" again.`;
+}
+
 function present(
   { holder, deployment, origin, number, driver, sizeBytes }: RetainedDatabase,
-  deploymentOf: Seen['deploymentOf'],
+  wantedBy: string | undefined,
 ): RetainedResponse {
   const { uid = '', name, creationTimestamp = '' } = holder.metadata;
   return {
@@ -202,6 +236,6 @@ function present(
     claim: name,
     size_bytes: sizeBytes,
     created_at: creationTimestamp,
-    wanted_by: deploymentOf(deployment) ?? null,
+    wanted_by: wantedBy ?? null,
   };
 }

@@ -4,6 +4,7 @@
 
 import { USED_LAST_ANNOTATION } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
+import { HOLDS_DATA } from '../assess/database-move.ts';
 import { isOurs, keepsDatabase, type Observed } from '../assess/observed.ts';
 import { isRestored } from '../assess/restore.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
@@ -20,23 +21,28 @@ export interface UsedLast {
 }
 
 /**
- * Undefined where it is marked, where nothing is retained, and for a record that was never moved and has its own. A database whose backup was
- * never loaded is empty, so the one before counts.
+ * Undefined where it is marked, where nothing is retained, and for the only database of the name, which is the record's own. A database whose
+ * backup was never loaded is empty, so the one before counts.
  */
 export function usedLastOf(observed: Observed): UsedLast | undefined {
   const { record, revisions, children } = observed;
   if (!keepsDatabase(observed)) return undefined;
   const uid = uidOf(record);
   const secrets = new Map<number, KubeObject>();
+  // Others of the name that an earlier deployment has left.
+  let isAlone = true;
   for (const child of children) {
     const number = databaseNumberIn(record.metadata.name, child.metadata.name);
-    if (child.kind === 'Secret' && number !== undefined && isOurs(child, observed)) secrets.set(number, child);
+    if (number === undefined || !HOLDS_DATA.has(child.kind)) continue;
+    if (!isOurs(child, observed)) isAlone = false;
+    else if (child.kind === 'Secret') secrets.set(number, child);
   }
   const isMarked = [...secrets.values()].some(({ metadata }) =>
     metadata.annotations?.[USED_LAST_ANNOTATION]?.startsWith(`${uid} `),
   );
   const isOut = wasLastOutside(observed);
-  if (isMarked || !(isOut || [...secrets.keys()].some((number) => number > 0))) return undefined;
+  const isPlain = isAlone && !isOut && [...secrets.keys()].every((number) => number === 0);
+  if (isMarked || isPlain) return undefined;
   const [newest] = revisions;
   const isEmpty = (number: number): boolean =>
     wasNeverLoaded(revisions, number) ||

@@ -34,11 +34,15 @@ function claim(name: string, uid = GONE): string {
 }
 
 /** A deployment of the name that Davit has looked at. */
-function waiting(reason = 'DatabaseKept'): string {
+function waiting(reason = 'DatabaseKept', databaseNumber?: number): string {
   const condition = { type: 'Ready', status: 'False', reason, message: '', lastTransitionTime: '2026-01-03T00:00:00Z' };
   const record = facade.seed({
     metadata: { name: 'shop' },
-    status: { state: 'AWAITING_DATABASE', conditions: [condition as never] },
+    status: {
+      state: 'AWAITING_DATABASE',
+      conditions: [condition as never],
+      ...(databaseNumber !== undefined && { databaseNumber }),
+    },
   });
   return record.metadata.uid ?? '';
 }
@@ -53,7 +57,7 @@ beforeEach(async () => {
 });
 
 it('lists what deleted deployments have left, and nothing of those that are there', async () => {
-  const wanted = waiting();
+  const wanted = waiting('DatabaseKept', 1);
   const id = claim('shop--postgres');
   const cluster = put(POSTGRES_CLUSTERS, 'shop---pg1', { spec: { instances: 3, storage: { size: '1Gi' } } });
   claim('shop---pg2', wanted);
@@ -63,12 +67,13 @@ it('lists what deleted deployments have left, and nothing of those that are ther
     deployment_name: 'shop',
     deployment_id: GONE,
     created_at: '2026-01-02T00:00:00Z',
-    wanted_by: wanted,
   };
+  // The one that is adopted: it was used last.
+  const of = (number: number): object => ({ number, wanted_by: number === 1 ? wanted : null });
   expect(body).toEqual({
     resources: [
-      { ...common, id: cluster, number: 1, driver: 'cloudnative-pg', claim: 'shop---pg1', size_bytes: 3 * 2 ** 30 },
-      { ...common, id, number: 0, driver: 'pod', claim: 'shop--postgres', size_bytes: 2 ** 31 },
+      { ...common, ...of(1), id: cluster, driver: 'cloudnative-pg', claim: 'shop---pg1', size_bytes: 3 * 2 ** 30 },
+      { ...common, ...of(0), id, driver: 'pod', claim: 'shop--postgres', size_bytes: 2 ** 31 },
     ],
     hidden: [],
   });
@@ -110,6 +115,26 @@ describe('adopt', () => {
     expect([status, body.detail]).toEqual([409, expect.stringContaining(words)]);
     expect(facade.kept()).toEqual([]);
   });
+});
+
+it('of several, the deployment adopts the one for which it waits, and the answer says how to choose another', async () => {
+  const uid = waiting('DatabaseKept', 1);
+  const [first, second] = [claim('shop--postgres'), claim('shop---pg1')];
+  const { status, body } = await facade.call('POST', `${PATH}/${first}/adopt`);
+  const kubectl = `kubectl annotate secret`;
+  expect([status, body.detail]).toEqual([
+    409,
+    `"shop" waits for database 1, which was used last, and adopts no other. To use database 0 instead: delete "shop", run ${kubectl} shop---pg1 -n ${TENANT.namespace} --overwrite davit.dev/used-last- and ${kubectl} shop--postgres -n ${TENANT.namespace} --overwrite "davit.dev/used-last=${GONE} pod", and create "shop" again.`,
+  ]);
+  expect(facade.kept()).toEqual([]);
+  expect(await facade.call('POST', `${PATH}/${second}/adopt`)).toMatchObject({ status: 200, body: { wanted_by: uid } });
+});
+
+it('of several, none is adopted before it is known for which one the deployment waits', async () => {
+  facade.seed({ metadata: { name: 'shop' } });
+  claim('shop---pg1');
+  const { status, body } = await facade.call('POST', `${PATH}/${claim('shop--postgres')}/adopt`);
+  expect([status, body.detail]).toEqual([409, expect.stringContaining('has not observed "shop" yet')]);
 });
 
 describe('delete', () => {

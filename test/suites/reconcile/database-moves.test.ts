@@ -533,6 +533,10 @@ describe('a database that is moved', () => {
     await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
     expect(newestRevision(kube).spec.resolved.movedDatabase).toBeUndefined();
+    // And so does the next one, which was never moved itself: what the first one left is still older.
+    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': await deletedUnderRetain(world) } });
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
   });
 
   it.each([
