@@ -103,7 +103,7 @@ it('asks for the name of the deployment, and creates nothing for another answer'
   expect(await database(['move', 'shop'], [ON_DATABASE_1], ['yes'])).toMatchObject({ code: 1, operations: [] });
   const nobody = await database(['move', 'shop']);
   expect(nobody).toMatchObject({ code: 2, operations: [] });
-  expect(nobody.err).toContain('kubectl davit database move shop --yes');
+  expect(nobody.err).toContain('repeat the command with --yes');
 });
 
 it('fails with the words of the operation', async () => {

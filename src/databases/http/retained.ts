@@ -94,21 +94,13 @@ export function registerRetained(app: App, { auth, deployments }: RetainedNeeds)
     handler: async (request) => {
       const admitted = auth.admitted(request);
       const { found, retained, deploymentOf } = await find(admitted, request.params.database_id);
-      const { deployment, origin, number } = found;
+      const { deployment, origin } = found;
       auth.concerns(request, deployment);
       const uid = deploymentOf(deployment);
       if (uid === undefined)
         throw new HttpError(409, `Deployment "${deployment}", which could use it, does not exist. Create it first.`);
-      const record = await deployments.find(admitted, uid);
-      const awaited = awaitedNumber(record);
-      if (awaited === undefined && conditionOf(record.status?.conditions, 'Ready') !== undefined)
-        throw new HttpError(409, `"${deployment}" does not wait for a retained database.`);
-      if (awaited === undefined && retained.filter((one) => one.deployment === deployment).length > 1)
-        throw new HttpError(
-          409,
-          `Davit has not observed "${deployment}" yet. Send the request again in a few seconds.`,
-        );
-      if (awaited !== undefined && awaited !== number) throw new HttpError(409, howToChoose(found, awaited));
+      const refused = whyNotAdopted(await deployments.find(admitted, uid), found, retained);
+      if (refused !== undefined) throw new HttpError(409, refused);
       await deployments.change(admitted, uid, ({ spec }) => ({
         spec,
         values: new Map(),
@@ -212,6 +204,22 @@ function awaitedNumber({ status }: AppDeployment): number | undefined {
 function undefinedIfUnknown(error: unknown): undefined {
   if (error instanceof HttpError && error.status === 404) return undefined;
   throw error;
+}
+
+/** Undefined where the deployment can adopt it. */
+function whyNotAdopted(
+  record: AppDeployment,
+  found: RetainedDatabase,
+  retained: readonly RetainedDatabase[],
+): string | undefined {
+  const { deployment, number } = found;
+  const awaited = awaitedNumber(record);
+  if (awaited !== undefined) return awaited === number ? undefined : howToChoose(found, awaited);
+  if (conditionOf(record.status?.conditions, 'Ready') !== undefined)
+    return `"${deployment}" does not wait for a retained database.`;
+  return retained.filter((one) => one.deployment === deployment).length > 1
+    ? `Davit has not observed "${deployment}" yet. Send the request again in a few seconds.`
+    : undefined;
 }
 
 /** A deployment has the number of its database from its first revision on. */

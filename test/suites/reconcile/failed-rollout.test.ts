@@ -236,7 +236,8 @@ it('no ready pod for five minutes: Stalled, whatever Progressing says, and no lo
     newestRevision(kube).spec.id,
   ]);
   controller.writes();
-  expect(await controller.reconcile()).toEqual({});
+  // When the time of a rollout is over.
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 300_000 });
   expect(controller.writes()).toEqual([]);
   removePod(kube, 'server');
   await passes(controller);
