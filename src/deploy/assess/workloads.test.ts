@@ -284,7 +284,7 @@ describe('checkWorkloads', () => {
         pod: exits(2),
         others: [older],
         want: 'stalled ContainerCrashed final',
-        says: `Revision ${revision.spec.id} failed: the server exited at least 3 times. Its pods were removed, and revision ${older.spec.id} is still serving. Container server exited (Error, exit code 3): no module named shop. Read its log, and deploy a corrected revision. Its log: kubectl davit logs shop --revision ${revision.metadata.name} -n team`,
+        says: `Revision ${revision.spec.id} failed: the server exited at least 3 times. Its pods were removed, and revision ${older.spec.id} runs instead. Container server exited (Error, exit code 3): no module named shop. Read its log, and deploy a corrected revision. Its log: kubectl davit logs shop --revision ${revision.metadata.name} -n team`,
       },
       {
         name: 'without an active revision',
