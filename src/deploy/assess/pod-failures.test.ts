@@ -35,6 +35,18 @@ it('the last output names the error of the traceback, without the colours of a t
   expect(said.length).toBeLessThan(700);
 });
 
+it('the last output names the error above the stack of Node', () => {
+  const stack = Array.from(
+    { length: 12 },
+    (_, n) => `    at defaultResolveImpl${n} (node:internal/modules/cjs/loader:1048:19)`,
+  );
+  const end = ["  code: 'MODULE_NOT_FOUND',", '  requireStack: []', '}', 'Node.js v24.21.0'];
+  const message = ['  throw err;', '  ^', "Error: Cannot find module '/app/mian.ts'", ...stack, ...end].join('\n');
+  expect(podFailure([server({ terminated: { exitCode: 1, reason: 'Error', message } })])?.message).toContain(
+    "exited (Error, exit code 1): Error: Cannot find module '/app/mian.ts' … ",
+  );
+});
+
 it('the last words of PostgreSQL are its messages, without the data that it adds to them', () => {
   const message = `ERROR:  duplicate key\nDETAIL:  Key (email)=(ada@private.example) already exists.\nFATAL:  disk full\n`;
   const state = { terminated: { exitCode: 1, reason: 'Error', message } };

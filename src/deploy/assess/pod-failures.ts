@@ -323,7 +323,7 @@ function mountTrouble({ failedMount }: Pod): Trouble | undefined {
 }
 
 /** The line that names an error below the frames of a traceback, such as `app.LoadError: No module named 'x'`. */
-const ERROR_LINE = /^(?:[A-Za-z_][\w.$]*(?:Error|Exception)(?::|$)|panic: )/;
+const ERROR_LINE = /^(?:(?:[A-Za-z_][\w.$]*)?(?:Error|Exception)(?::|$)|panic: )/;
 
 /**
  * The last whole lines, because a program says at the end why it ended, after the error that the last traceback names. A line that is too
