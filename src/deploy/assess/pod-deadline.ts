@@ -14,10 +14,10 @@ export function hasNoDeadline({ kind, status }: Workload): boolean {
   return kind === 'StatefulSet' || progress?.reason === 'NewReplicaSetAvailable';
 }
 
-/** Whether one of these pods still has time to become ready. */
+/** Whether one of these pods still has time to become ready, or is still to be created. */
 export function hasTimeLeft(pods: readonly Pod[], patience: Patience | undefined): boolean {
   const { at = 0, progressDeadlineSeconds = 0 } = patience ?? {};
-  return pods.some((pod) => leftMs(pod, progressDeadlineSeconds, at) > 0);
+  return pods.length === 0 || pods.some((pod) => leftMs(pod, progressDeadlineSeconds, at) > 0);
 }
 
 /** Milliseconds until the time of the next pod of a part is over; undefined if none is on its way there. */

@@ -8,7 +8,7 @@ import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/kinds/meta.ts';
 import { Forbidden } from '../../../src/runtime/errors.ts';
 import { DEPLOYMENTS, PODS, SCALED_OBJECTS, STATEFUL_SETS } from '../../../src/runtime/kube/api-resources.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
-import { conditionIn, edit, newestRevision, record } from '../../kit/memory/record.ts';
+import { conditionIn, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod, reportRolling } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
@@ -222,7 +222,10 @@ it('a server that comes from a scale of zero has the time of a rollout, although
     await reportRolling(kube, 'shop', { ...counts, conditions });
     await reconcile();
   }
-  clock.ms += 60_000;
+  // However late its pod is created, as after an operation that took an hour.
+  clock.ms += 660_000;
+  await reconcile();
+  expect([states(kube)[1], says(kube, 'Stalled')]).toEqual(['DEPLOYING', 'False Settled']);
   putYoungPod(controller, 'server');
   clock.ms += 570_000;
   const { requeueAfterMs } = await reconcile();
