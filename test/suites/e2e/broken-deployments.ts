@@ -246,6 +246,8 @@ export const GROUPS: readonly Group[] = [
         ...STALLED,
         break: async ({ kubectl, patch }) => {
           await kubectl('create', 'quota', 'team', '--hard=requests.memory=200Mi');
+          // The API server refuses nothing by it before its status has the limits.
+          await kubectl('wait', 'quota', 'team', '--for=jsonpath={.status.hard.requests\\.memory}=200Mi');
           await patch(sized({ memory_mb: 160 }));
         },
         mend: ({ kubectl }) => kubectl('patch', 'quota', 'team', '-p={"spec":{"hard":{"requests.memory":"4Gi"}}}'),
