@@ -104,6 +104,8 @@ describe('adopt', () => {
       body: { id, wanted_by: uid },
     });
     expect(facade.records.byUid(uid)?.metadata.annotations?.['davit.dev/adopt-database']).toBe(GONE);
+    // Until Davit has adopted it, it is listed as before.
+    expect((await facade.call('GET', PATH)).body.resources).toMatchObject([{ id, wanted_by: uid }]);
   });
 
   it.each([

@@ -4,7 +4,12 @@ import { names } from '../../../src/deploy/record/names.ts';
 import { requestedOf } from '../../../src/deploy/record/requested.ts';
 import { resolve } from '../../../src/deploy/record/resolve.ts';
 import { serialRevisionId } from '../../../src/deploy/record/revision-id.ts';
-import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/kinds/app-deployment.ts';
+import {
+  APP_DEPLOYMENTS,
+  type AppDeployment,
+  type AppDeploymentSpec,
+  type State,
+} from '../../../src/kinds/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/kinds/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/kinds/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/kinds/app-template.ts';
@@ -159,8 +164,9 @@ export async function makeWorld({
       },
     };
     for (const revision of revisions) facade.revisions.put(facade.kube.seed<AppRevision>(APP_REVISIONS, revision));
-    facade.records.put(withStatus);
-    return withStatus;
+    const reported = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, withStatus);
+    facade.records.put(reported);
+    return reported;
   }
 
   function revisionOf(
