@@ -1,6 +1,6 @@
 // Fills observed.ts from the watch caches.
 
-import { HOLDS_DATA, numberedDatabases } from '../deploy/assess/database-move.ts';
+import { databasesOfName, numberedDatabases } from '../deploy/assess/database-move.ts';
 import { serverImages } from '../deploy/assess/datastores.ts';
 import { hasEnded, type Job, jobsOf } from '../deploy/assess/jobs.ts';
 import { isOurs, namesNow, type ObservedChildren, type Pod, type Workload } from '../deploy/assess/observed.ts';
@@ -10,7 +10,7 @@ import { backupSourceIn } from '../deploy/cluster/archives.ts';
 import { type Caches, childrenNamed, ownRevisions } from '../deploy/cluster/caches.ts';
 import type { Cluster } from '../deploy/cluster/cluster.ts';
 import { isOwnedBy, uidOf } from '../deploy/record/metadata.ts';
-import { databaseNumberIn, names } from '../deploy/record/names.ts';
+import { names } from '../deploy/record/names.ts';
 import type { AppDeployment } from '../kinds/app-deployment.ts';
 import type { DatabaseRestore } from '../kinds/database.ts';
 import type { DatastoreOperation } from '../kinds/datastore-operation.ts';
@@ -67,9 +67,7 @@ export function observeOperation(
     revisions,
     serverImages: all && patch ? serverImages(all, patch.datastore) : [],
     databases: seen ? numberedDatabases(seen) : [],
-    numbers: children.flatMap(({ kind, metadata }) =>
-      HOLDS_DATA.has(kind) ? (databaseNumberIn(deployment, metadata.name) ?? []) : [],
-    ),
+    numbers: seen ? databasesOfName(seen).map(({ number }) => number) : [],
     running: seen && runningOf(seen, pods),
     images: settings.images,
     isFirst: firstOf(operations)?.metadata.uid === operation.metadata.uid,

@@ -84,16 +84,26 @@ export function offersOf(
 /** Kinds of what has, or opens, the data of a database. */
 export const HOLDS_DATA: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Cluster', 'Secret']);
 
-/** The volumes, Clusters and passwords of all databases of the record, with their numbers. */
-export function numberedDatabases({ record, children }: Pick<ObservedChildren, 'record' | 'children'>): readonly {
+/** What has, or opens, the data of a database, with the number of that database. */
+export interface NumberedObject {
   readonly number: number;
   readonly object: KubeObject;
-}[] {
+}
+
+/** The volumes, Clusters and passwords of all databases of the record's name, also of those that earlier deployments have left. */
+export function databasesOfName({
+  record,
+  children,
+}: Pick<ObservedChildren, 'record' | 'children'>): readonly NumberedObject[] {
   return children.flatMap((object) => {
-    if (!HOLDS_DATA.has(object.kind) || !isOurs(object, { record })) return [];
     const number = databaseNumberIn(record.metadata.name, object.metadata.name);
-    return number === undefined ? [] : [{ number, object }];
+    return number !== undefined && HOLDS_DATA.has(object.kind) ? [{ number, object }] : [];
   });
+}
+
+/** Those of the record itself. */
+export function numberedDatabases(observed: Pick<ObservedChildren, 'record' | 'children'>): readonly NumberedObject[] {
+  return databasesOfName(observed).filter(({ object }) => isOurs(object, observed));
 }
 
 /** The databases that the record does not use and whose data is there: those of the highest numbers, in the order of their numbers. */

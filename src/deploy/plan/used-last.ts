@@ -4,13 +4,12 @@
 
 import { USED_LAST_ANNOTATION } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
-import { HOLDS_DATA } from '../assess/database-move.ts';
-import { isOurs, keepsDatabase, type Observed } from '../assess/observed.ts';
+import { databasesOfName, numberedDatabases } from '../assess/database-move.ts';
+import { keepsDatabase, type Observed } from '../assess/observed.ts';
 import { isRestored } from '../assess/restore.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
 import { databaseNumberOf, databaseOf, wasNeverLoaded } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
-import { databaseNumberIn } from '../record/names.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';
 import { EXTERNAL_DATABASE } from '../record/used-last.ts';
 
@@ -25,22 +24,17 @@ export interface UsedLast {
  * backup was never loaded is empty, so the one before counts.
  */
 export function usedLastOf(observed: Observed): UsedLast | undefined {
-  const { record, revisions, children } = observed;
+  const { record, revisions } = observed;
   if (!keepsDatabase(observed)) return undefined;
   const uid = uidOf(record);
-  const secrets = new Map<number, KubeObject>();
-  // Others of the name that an earlier deployment has left.
-  let isAlone = true;
-  for (const child of children) {
-    const number = databaseNumberIn(record.metadata.name, child.metadata.name);
-    if (number === undefined || !HOLDS_DATA.has(child.kind)) continue;
-    if (!isOurs(child, observed)) isAlone = false;
-    else if (child.kind === 'Secret') secrets.set(number, child);
-  }
+  const own = numberedDatabases(observed);
+  const secrets = new Map(own.flatMap(({ number, object }) => (object.kind === 'Secret' ? [[number, object]] : [])));
   const isMarked = [...secrets.values()].some(({ metadata }) =>
     metadata.annotations?.[USED_LAST_ANNOTATION]?.startsWith(`${uid} `),
   );
   const isOut = wasLastOutside(observed);
+  // An earlier deployment may have left others.
+  const isAlone = own.length === databasesOfName(observed).length;
   const isPlain = isAlone && !isOut && [...secrets.keys()].every((number) => number === 0);
   if (isMarked || isPlain) return undefined;
   const [newest] = revisions;
