@@ -273,11 +273,11 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
       `${failed} No earlier revision serves, so its pods stay, and Kubernetes restarts them. ${crash.message} ${log}`,
     );
   // After an operation on the database, or at a scale of zero before, it has no pods yet.
-  const serves = availableOf(observed, 'server') > 0 ? 'is still serving' : 'runs instead';
+  const how = availableOf(observed, 'server') > 0 ? 'is still serving' : 'runs instead';
   return {
     ...stalled(
       'ContainerCrashed',
-      `${failed} Its pods were removed, and revision ${active.spec.id} ${serves}. ${crash.message} ${log}`,
+      `${failed} Its pods were removed, and revision ${active.spec.id} ${how}. ${crash.message} ${log}`,
     ),
     final: true,
   };

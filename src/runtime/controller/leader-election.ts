@@ -1,5 +1,5 @@
-// One of several replicas leads: whoever holds the Lease (leading.ts stands again after a loss). Built on nothing but the Lease's
-// resourceVersion and our own clock; the times that others write down are never compared with ours.
+// One of several replicas leads: whoever holds the Lease. After a loss, leading.ts stands for election again. Built on nothing but the
+// Lease's resourceVersion and our own clock; the times that others write down are never compared with ours.
 
 import type { ILease } from 'kubernetes-models/coordination.k8s.io/v1/Lease';
 import type { ILeaseSpec } from 'kubernetes-models/coordination.k8s.io/v1/LeaseSpec';
