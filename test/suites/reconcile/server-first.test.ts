@@ -21,6 +21,7 @@ const WORKERS: SourceConfig = {
 const scaled = (scale: number): SourceConfig => ({ resourceSpec: { minScale: scale, maxScale: scale } });
 /** The server has one pod, which is not ready. */
 const DOWN = { replicas: 1, readyReplicas: 0, availableReplicas: 0 };
+const NO_POD = { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0 };
 
 function revisions(kube: FakeKube): AppRevision[] {
   return kube
@@ -211,14 +212,13 @@ it('a server that comes from a scale of zero has the time of a rollout, although
   const controller = await aConverged();
   const { kube, reconcile, clock } = controller;
   await deploy(kube, 2);
-  for (const [scale, more] of [
-    [0, {}],
+  const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }];
+  for (const [scale, counts] of [
+    [0, NO_POD],
     [1, DOWN],
   ] as const) {
-    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
+    await edit(kube, { spec: { sourceConfig: scaled(scale) } });
     await reconcile();
-    const counts = scale === 0 ? { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0 } : more;
-    const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }];
     await reportRolling(kube, 'shop', { ...counts, conditions });
     await reconcile();
   }
