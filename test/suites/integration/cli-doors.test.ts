@@ -185,7 +185,7 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   const refused = await plugin('delete', name, ...on);
   expect(refused).toMatchObject({
     code: 2,
-    err: expect.stringMatching(/kubectl davit delete --namespace=\S+ daily --yes/),
+    err: expect.stringContaining('Nothing was deleted. To confirm in advance, repeat the command with --yes.'),
   });
   const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '180', ...on);
   expect(deleted).toMatchObject({
