@@ -1,4 +1,4 @@
-// Limits the number of a record's revisions.
+// Deletes the revisions that revision-history.ts selects.
 
 import { NotFound } from '../runtime/errors.ts';
 import type { ObservedChildren } from './assess/observed.ts';

@@ -1,5 +1,5 @@
 // Whether a listener's cluster reports, by when this process saw its Lease change. The times in the Lease are another clock's
-// and are not used.
+// and are not used. mirror.ts reports a silent cluster in its records (ListenerSilent).
 
 import type { ILease } from 'kubernetes-models/coordination.k8s.io/v1/Lease';
 import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../kinds/conditions.ts';

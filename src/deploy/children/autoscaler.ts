@@ -1,4 +1,4 @@
-// HorizontalPodAutoscalers: they decide the number of pods of a part within the record's range.
+// HorizontalPodAutoscalers, which decide the number of pods of a part within the bounds of record/scale.ts.
 
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';

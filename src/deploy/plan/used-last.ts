@@ -1,6 +1,6 @@
 // Which of several databases that a deployment retains is the one that it used last. Its revisions say so, and go with it, so the teardown
-// marks the Secret of that database. The next deployment of the name adopts it, and no other. After an external one, the mark says that: what
-// is retained is older, and is adopted by nobody who does not know it.
+// marks the Secret of that database. The next deployment of the name adopts the marked one (`namesNow` of assess/observed.ts). After an
+// external one, the mark says that: what is retained is older, and is adopted by nobody who does not know it.
 
 import { USED_LAST_ANNOTATION } from '../../kinds/meta.ts';
 import type { KubeObject } from '../../runtime/kube/client.ts';
