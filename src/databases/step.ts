@@ -3,7 +3,7 @@
 //
 // 1. The operation is held: a finalizer, so that its deletion cancels it, and the record as its owner.
 // 2. It waits until it is the oldest unfinished one of its deployment.
-// 3. It is carried out: backup-step.ts, move-step.ts, patch-step.ts, or nextDeleteStep below.
+// 3. It is carried out: backup-step.ts, move-step.ts (Restore, Move, Upgrade, Return), patch-step.ts, or nextDeleteStep below.
 // 4. It ends, is no longer held, and its status stays. A deletion before that takes it back where that is possible.
 
 import type { AppDeployment } from '../kinds/app-deployment.ts';

@@ -13,7 +13,7 @@ import { untilMissedMs } from './assess/task-runs.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
 import { untilStuckMs } from './plan/pod-dry-run.ts';
-import { untilGivenUpMs } from './plan/store-resize.ts';
+import { untilGivenUpMs } from './plan/pod-resize.ts';
 
 /** Milliseconds until something may change of which no watch informs; undefined for what is not waited for. */
 export function waitsOf(

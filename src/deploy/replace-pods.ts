@@ -1,4 +1,4 @@
-// Replaces and resizes pods that their workloads would leave as they are (plan/stuck-pods.ts, plan/store-resize.ts).
+// Replaces and resizes pods that their workloads would leave as they are (plan/stuck-pods.ts, plan/pod-resize.ts).
 
 import { quoted } from '../kinds/text.ts';
 import { overlayWrite, placeOf } from '../runtime/controller/cluster.ts';
@@ -10,7 +10,7 @@ import { removePods } from './cluster/delete.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import type { ReconcilerOptions } from './pass.ts';
-import { hasSizes, type ResizeStep, resizeSteps } from './plan/store-resize.ts';
+import { hasSizes, type ResizeStep, resizeSteps } from './plan/pod-resize.ts';
 import { lockedOutPods, stuckPods } from './plan/stuck-pods.ts';
 
 /**

@@ -7,7 +7,7 @@ import { isResizing } from '../deploy/assess/resizing.ts';
 import { makeRevision } from '../deploy/children/app-revision.ts';
 import { desiredChildren } from '../deploy/children/desired.ts';
 import { plan } from '../deploy/plan/plan.ts';
-import { keepingResized } from '../deploy/plan/store-resize.ts';
+import { keepingResized } from '../deploy/plan/pod-resize.ts';
 import { effectiveNumbers } from '../deploy/record/resolve.ts';
 import { wantedRevision } from '../deploy/record/wanted-revision.ts';
 import type { SourceConfig } from '../kinds/app-deployment.ts';

@@ -1,5 +1,5 @@
 // The volume of a record's own PostgreSQL: whether it is there, whether it stays, and how large it is. A volume that was
-// used once is never replaced by an empty one without an explicit word.
+// used once is never replaced by an empty one without an explicit word. plan/plan.ts decides whether it grows.
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import {

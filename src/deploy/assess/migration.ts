@@ -1,5 +1,5 @@
 // The migration of a revision: a Job that runs once, before the rollout. Its end is latched in the status of the revision; until
-// then the Job is the evidence.
+// then the Job is the evidence. What a new revision takes over of it: record/kept-build.ts.
 
 import type { AppRevision, MigrationStatus } from '../../kinds/app-revision.ts';
 import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../kinds/meta.ts';

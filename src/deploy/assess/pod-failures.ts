@@ -1,4 +1,5 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
+// `crashedOften` decides when a container has crashed too often.
 
 import type { Reason } from '../../kinds/app-deployment-conditions.ts';
 import { memoryAdvice } from '../../kinds/memory-advice.ts';

@@ -1,4 +1,4 @@
-// How a resize of a running PostgreSQL or Redis is seen (plan/store-resize.ts).
+// How a resize of a running PostgreSQL or Redis is seen (plan/pod-resize.ts).
 
 import { RESIZING_ANNOTATION } from '../../kinds/meta.ts';
 import type { ObservedChildren, ObservedCondition, Pod, Workload } from './observed.ts';

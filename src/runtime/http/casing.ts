@@ -1,5 +1,6 @@
 // Converts between snake_case of the API and camelCase of the custom resources, at every depth, by one walk over the custom resource's
 // schema. Keys of maps are people's and stay, and so do the names of pod parts, which are Kubernetes'.
+// `merged` decides what a PATCH merges and what it replaces.
 
 import { z } from 'zod';
 import { asObject, isObject, isSet, ownValue } from '../json-value.ts';

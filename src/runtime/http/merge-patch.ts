@@ -1,4 +1,5 @@
-// Computes the JSON Merge Patch of a change, and repeats the change after a conflict.
+// Computes the JSON Merge Patch of a change for the API server, and repeats the change after a conflict. What a PATCH of Davit's own API
+// merges is decided in casing.ts.
 
 import { isDeepStrictEqual } from 'node:util';
 import { Conflict } from '../errors.ts';

@@ -455,13 +455,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'resize',
   ),
   'a pod that is being resized is replaced': bug(
-    'src/deploy/plan/store-resize.ts',
+    'src/deploy/plan/pod-resize.ts',
     'return changes || !isDone(set, pod);',
     'return changes;',
     'resize',
   ),
   'the template that a resized pod has is not named on it': bug(
-    'src/deploy/plan/store-resize.ts',
+    'src/deploy/plan/pod-resize.ts',
     "return [{ do: 'note', ",
     "return [] ?? [{ do: 'note', ",
     'resize',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/support/builders.ts';
 import type { Observed, ObservedCondition, Pod, PodContainer, Workload } from '../assess/observed.ts';
-import { keepingResized, resizeSteps, untilGivenUpMs } from './store-resize.ts';
+import { keepingResized, resizeSteps, untilGivenUpMs } from './pod-resize.ts';
 
 const record = aRecord();
 const revision = aRevision(record);

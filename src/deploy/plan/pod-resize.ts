@@ -1,6 +1,7 @@
-// New sizes of a running PostgreSQL or Redis, given to the pod that runs instead of to another one (ADR 40). While that is under way,
-// the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy, with an annotation
-// that tells it from one set by a person, is all that is remembered, and everything else is read from the StatefulSet and its pod.
+// New CPU and memory of a running PostgreSQL or Redis, given to the pod that runs instead of to another one (ADR 40). While that is under
+// way, the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy, with an
+// annotation that tells it from one set by a person, is all that is remembered, and everything else is read from the StatefulSet and its
+// pod.
 
 import { CONTROLLER_REVISION_LABEL, RESIZING_ANNOTATION } from '../../kinds/meta.ts';
 import { quantity } from '../../kinds/quantity.ts';
