@@ -1,4 +1,5 @@
-// What is said of a record: a pure function of what was observed. It never claims what was not seen.
+// The status of a record, with its conditions such as Ready and Available: a pure function of what was observed. It never claims what was
+// not seen.
 
 import type { AppDeploymentStatus, State } from '../kinds/app-deployment.ts';
 import { type ConditionType, isFailure, type Reason } from '../kinds/app-deployment-conditions.ts';

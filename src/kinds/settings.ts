@@ -1,5 +1,5 @@
 // The platform's settings: one document that both processes read and validate with this schema. The chart writes it into
-// a ConfigMap. All defaults are in this file.
+// a ConfigMap. All defaults are in this file, but for those of sizes (sizes.ts).
 
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';

@@ -1,4 +1,4 @@
-// What a run deletes from the store after its own backup is there. Pure.
+// Retention: which backups a run deletes from the store after its own backup is there. Pure.
 
 import { backupsAmong, byHandKey, type Found, isFileOf, manifestKey, type Owner, timeOf } from './archive.ts';
 

@@ -1,5 +1,5 @@
 // The observed state of one record and its surroundings, as one plain value. Decisions are functions of it;
-// deploy/observe.ts fills it from the watch caches.
+// deploy/observe.ts fills it from the watch caches. `isServing` and `availableOf` decide which pods count as available.
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { IPod } from 'kubernetes-models/v1/Pod';

@@ -1,5 +1,5 @@
 // The tasks of the active revision as their CronJobs and Jobs show them. What is said of a run that has ended stays as it is while its
-// Job exists: its pod, with the last words, may go earlier.
+// Job exists: its pod, with the last words, may go earlier. `missedRun` decides whether a run was missed.
 
 import type { ICronJobSpec } from 'kubernetes-models/batch/v1/CronJobSpec';
 import type { ICronJobStatus } from 'kubernetes-models/batch/v1/CronJobStatus';

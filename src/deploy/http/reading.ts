@@ -1,4 +1,5 @@
 // Reads records: from the watch cache, and from the API server where another replica may have just created one.
+// A record that is missing, hidden from the caller or another tenant's is the same 404.
 
 import type { RequestContext } from '../../api/auth.ts';
 import type { Tenant } from '../../api/authorization.ts';

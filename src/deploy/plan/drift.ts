@@ -1,6 +1,6 @@
 // Whether an object in the cluster has drifted from the wanted state. Compares only Davit's fields and ignores those of others.
 // Server-side apply would give the same result, but costs a request (and sometimes a new resourceVersion although nothing changed:
-// kubernetes/kubernetes#95460, #121404).
+// kubernetes/kubernetes#95460, #121404). `isApplied` of plan.ts also compares the digest of what was applied last.
 
 import { quantity } from '../../kinds/quantity.ts';
 import { isObject } from '../../runtime/json-value.ts';
