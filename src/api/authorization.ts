@@ -1,6 +1,6 @@
 // Finds the tenant of a request from its caller and X-Tenant-Id, and checks the caller's right. The API server decides, by a
-// SelfSubjectAccessReview with the caller's token. Its answer is cached for ten seconds. A right
-// that is missing is a 403; who gets a 404 instead is decided where an object is looked up (deploy/http/reading.ts).
+// SelfSubjectAccessReview with the caller's token. Its answer is cached for ten seconds. A right that is
+// missing is a 403; who gets a 404 instead is decided where an object is looked up (deploy/http/reading.ts).
 
 import { hash } from 'node:crypto';
 import { APP_DEPLOYMENTS } from '../kinds/app-deployment.ts';

@@ -1,6 +1,6 @@
 // Finds the current commit of each branch with build_on_push. It asks the code host at an interval, and at once after a
-// signed webhook, whose content is not used. It writes nothing: wanted-revision.ts of deploy/record decides
-// whether the commit makes a revision.
+// signed webhook, whose content is not used. It writes nothing: wanted-revision.ts of deploy/record decides whether the commit
+// makes a revision.
 
 import { pausedBy } from '../deploy/assess/pause.ts';
 import type { Caches } from '../deploy/cluster/caches.ts';

@@ -101,7 +101,7 @@ export function databasesOfName({
   });
 }
 
-/** Those of the record itself. */
+/** The same, without what earlier deployments have left. */
 export function numberedDatabases(observed: Pick<ObservedChildren, 'record' | 'children'>): readonly NumberedObject[] {
   return databasesOfName(observed).filter(({ object }) => isOurs(object, observed));
 }

@@ -107,14 +107,16 @@ const failing = (since: string): ObservedCondition => ({
   lastTransitionTime: since,
 });
 
+interface Row {
+  reason: string;
+  there?: SetDetails;
+  wanted?: SetDetails;
+  pod?: PodDetails;
+  kept: boolean;
+}
+
 describe('the pod of a StatefulSet whose sizes are changed', () => {
-  const begins: readonly {
-    reason: string;
-    there?: SetDetails;
-    wanted?: SetDetails;
-    pod?: PodDetails;
-    kept: boolean;
-  }[] = [
+  const begins: readonly Row[] = [
     { reason: 'it is given more', kept: true },
     { reason: 'it is given less CPU', wanted: { template: sizes('50m') }, kept: true },
     { reason: 'nothing changes', wanted: { template: SMALL }, kept: false },
@@ -175,13 +177,7 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     });
   });
 
-  const goesOn: readonly {
-    reason: string;
-    there?: SetDetails;
-    wanted?: SetDetails;
-    pod?: PodDetails;
-    kept: boolean;
-  }[] = [
+  const goesOn: readonly Row[] = [
     { reason: 'it has not been resized yet', pod: { hash: 'old' }, kept: true },
     {
       reason: 'OnDelete set by a person',

@@ -1,4 +1,4 @@
-// One of several replicas leads: whoever holds the Lease. After a loss, leading.ts stands for election again. Built on nothing but the
+// Of several replicas, the one that holds the Lease leads. After a loss, leading.ts stands for election again. Built on nothing but the
 // Lease's resourceVersion and our own clock; the times that others write down are never compared with ours.
 
 import type { ILease } from 'kubernetes-models/coordination.k8s.io/v1/Lease';

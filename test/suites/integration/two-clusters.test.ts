@@ -380,8 +380,9 @@ it('a cluster that is lost is removed: its records are released, then their work
 
 it('the controller of the hub has used the rights that it has for listeners, and no other', async () => {
   const { used, refused } = await asked(hub, 'davit-controller');
-  // A busy API server takes a moment to see the binding that the controller has just created for itself; the next request is granted.
-  expect([...refused].filter((right) => !used.has(right))).toEqual([]);
+  // A busy API server takes a moment to see the binding that the controller has just created for itself. What is asked for next may be
+  // refused once; that it was granted later is asserted below.
+  expect([...refused].filter((right) => right !== 'get /serviceaccounts')).toEqual([]);
   const rights = await granted(hub, ['clusterrole', 'davit-controller'], ['clusterrole', 'davit-listener-hub']);
   const ofListeners = /listener|namespaces|rolebindings|serviceaccounts/;
   // The right to bind roles is asked about, not used.
